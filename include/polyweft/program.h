@@ -289,4 +289,15 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
+/// A dense row-major tensor value. bf16 and f16 as their 16 bits; bool one byte. Rank 0 has no extents and one element.
+struct TensorData {
+  ElementType type = ElementType::f32;
+  std::vector<int64_t> extents;
+  std::vector<unsigned char> bytes;
+  int64_t elements() const;                 ///< product of extents
+  Literal at(int64_t flat) const;           ///< row-major element number
+  void set(int64_t flat, const Literal& value);
+};
+TensorData make_tensor(ElementType type, std::vector<int64_t> extents);
+
 }  // namespace polyweft
