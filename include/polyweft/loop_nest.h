@@ -1,0 +1,185 @@
+// LoopNest: plain nested loops over typed buffers; what is checked, hashed, stored and handed to code generation.
+//
+// Meaning: that of plain nested loops. Marks change how a loop is lowered, never what it computes (the checker and the verifier see to
+// that). A mask is the bound of a vector loop; explicit vectors exist only inside code generation. A register buffer is indexed
+// by unroll and vector variables only, so each of its elements is one SSA value. Computes and buffers carry ghost tags
+// (which point of which equation, which element of which tensor) for the checker and the interpreter's tag mode.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "polyweft/program.h"
+
+namespace polyweft {
+
+using BufferId = uint32_t;
+using NodeId = uint32_t;
+using ParamId = uint32_t;
+inline constexpr NodeId kNoNode = UINT32_MAX;
+
+/// Lower bound: the greatest of `of`; upper bound (exclusive): the least of `of`. Never empty.
+struct Bound {
+  std::vector<Affine> of;
+  bool operator==(const Bound&) const = default;
+};
+
+/// Frozen: append only.
+enum class Scope : uint8_t { argument = 0, constant = 1, heap = 2, stack = 3, reg = 4, shared = 5, scratchpad = 6, tile = 7 };
+const char* name_of(Scope scope);
+
+/// One physical dimension: a digit of logical dimension `dim` with radix `factor`. The last piece of a dim is its least significant digit.
+/// Row-major over f32[kc, nc] is {{0, kc}, {1, nc}}; [j / 32, k, j % 32] is {{1, ceil(nc / 32)}, {0, kc}, {1, 32}}.
+struct Piece {
+  uint32_t dim = 0;
+  int64_t factor = 1;
+  bool operator==(const Piece&) const = default;
+};
+/// Physical dimensions, outermost first; `pad[p]` elements added to physical dimension p's extent (empty: none).
+/// The product of a dim's factors is >= its (folded) extent.
+struct Layout {
+  std::vector<Piece> pieces;
+  std::vector<int64_t> pad;
+  bool operator==(const Layout&) const = default;
+};
+/// The cell index of `dim` is the logical index modulo `window`.
+struct Fold {
+  uint32_t dim = 0;
+  int64_t window = 1;
+  bool operator==(const Fold&) const = default;
+};
+/// In Buffer::element, the logical cell coordinate d of the buffer is the variable kCellVar + d.
+inline constexpr VarId kCellVar = 0x80000000u;
+inline constexpr TensorId kNoTensor = UINT32_MAX;
+
+/// Logical extents are constants and indices start at 0 (a tensor with box [lo, hi) is shifted by lo; `element` says so).
+struct Buffer {
+  std::string name;
+  ElementType type = ElementType::f32;
+  Scope scope = Scope::heap;
+  std::vector<int64_t> extents;
+  Layout layout;                       ///< of the folded extents
+  std::vector<Fold> folds;
+  int64_t align_bytes = 64;            ///< argument buffers: element size
+  TensorId tensor = kNoTensor;         ///< ghost: cell x holds tensor[element(x)]
+  std::vector<Affine> element;         ///< over kCellVar + d and the loops around the Alloc; one a tensor dimension
+  bool is_output = false;              ///< argument scope: written by the kernel
+  bool is_packed = false;              ///< argument scope: a `const in`, in its packed layout, made by a pack function
+  std::vector<Literal> data;           ///< constant scope, row-major
+};
+/// Row-major layout of these extents.
+Layout row_major(const std::vector<int64_t>& extents);
+/// Extents after folding.
+std::vector<int64_t> folded_extents(const Buffer& buffer);
+/// Elements including layout rounding and pads.
+int64_t allocated_elements(const Buffer& buffer);
+/// Physical element offset of logical index (folds, layout and pads applied).
+int64_t physical_offset(const Buffer& buffer, const std::vector<int64_t>& index);
+
+enum class Write : uint8_t { store = 0, init = 1, accumulate = 2, merge = 3 };
+
+/// One point of one (normalized) equation.
+///  store:      dst[c] = rhs[c].
+///  init:       dst = the reducer's identity; rhs is empty; `instance` has the equation's slot indices only.
+///  accumulate: dst = dst (reducer) rhs; `instance` has all indices, reduced ones included. fused: a float sum whose rhs[0] is a mul node
+///              becomes dst = fma(a, b, dst), one rounding. argmax/argmin: dst and rhs are (value, index...).
+///  merge:      dst = dst (reducer) rhs where rhs reads another accumulator of the same element (rfactor trees).
+/// Reduced points are folded in the order of execution.
+struct Compute {
+  EquationId equation = 0;
+  std::vector<Affine> instance;        ///< ghost: values of the equation's indices, in order of its index_names
+  Write how = Write::store;
+  Reducer reducer = Reducer::sum;
+  uint32_t combiner = 0;
+  bool fused = false;
+  std::vector<Access> dst;
+  std::vector<Expr> rhs;
+};
+/// One element: dst <- src where `valid` holds, else `fill` (an absent src always fills). The loops around make the box.
+struct Copy {
+  Access dst;
+  Access src;
+  Guard valid;
+  Literal fill;
+  bool has_src = true;
+};
+struct Seq {
+  std::vector<NodeId> children;
+};
+struct If {
+  Guard condition;
+  NodeId then = kNoNode;
+  NodeId otherwise = kNoNode;
+};
+/// Lifetime of the buffer = body; one instance an iteration of the parallel loops around. Contents undefined at the start.
+struct Alloc {
+  BufferId buffer = 0;
+  NodeId body = kNoNode;
+};
+/// block: all iterations of the axis loops around reach it; later kinds for GPUs.
+struct Sync {
+  enum class Kind : uint8_t { block = 0, warp = 1, grid = 2, async_wait = 3, wavefront = 4 } kind = Kind::block;
+  int32_t arg = 0;
+};
+/// Frozen: append only.
+enum class MarkKind : uint8_t { serial = 0, parallel = 1, vector = 2, unroll = 3, axis = 4, pipeline = 5, tensor = 6 };
+struct Mark {
+  MarkKind kind = MarkKind::serial;
+  int32_t width = 0;          ///< vector: lanes (the loop runs at most `width` iterations); parallel: tasks (0: one an iteration)
+  std::string detail;         ///< axis name, tensor intrinsic
+  bool non_temporal = false;  ///< vector: stores of this loop bypass the caches
+  bool operator==(const Mark&) const = default;
+};
+/// for var = lo; var < hi; var += step. unroll loops: hi - lo is a constant. vector loops: step 1, v in [lo, min(lo + width, hi)):
+/// `hi` has at least one bound of the form lo + c with c <= width.
+struct Loop {
+  VarId var = kNoVar;
+  Bound lo, hi;
+  int64_t step = 1;
+  Mark mark;
+  NodeId body = kNoNode;
+};
+using Node = std::variant<Seq, Loop, If, Alloc, Compute, Copy, Sync>;
+
+/// A const input's packing: a nest of its own over `source` (row-major argument) and `packed`, emitted as NAME_pack_TENSOR.
+struct Pack {
+  BufferId source = 0;
+  BufferId packed = 0;
+  NodeId root = kNoNode;
+};
+
+struct LoopNest {
+  std::string name;                     ///< symbol: the program's name
+  NumericsClass cls = NumericsClass::reassoc;
+  std::vector<Parameter> params;        ///< bound: values are the binding; VarIds 0 .. params.size() - 1
+  std::vector<std::string> loop_names;  ///< of variable params.size() + k; for people, not for the hash
+  std::vector<Buffer> buffers;
+  std::vector<BufferId> arguments;      ///< inputs then outputs, program order: the ABI
+  std::vector<Combiner> combiners;      ///< of the program
+  std::vector<Node> nodes;
+  NodeId root = kNoNode;
+  std::vector<Pack> packs;
+
+  NodeId add(Node node) {
+    nodes.push_back(std::move(node));
+    return static_cast<NodeId>(nodes.size() - 1);
+  }
+  VarId new_loop_var(std::string loop_name) {
+    loop_names.push_back(std::move(loop_name));
+    return static_cast<VarId>(params.size() + loop_names.size() - 1);
+  }
+};
+
+/// Versioned text ("nest 1 ..."); parse(print(n)) equals n up to numbering of nodes. Size-limited: it crosses process borders.
+PW_EXPORT std::string print(const LoopNest& nest);
+Result<LoopNest> parse_loop_nest(const std::string& text);
+/// Structural rules (variables bound once and before use, register buffers indexed by unroll/vector variables, vector bounds,
+/// ranks, types, no write to inputs ...). PW04xx.
+Status verify(const LoopNest& nest);
+/// 128 bits as 32 hex digits over the printed structure without names; loops of one iteration do not count.
+std::string hash(const LoopNest& nest);
+
+}  // namespace polyweft
