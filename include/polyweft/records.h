@@ -1,0 +1,67 @@
+// Records: what the database keeps, as values. All text, no code.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyweft/program.h"
+#include "polyweft/runner.h"
+
+namespace polyweft {
+
+/// Which kernel is asked for. Two tasks with equal TaskKey are served by the same record.
+struct TaskKey {
+  std::string program;                 ///< 32 hex digits: key_of(canonical text)
+  std::vector<int64_t> binding;
+  NumericsClass cls = NumericsClass::reassoc;
+  std::string target;                  ///< fingerprint of the target: architecture, features, units
+  int abi = 1;
+  int threads = 1;
+  bool operator==(const TaskKey&) const = default;
+  auto operator<=>(const TaskKey&) const = default;
+};
+enum class Verdict : uint8_t { not_checked = 0, proven = 1, refuted = 2, not_proven = 3 };
+const char* name_of(Verdict verdict);
+/// (program text, binding, class, LoopNest text, checker version, verdict): enough to prove again.
+struct Certificate {
+  Verdict verdict = Verdict::not_checked;
+  int checker_version = 0;
+  std::string isl_version;
+  double check_ms = 0;
+  bool operator==(const Certificate&) const = default;
+};
+/// One measured candidate. Failures are rows too.
+struct Measurement {
+  std::string nest_hash;
+  RunStatus status = RunStatus::not_run;
+  std::string detail;
+  Timing timing;
+  double predicted_ns = 0;
+  std::string strategy;                ///< "enumerate", "evolve", "replay"
+  uint64_t seed = 0;
+  std::string toolchain;               ///< "polyweft 0.1 llvm 22.1.8 isl 0.25"
+  int64_t unix_time = 0;               ///< a label only
+};
+/// The winner of a task (or a candidate on its way there).
+struct TuningRecord {
+  int64_t id = 0;                      ///< row number, 0 before it is stored
+  TaskKey key;
+  std::string canonical_text;          ///< compared in full on a hit
+  std::string program_text;            ///< as written (for show and verify)
+  std::string program_name;
+  std::string trace_text;
+  std::string nest_text;
+  Certificate certificate;
+  Measurement measurement;
+  std::string origin = "local";
+};
+/// What a miss says.
+struct NearestRecord {
+  int64_t id = 0;
+  std::string differs_in;              ///< "binding", "class", "target", "threads"
+  std::vector<int64_t> binding;
+};
+
+}  // namespace polyweft
