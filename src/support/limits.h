@@ -1,0 +1,59 @@
+// What a child process may use, and how a child ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "polyweft/result.h"
+
+namespace polyweft {
+
+/// Zero means "no limit of ours" for every field except core and file sizes, which are always limited to what they say.
+struct ProcessLimits {
+  uint64_t address_space_bytes = 0;  ///< RLIMIT_AS; ignored in sanitizer builds, whose shadow memory needs terabytes
+  uint64_t cpu_seconds = 0;          ///< RLIMIT_CPU: a backstop; the wall deadline of a call is the real one
+  uint64_t file_bytes = 0;           ///< RLIMIT_FSIZE: what the child may write into files
+  uint64_t open_files = 64;          ///< RLIMIT_NOFILE
+  uint64_t processes = 0;            ///< RLIMIT_NPROC; does not bind root, a backstop only
+};
+
+/// Sets the limits of the calling process (pid 0) or of a child. PW0606 names the first limit that was refused.
+Status apply_limits(pid_t pid, const ProcessLimits& limits);
+
+/// For the start of a child's main(): when the process `parent` (normally getppid() at start) is gone, ends this whole process group. Survives
+/// that the parent's *thread* which spawned us ends, where a plain PR_SET_PDEATHSIG SIGKILL would hit a child in use.
+void die_with_parent(pid_t parent);
+
+/// How a child ended. Frozen: append only.
+enum class EndKind : uint8_t {
+  running = 0,
+  exited = 1,          ///< by itself, with exit_code
+  signalled = 2,       ///< by `signal`, not sent by us
+  timed_out = 3,       ///< killed by us after the deadline
+  out_of_memory = 4,   ///< said so (kExitOutOfMemory) or was killed by the kernel
+  forbidden_call = 5,  ///< SIGSYS: the sandbox stopped system call number `system_call` (-1: unknown)
+  protocol_error = 6,  ///< killed by us after a malformed message
+  stopped = 7,         ///< killed by us on request
+};
+const char* name_of(EndKind kind);
+
+/// Exit code by which a helper of ours says "out of memory".
+inline constexpr int kExitOutOfMemory = 74;
+
+struct ChildEnd {
+  EndKind kind = EndKind::running;
+  int exit_code = 0;
+  int signal = 0;
+  int system_call = -1;
+  std::string standard_error;  ///< the last 4 KiB, where it was captured
+  /// "killed by signal 11 (segmentation fault)"; one line, without the captured text.
+  std::string text() const;
+};
+
+/// For the start of a child's main(): a failed operator new ends the process with kExitOutOfMemory.
+void exit_when_out_of_memory();
+
+}  // namespace polyweft
