@@ -1,0 +1,28 @@
+#include "db/row_digest.h"
+
+#include <cstring>
+
+#include "support/hash.h"
+
+namespace polyweft::db {
+
+RowDigest& RowDigest::text(const std::string& field) {
+  integer(static_cast<int64_t>(field.size()));
+  payload_ += field;
+  return *this;
+}
+
+RowDigest& RowDigest::integer(int64_t field) {
+  for (int shift = 0; shift < 64; shift += 8) payload_ += static_cast<char>((static_cast<uint64_t>(field) >> shift) & 0xff);
+  return *this;
+}
+
+RowDigest& RowDigest::real(double field) {
+  int64_t bits = 0;
+  std::memcpy(&bits, &field, sizeof bits);
+  return integer(bits);
+}
+
+std::string RowDigest::finish() const { return blake2b_128(payload_); }
+
+}  // namespace polyweft::db

@@ -1,0 +1,19 @@
+// The schema of the schedule database: its text is compared byte for byte when a file is opened.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace polyweft::db {
+
+inline constexpr int kSchemaVersion = 1;
+inline constexpr int kApplicationId = 0x50574546;  // "PWEF"
+
+struct SchemaObject {
+  const char* name;
+  const char* sql;  ///< exactly as SQLite keeps it in sqlite_schema
+};
+/// Tables before the indices on them.
+const std::vector<SchemaObject>& schema_objects();
+
+}  // namespace polyweft::db

@@ -1,0 +1,450 @@
+// The SQLite database behind polyweft::Database. Statements are prepared once; every public call is one transaction.
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <sqlite3.h>
+
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "db/connection.h"
+#include "db/row_digest.h"
+#include "db/schema.h"
+#include "polyweft/database.h"
+
+namespace polyweft {
+namespace db {
+namespace {
+
+std::string join(const std::vector<int64_t>& values) {
+  std::string out;
+  for (int64_t v : values) out += (out.empty() ? "" : ",") + std::to_string(v);
+  return out;
+}
+
+std::vector<int64_t> split(const std::string& text) {
+  std::vector<int64_t> out;
+  std::stringstream in(text);
+  for (std::string field; std::getline(in, field, ',');) out.push_back(std::strtoll(field.c_str(), nullptr, 10));
+  return out;
+}
+
+std::string measurement_digest(const std::string& trace, const Measurement& m) {
+  return RowDigest("measurement")
+      .text(trace).text(m.nest_hash).integer(static_cast<int>(m.status)).text(m.detail)
+      .real(m.timing.median_ns).real(m.timing.min_ns).real(m.timing.ci_rel).integer(m.timing.samples).real(m.timing.ratio)
+      .real(m.predicted_ns).text(m.strategy).integer(static_cast<int64_t>(m.seed)).text(m.toolchain).integer(m.unix_time)
+      .finish();
+}
+
+std::string record_digest(const TuningRecord& r) {
+  return RowDigest("record")
+      .text(r.key.program).text(join(r.key.binding)).integer(static_cast<int>(r.key.cls)).text(r.key.target).integer(r.key.abi)
+      .integer(r.key.threads).text(r.trace_text).text(r.nest_text).text(r.origin)
+      .integer(static_cast<int>(r.certificate.verdict)).integer(r.certificate.checker_version).text(r.certificate.isl_version)
+      .text(measurement_digest(r.trace_text, r.measurement))
+      .finish();
+}
+
+std::string program_digest(const std::string& key, const std::string& canonical, const std::string& source, const std::string& name) {
+  return RowDigest("program").text(key).text(canonical).text(source).text(name).finish();
+}
+
+constexpr const char* kMeasurementColumns =
+    "m.nest_hash, m.status, m.detail, m.median_ns, m.min_ns, m.ci_rel, m.samples, m.ratio, m.predicted_ns, m.strategy, m.seed, "
+    "m.toolchain, m.unix_time";
+
+Measurement measurement_at(SQLite::Statement& row, int c) {
+  Measurement m;
+  m.nest_hash = row.getColumn(c).getString();
+  m.status = static_cast<RunStatus>(row.getColumn(c + 1).getInt());
+  m.detail = row.getColumn(c + 2).getString();
+  m.timing.median_ns = row.getColumn(c + 3).getDouble();
+  m.timing.min_ns = row.getColumn(c + 4).getDouble();
+  m.timing.ci_rel = row.getColumn(c + 5).getDouble();
+  m.timing.samples = row.getColumn(c + 6).getInt();
+  m.timing.ratio = row.getColumn(c + 7).getDouble();
+  m.predicted_ns = row.getColumn(c + 8).getDouble();
+  m.strategy = row.getColumn(c + 9).getString();
+  m.seed = static_cast<uint64_t>(row.getColumn(c + 10).getInt64());
+  m.toolchain = row.getColumn(c + 11).getString();
+  m.unix_time = row.getColumn(c + 12).getInt64();
+  return m;
+}
+
+/// SELECT of a whole record; the caller adds a WHERE clause.
+std::string record_select() {
+  return std::string("SELECT r.id, p.key, b.parameters, k.class, t.fingerprint, k.abi, k.threads, p.canonical, p.source, p.name, "
+                     "tr.text, r.nest, r.origin, c.verdict, c.checker_version, c.isl_version, c.check_ms, r.digest, ") +
+         kMeasurementColumns +
+         " FROM record r JOIN task k ON k.id = r.task JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program "
+         "JOIN target t ON t.id = k.target JOIN trace tr ON tr.id = r.trace JOIN measurement m ON m.id = r.measurement "
+         "JOIN certificate c ON c.record = r.id ";
+}
+
+TuningRecord record_at(SQLite::Statement& row) {
+  TuningRecord r;
+  r.id = row.getColumn(0).getInt64();
+  r.key.program = row.getColumn(1).getString();
+  r.key.binding = split(row.getColumn(2).getString());
+  r.key.cls = static_cast<NumericsClass>(row.getColumn(3).getInt());
+  r.key.target = row.getColumn(4).getString();
+  r.key.abi = row.getColumn(5).getInt();
+  r.key.threads = row.getColumn(6).getInt();
+  r.canonical_text = row.getColumn(7).getString();
+  r.program_text = row.getColumn(8).getString();
+  r.program_name = row.getColumn(9).getString();
+  r.trace_text = row.getColumn(10).getString();
+  r.nest_text = row.getColumn(11).getString();
+  r.origin = row.getColumn(12).getString();
+  r.certificate.verdict = static_cast<Verdict>(row.getColumn(13).getInt());
+  r.certificate.checker_version = row.getColumn(14).getInt();
+  r.certificate.isl_version = row.getColumn(15).getString();
+  r.certificate.check_ms = row.getColumn(16).getDouble();
+  r.measurement = measurement_at(row, 18);
+  return r;
+}
+
+std::string blob_at(SQLite::Statement& row, int column) {
+  auto cell = row.getColumn(column);
+  return std::string(static_cast<const char*>(cell.getBlob()), static_cast<size_t>(cell.getBytes()));
+}
+
+Error damaged_row(const std::string& path, const std::string& what) {
+  return fail("PW0708", "database " + path + ": " + what + " does not match its digest", {"it is not served; run: polyweft db verify --database " + path});
+}
+
+class SqliteDatabase final : public Database {
+ public:
+  explicit SqliteDatabase(Connection connection)
+      : connection_(std::move(connection)),
+        best_(*connection_.handle,
+              record_select() +
+                  "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = ? "
+                  "AND c.verdict = 1 AND m.status = 0 AND r.origin = 'local' ORDER BY r.median_ns LIMIT 1"),
+        by_id_(*connection_.handle, record_select() + "WHERE r.id = ?") {}
+
+  Result<std::optional<TuningRecord>> best(const TaskKey& key, const std::string& canonical_text) override;
+  Result<std::optional<TuningRecord>> record(int64_t id) override;
+  Result<int64_t> insert(const TuningRecord& record) override;
+  Status add_measurements(const TaskKey& key, const std::string& canonical_text, const std::string& program_text,
+                          const std::vector<std::pair<std::string, Measurement>>& rows) override;
+  Result<std::vector<std::pair<std::string, Measurement>>> measurements(const TaskKey& key) override;
+  Result<std::optional<NearestRecord>> nearest(const TaskKey& key) override;
+  Result<std::vector<TuningRecord>> list(int64_t limit, int64_t offset) override;
+  Result<DatabaseStats> stats() override;
+  Result<std::vector<std::string>> integrity() override;
+
+ private:
+  /// Runs `work` and turns SQLite's exceptions into errors: no exception leaves this folder.
+  template <class T, class F>
+  Result<T> guarded(const F& work) {
+    try {
+      return work();
+    } catch (const SQLite::Exception& exception) {
+      return sqlite_error(connection_.path, exception);
+    }
+  }
+  SQLite::Database& handle() { return *connection_.handle; }
+  Result<std::optional<TuningRecord>> one_row(SQLite::Statement& query);
+  int64_t scalar(const std::string& sql) { return handle().execAndGet(sql).getInt64(); }
+  int64_t program_row(const TaskKey& key, const std::string& canonical, const std::string& source, const std::string& name);
+  int64_t task_row(const TaskKey& key, int64_t program);
+  int64_t trace_row(int64_t task, const std::string& text);
+  int64_t measurement_row(int64_t trace, const std::string& text, const Measurement& m);
+  int64_t id_of(const std::string& sql, const std::vector<std::string>& texts, const std::vector<int64_t>& integers);
+
+  Connection connection_;
+  SQLite::Statement best_, by_id_;
+};
+
+// Digest check of one full record row; the statement is reset whatever happens, else it would hold a read lock.
+Result<std::optional<TuningRecord>> SqliteDatabase::one_row(SQLite::Statement& query) {
+  if (!query.executeStep()) {
+    query.reset();
+    return std::optional<TuningRecord>();
+  }
+  TuningRecord record = record_at(query);
+  const std::string digest = blob_at(query, 17);
+  query.reset();
+  if (digest != record_digest(record)) return damaged_row(connection_.path, "record #" + std::to_string(record.id));
+  return std::optional<TuningRecord>(std::move(record));
+}
+
+Result<std::optional<TuningRecord>> SqliteDatabase::best(const TaskKey& key, const std::string& canonical_text) {
+  using Found = std::optional<TuningRecord>;
+  return guarded<Found>([&]() -> Result<Found> {
+    best_.reset();
+    best_.bind(1, key.program);
+    best_.bind(2, join(key.binding));
+    best_.bind(3, key.target);
+    best_.bind(4, static_cast<int>(key.cls));
+    best_.bind(5, key.abi);
+    best_.bind(6, key.threads);
+    auto found = one_row(best_);
+    if (!found || !*found) return found;
+    if ((*found)->canonical_text != canonical_text) return Found();  // a colliding key never serves another program
+    return found;
+  });
+}
+
+Result<std::optional<TuningRecord>> SqliteDatabase::record(int64_t id) {
+  using Found = std::optional<TuningRecord>;
+  return guarded<Found>([&]() -> Result<Found> {
+    by_id_.reset();
+    by_id_.bind(1, static_cast<int64_t>(id));
+    return one_row(by_id_);
+  });
+}
+
+int64_t SqliteDatabase::id_of(const std::string& sql, const std::vector<std::string>& texts, const std::vector<int64_t>& integers) {
+  SQLite::Statement query(handle(), sql);
+  int position = 1;
+  for (const auto& text : texts) query.bind(position++, text);
+  for (int64_t integer : integers) query.bind(position++, static_cast<int64_t>(integer));
+  return query.executeStep() ? query.getColumn(0).getInt64() : 0;
+}
+
+int64_t SqliteDatabase::program_row(const TaskKey& key, const std::string& canonical, const std::string& source, const std::string& name) {
+  if (int64_t id = id_of("SELECT id FROM program WHERE key = ?", {key.program}, {})) return id;
+  SQLite::Statement add(handle(), "INSERT INTO program (key, canonical, source, name, digest) VALUES (?, ?, ?, ?, ?)");
+  const std::string digest = program_digest(key.program, canonical, source, name);
+  add.bind(1, key.program);
+  add.bind(2, canonical);
+  add.bind(3, source);
+  add.bind(4, name);
+  add.bind(5, digest.data(), static_cast<int>(digest.size()));
+  add.exec();
+  return handle().getLastInsertRowid();
+}
+
+int64_t SqliteDatabase::task_row(const TaskKey& key, int64_t program) {
+  const std::string values = join(key.binding);
+  SQLite::Statement binding(handle(), "INSERT INTO binding (program, parameters) VALUES (?, ?) ON CONFLICT DO NOTHING");
+  binding.bind(1, program);
+  binding.bind(2, values);
+  binding.exec();
+  SQLite::Statement target(handle(), "INSERT INTO target (fingerprint) VALUES (?) ON CONFLICT DO NOTHING");
+  target.bind(1, key.target);
+  target.exec();
+  const int64_t binding_id = id_of("SELECT id FROM binding WHERE parameters = ? AND program = ?", {values}, {program});
+  const int64_t target_id = id_of("SELECT id FROM target WHERE fingerprint = ?", {key.target}, {});
+  SQLite::Statement task(handle(), "INSERT INTO task (binding, target, class, abi, threads) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
+  const std::vector<int64_t> columns = {binding_id, target_id, static_cast<int64_t>(key.cls), key.abi, key.threads};
+  for (size_t i = 0; i < columns.size(); ++i) task.bind(static_cast<int>(i + 1), columns[i]);
+  task.exec();
+  return id_of("SELECT id FROM task WHERE binding = ? AND target = ? AND class = ? AND abi = ? AND threads = ?", {}, columns);
+}
+
+int64_t SqliteDatabase::trace_row(int64_t task, const std::string& text) {
+  const std::string digest = RowDigest("trace").text(text).finish();
+  SQLite::Statement add(handle(), "INSERT INTO trace (task, text, digest) VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
+  add.bind(1, task);
+  add.bind(2, text);
+  add.bind(3, digest.data(), static_cast<int>(digest.size()));
+  add.exec();
+  return id_of("SELECT id FROM trace WHERE text = ? AND task = ?", {text}, {task});
+}
+
+int64_t SqliteDatabase::measurement_row(int64_t trace, const std::string& text, const Measurement& m) {
+  SQLite::Statement add(handle(),
+                        "INSERT INTO measurement (trace, nest_hash, status, detail, median_ns, min_ns, ci_rel, samples, ratio, predicted_ns, "
+                        "strategy, seed, toolchain, unix_time, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const std::string digest = measurement_digest(text, m);
+  add.bind(1, trace);
+  add.bind(2, m.nest_hash);
+  add.bind(3, static_cast<int>(m.status));
+  add.bind(4, m.detail);
+  add.bind(5, m.timing.median_ns);
+  add.bind(6, m.timing.min_ns);
+  add.bind(7, m.timing.ci_rel);
+  add.bind(8, m.timing.samples);
+  add.bind(9, m.timing.ratio);
+  add.bind(10, m.predicted_ns);
+  add.bind(11, m.strategy);
+  add.bind(12, static_cast<int64_t>(m.seed));
+  add.bind(13, m.toolchain);
+  add.bind(14, m.unix_time);
+  add.bind(15, digest.data(), static_cast<int>(digest.size()));
+  add.exec();
+  return handle().getLastInsertRowid();
+}
+
+Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
+  return guarded<int64_t>([&]() -> Result<int64_t> {
+    SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
+    const int64_t program = program_row(record.key, record.canonical_text, record.program_text, record.program_name);
+    const int64_t task = task_row(record.key, program);
+    const int64_t trace = trace_row(task, record.trace_text);
+    const int64_t measurement = measurement_row(trace, record.trace_text, record.measurement);
+    SQLite::Statement add(handle(), "INSERT INTO record (task, trace, measurement, median_ns, nest, origin, digest) VALUES (?, ?, ?, ?, ?, ?, ?)");
+    const std::string digest = record_digest(record);
+    add.bind(1, task);
+    add.bind(2, trace);
+    add.bind(3, measurement);
+    add.bind(4, record.measurement.timing.median_ns);
+    add.bind(5, record.nest_text);
+    add.bind(6, record.origin);
+    add.bind(7, digest.data(), static_cast<int>(digest.size()));
+    add.exec();
+    const int64_t id = handle().getLastInsertRowid();
+    SQLite::Statement certificate(handle(),
+                                  "INSERT INTO certificate (record, verdict, checker_version, isl_version, check_ms) VALUES (?, ?, ?, ?, ?)");
+    certificate.bind(1, id);
+    certificate.bind(2, static_cast<int>(record.certificate.verdict));
+    certificate.bind(3, record.certificate.checker_version);
+    certificate.bind(4, record.certificate.isl_version);
+    certificate.bind(5, record.certificate.check_ms);
+    certificate.exec();
+    transaction.commit();
+    return id;
+  });
+}
+
+Status SqliteDatabase::add_measurements(const TaskKey& key, const std::string& canonical_text, const std::string& program_text,
+                                        const std::vector<std::pair<std::string, Measurement>>& rows) {
+  return guarded<Ok>([&]() -> Status {
+    if (rows.empty()) return Ok{};
+    SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
+    const int64_t task = task_row(key, program_row(key, canonical_text, program_text, ""));
+    for (const auto& [text, measurement] : rows) measurement_row(trace_row(task, text), text, measurement);
+    transaction.commit();
+    return Ok{};
+  });
+}
+
+Result<std::vector<std::pair<std::string, Measurement>>> SqliteDatabase::measurements(const TaskKey& key) {
+  using Rows = std::vector<std::pair<std::string, Measurement>>;
+  return guarded<Rows>([&]() -> Result<Rows> {
+    SQLite::Statement query(handle(), std::string("SELECT tr.text, m.digest, ") + kMeasurementColumns +
+                                          " FROM measurement m JOIN trace tr ON tr.id = m.trace JOIN task k ON k.id = tr.task "
+                                          "JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program JOIN target t ON t.id = k.target "
+                                          "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = ? "
+                                          "ORDER BY m.id");
+    query.bind(1, key.program);
+    query.bind(2, join(key.binding));
+    query.bind(3, key.target);
+    query.bind(4, static_cast<int>(key.cls));
+    query.bind(5, key.abi);
+    query.bind(6, key.threads);
+    Rows rows;
+    while (query.executeStep()) {
+      std::string trace = query.getColumn(0).getString();
+      Measurement measurement = measurement_at(query, 2);
+      if (blob_at(query, 1) == measurement_digest(trace, measurement)) rows.emplace_back(std::move(trace), std::move(measurement));
+    }
+    return rows;
+  });
+}
+
+struct Candidate {
+  NearestRecord nearest;
+  int fields = 0;
+  double distance = 0;
+};
+
+// Fewest differing fields first, then log-extent distance of the bindings.
+Candidate compare_keys(const TaskKey& wanted, const TaskKey& found, int64_t id) {
+  Candidate c;
+  c.nearest = {id, "", found.binding};
+  auto note = [&](bool differs, const char* field) {
+    if (!differs) return;
+    ++c.fields;
+    c.nearest.differs_in += (c.nearest.differs_in.empty() ? "" : ", ") + std::string(field);
+  };
+  note(wanted.binding != found.binding, "binding");
+  note(wanted.cls != found.cls, "class");
+  note(wanted.target != found.target, "target");
+  note(wanted.threads != found.threads, "threads");
+  note(wanted.abi != found.abi, "abi");
+  for (size_t i = 0; i < wanted.binding.size() && i < found.binding.size(); ++i)
+    c.distance += std::abs(std::log2(1.0 + std::abs(static_cast<double>(wanted.binding[i]))) - std::log2(1.0 + std::abs(static_cast<double>(found.binding[i]))));
+  return c;
+}
+
+Result<std::optional<NearestRecord>> SqliteDatabase::nearest(const TaskKey& key) {
+  using Found = std::optional<NearestRecord>;
+  return guarded<Found>([&]() -> Result<Found> {
+    SQLite::Statement query(handle(), record_select() + "WHERE p.key = ? AND m.status = 0 LIMIT 10000");
+    query.bind(1, key.program);
+    std::optional<Candidate> best;
+    while (query.executeStep()) {
+      const TuningRecord record = record_at(query);
+      Candidate c = compare_keys(key, record.key, record.id);
+      if (!best || std::pair(c.fields, c.distance) < std::pair(best->fields, best->distance)) best = c;
+    }
+    return best ? Found(best->nearest) : Found();
+  });
+}
+
+Result<std::vector<TuningRecord>> SqliteDatabase::list(int64_t limit, int64_t offset) {
+  using Rows = std::vector<TuningRecord>;
+  return guarded<Rows>([&]() -> Result<Rows> {
+    SQLite::Statement query(handle(), record_select() + "ORDER BY r.id LIMIT ? OFFSET ?");
+    query.bind(1, static_cast<int64_t>(limit));
+    query.bind(2, static_cast<int64_t>(offset));
+    Rows rows;
+    while (query.executeStep()) rows.push_back(record_at(query));
+    return rows;
+  });
+}
+
+Result<DatabaseStats> SqliteDatabase::stats() {
+  return guarded<DatabaseStats>([&]() -> Result<DatabaseStats> {
+    DatabaseStats s;
+    s.programs = scalar("SELECT count(*) FROM program");
+    s.targets = scalar("SELECT count(*) FROM target");
+    s.records = scalar("SELECT count(*) FROM record");
+    s.measurements = scalar("SELECT count(*) FROM measurement");
+    s.failures = scalar("SELECT count(*) FROM measurement WHERE status NOT IN (0, 14)");
+    s.proven = scalar("SELECT count(*) FROM certificate WHERE verdict = 1");
+    s.unproven = s.records - s.proven;
+    s.bytes = scalar("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");
+    s.path = connection_.path;
+    s.journal = connection_.journal;
+    s.schema = kSchemaVersion;
+    return s;
+  });
+}
+
+Result<std::vector<std::string>> SqliteDatabase::integrity() {
+  using Lines = std::vector<std::string>;
+  return guarded<Lines>([&]() -> Result<Lines> {
+    Lines problems;
+    SQLite::Statement check(handle(), "PRAGMA integrity_check(20)");
+    while (check.executeStep())
+      if (std::string line = check.getColumn(0).getString(); line != "ok") problems.push_back("sqlite: " + line);
+    SQLite::Statement keys(handle(), "PRAGMA foreign_key_check");
+    while (keys.executeStep()) problems.push_back("foreign key broken in table " + keys.getColumn(0).getString());
+    SQLite::Statement records(handle(), record_select());
+    while (records.executeStep())
+      if (blob_at(records, 17) != record_digest(record_at(records)))
+        problems.push_back("record #" + std::to_string(records.getColumn(0).getInt64()) + " does not match its digest");
+    SQLite::Statement programs(handle(), "SELECT key, canonical, source, name, digest, id FROM program");
+    while (programs.executeStep())
+      if (blob_at(programs, 4) != program_digest(programs.getColumn(0).getString(), programs.getColumn(1).getString(),
+                                                 programs.getColumn(2).getString(), programs.getColumn(3).getString()))
+        problems.push_back("program #" + std::to_string(programs.getColumn(5).getInt64()) + " does not match its digest");
+    SQLite::Statement rows(handle(), std::string("SELECT tr.text, m.digest, m.id, ") + kMeasurementColumns +
+                                         " FROM measurement m JOIN trace tr ON tr.id = m.trace");
+    while (rows.executeStep())
+      if (blob_at(rows, 1) != measurement_digest(rows.getColumn(0).getString(), measurement_at(rows, 3)))
+        problems.push_back("measurement #" + std::to_string(rows.getColumn(2).getInt64()) + " does not match its digest");
+    return problems;
+  });
+}
+
+}  // namespace
+}  // namespace db
+
+Result<std::unique_ptr<Database>> open_database(const std::string& path) {
+  auto connection = db::open_connection(path);
+  if (!connection) return connection.error();
+  try {
+    return std::unique_ptr<Database>(std::make_unique<db::SqliteDatabase>(std::move(connection).value()));
+  } catch (const SQLite::Exception& exception) {
+    return db::sqlite_error(path, exception);
+  }
+}
+
+}  // namespace polyweft

@@ -1,0 +1,167 @@
+// Tuner: the library's main door. Everything that the command line does, it does through this header.
+//
+// A program goes in; a proven, compiled, compared, measured and stored kernel comes out; the second request costs a look-up.
+// All isl work runs in a killable helper process, all candidate kernels in a sandboxed one.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyweft/database.h"
+#include "polyweft/program.h"
+#include "polyweft/records.h"
+#include "polyweft/result.h"
+#include "polyweft/target.h"
+
+namespace polyweft {
+
+/// Programs of one source text, in order, with warnings of the parser.
+struct ParsedPrograms {
+  std::vector<Program> programs;
+  std::vector<Diagnostic> warnings;
+};
+/// Parses, resolves, types. Error::diagnostics has every message found; render() makes them readable. Milliseconds, no isl.
+PW_EXPORT Result<ParsedPrograms> parse_programs(const std::string& text, const std::string& source_name);
+/// The first program of a text.
+PW_EXPORT Result<Program> parse_program(const std::string& text);
+/// FILE or FILE:PROGRAM. PW0001 where the file cannot be read, PW0002 where it has no such program.
+PW_EXPORT Result<Program> load_program(const std::string& file_and_program);
+/// `file:line:col: error: text [PWnnnn]`, source line, caret, notes.
+PW_EXPORT std::string render(const Diagnostic& diagnostic, const std::string& source_name, const std::string& source_text);
+/// All messages of an error as text, one a paragraph.
+PW_EXPORT std::string render(const Error& error, const std::string& source_text);
+/// What `polyweft explain PWnnnn` prints; nothing for an unknown code.
+PW_EXPORT std::optional<std::string> explain_code(const std::string& code);
+/// Key of the canonical form: 32 hex digits.
+PW_EXPORT std::string program_key(const Program& program);
+PW_EXPORT Result<TensorData> read_npy(const std::string& path, ElementType expected);
+PW_EXPORT Status write_npy(const std::string& path, const TensorData& data);
+/// Version of Polyweft, LLVM and isl: "polyweft 0.1.0 llvm 22.1.8 isl 0.25".
+PW_EXPORT std::string toolchain();
+
+/// What a task is besides its program.
+struct TaskOptions {
+  std::map<std::string, int64_t> parameters;       ///< the rest keep their defaults
+  NumericsClass cls = NumericsClass::reassoc;
+  int threads = 1;
+  std::string trace;                               ///< text of a trace that replaces record and model; empty: none
+};
+enum class TuneEvent : uint8_t { start, hit, trial, best, done };
+struct TuneProgress {
+  TuneEvent event = TuneEvent::start;
+  int trial = 0, measured = 0, failed = 0;
+  int64_t scored = 0;
+  double elapsed_s = 0;
+  RunStatus status = RunStatus::not_run;
+  double ns = 0, predicted_ns = 0, best_ns = 0;
+  std::string what;                                ///< what changed, or why it failed
+};
+struct TuneOptions : TaskOptions {
+  std::chrono::milliseconds budget{60'000};        ///< zero: no limit (then trials must be set)
+  int trials = 0;                                  ///< zero: no limit
+  uint64_t seed = 1;
+  bool refresh = false;                            ///< search even where the database has a record
+  std::function<void(const TuneProgress&)> progress;
+  std::function<bool()> cancelled;                 ///< asked between trials; true ends the search, what was found is kept
+};
+struct TuneReport {
+  TuningRecord record;
+  bool hit = false;                                ///< served from the database, nothing measured
+  bool interrupted = false;
+  int measured = 0, failed = 0, sketches = 0;
+  int64_t scored = 0;
+  double wall_s = 0;
+  double flops = 0;                                ///< of one call: multiply-add counts 2
+  double reference_ns = 0;                         ///< the untuned base nest
+  std::string reason;                              ///< why it ended: "budget", "trials", "space exhausted", "hit", "interrupted"
+};
+
+/// A kernel loaded in this process: call it as often as you like; calls on one object must not overlap.
+class PW_EXPORT Kernel {
+ public:
+  struct Impl;
+  explicit Kernel(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  /// Inputs in program order; gives the outputs. Packs const inputs where their bytes changed. PW06xx where a size or type is wrong.
+  Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
+  /// As run(), `repetitions` calls timed one by one on buffers of its own.
+  Result<std::vector<std::chrono::nanoseconds>> time(const std::vector<TensorData>& inputs, int repetitions);
+  const std::vector<ArgumentSpec>& arguments() const;
+  const std::string& origin() const;               ///< "record #12", "trace", "analytic model", "base order"
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+enum class Emit : uint8_t { object, assembly, llvm, shared, static_library, header };
+enum class Stage : uint8_t { program, scop, dependences, schedule, trace, loops, llvm, assembly };
+std::optional<Emit> PW_EXPORT emit_named(const std::string& name);
+std::optional<Stage> PW_EXPORT stage_named(const std::string& name);
+struct BuildResult {
+  std::vector<unsigned char> bytes;
+  std::string origin;                              ///< as Kernel::origin
+};
+struct CheckReport {
+  std::vector<Diagnostic> errors, warnings;
+};
+struct Comparison {
+  bool equal = false;
+  std::string detail;                              ///< first difference, or the greatest share of the bound that was used
+  std::vector<TensorData> outputs;
+};
+struct BenchReport {
+  std::string origin;
+  Timing kernel, reference;
+  double flops = 0;
+  double peak_gflops = 0;                          ///< FMA peak of the used threads, measured in the same run
+};
+
+struct TunerOptions {
+  std::string database;                            ///< path; empty: no database
+  std::string helper_directory;                    ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
+  std::chrono::milliseconds isl_deadline{10'000};
+  int64_t workspace_limit_bytes = int64_t{4} << 30;
+};
+
+/// One object belongs to one thread at a time; several objects and processes may share a database file.
+class PW_EXPORT Tuner {
+ public:
+  Tuner(Target target, TunerOptions options);
+  ~Tuner();
+  Tuner(Tuner&&) noexcept;
+  Tuner& operator=(Tuner&&) noexcept;
+
+  const Target& target() const;
+  /// All checks of the language. Errors of the helper (limits) come as PW08xx diagnostics.
+  CheckReport check(const Program& program);
+  /// Searches, compares, measures, proves, stores. A hit returns at once.
+  Result<TuneReport> tune(const Program& program, const TuneOptions& options);
+  /// The stored record of a task, if there is one.
+  Result<std::optional<TuningRecord>> best(const Program& program, const TaskOptions& options);
+  /// Record's nest to a callable kernel, no isl.
+  Result<Kernel> compile(const TuningRecord& record);
+  /// By trace, record, the analytic model's first choice, or the base order, whichever comes first; a trace is proven again.
+  Result<Kernel> compile(const Program& program, const TaskOptions& options);
+  Result<BuildResult> build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol);
+  Result<std::string> show(const Program& program, const TaskOptions& options, Stage stage);
+  Result<std::string> show(const TuningRecord& record, Stage stage);
+  /// Runs the kernel and the compiled base nest on these inputs and compares by LANGUAGE.md section 4.
+  Result<Comparison> verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs);
+  Result<BenchReport> bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget);
+  /// Seeded inputs in program order: integer-valued or random.
+  Result<std::vector<TensorData>> make_inputs(const Program& program, const TaskOptions& options, InputSet set, uint64_t seed);
+  /// Proves a stored record again from its texts.
+  Result<Certificate> prove(const TuningRecord& record);
+  /// The database, opened at first use; PW0709 where none was given.
+  Result<Database*> database();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace polyweft
