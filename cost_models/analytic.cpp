@@ -1,0 +1,214 @@
+// The analytic model: for each register block the greatest of its port bounds, exposed latency of accumulation chains, plus
+// the traffic of each cache level from footprints (Section 3 of the schedules page; Roller and BLIS show that this much ranks well).
+#include <algorithm>
+#include <cmath>
+
+#include "cost_models/walk.h"
+#include "polyweft/cost_model.h"
+
+namespace polyweft {
+namespace cost {
+namespace {
+
+constexpr int kSamples = 6;
+constexpr double kLineBytes = 64;
+constexpr double kOverlap = 0.7;            // share of traffic hidden behind arithmetic by out-of-order execution and prefetch
+constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
+
+bool is_block_loop(MarkKind mark) { return mark == MarkKind::unroll || mark == MarkKind::vector; }
+
+// First loop of the register block: the unroll and vector loops below the last serial one.
+size_t block_begin(const Leaf& leaf) {
+  size_t begin = leaf.loops.size();
+  while (begin > 0 && is_block_loop(leaf.loops[begin - 1].mark)) --begin;
+  return begin;
+}
+
+// Element stride of the physically last dimension tells whether lanes lie side by side.
+bool moves(const AccessUse& use, size_t loop) {
+  return std::any_of(use.coeff[loop].begin(), use.coeff[loop].end(), [](int64_t c) { return c != 0; });
+}
+
+bool is_contiguous(const LoopNest& nest, const AccessUse& use, size_t loop) {
+  const auto& layout = nest.buffers[use.buffer].layout;
+  if (layout.pieces.empty() || use.has_gather) return false;
+  const uint32_t last = layout.pieces.back().dim;
+  for (size_t d = 0; d < use.coeff[loop].size(); ++d)
+    if (d != last && use.coeff[loop][d] != 0) return false;
+  return use.coeff[loop][last] == 1;
+}
+
+
+class Estimate {
+ public:
+  Estimate(const LoopNest& nest, const MachineModel& machine) : nest_(nest), machine_(machine) {}
+
+  double cycles(const Leaf& leaf) const {
+    const size_t begin = block_begin(leaf);
+    const double runs = trips(leaf, 0, begin);
+    return runs * block_cycles(leaf, begin) + loop_overhead(leaf, begin) + (1 - kOverlap) * traffic_cycles(leaf) +
+           kOverlap * std::max(0.0, traffic_cycles(leaf) - runs * block_cycles(leaf, begin));
+  }
+
+ private:
+  static double trips(const Leaf& leaf, size_t from, size_t to) {
+    double product = 1;
+    for (size_t l = from; l < to; ++l) product *= leaf.loops[l].trips;
+    return product;
+  }
+  // Lanes take one vector operation however many are active.
+  static double issues(const LoopContext& loop) { return loop.mark == MarkKind::vector ? std::ceil(loop.trips / std::max(1, loop.width)) : loop.trips; }
+
+  double vector_width_factor(const Leaf& leaf, size_t begin) const {
+    for (size_t l = begin; l < leaf.loops.size(); ++l)
+      if (leaf.loops[l].mark == MarkKind::vector)
+        return std::max(1.0, leaf.loops[l].width * static_cast<double>(size_bytes(leaf.type)) / machine_.vector_bytes);
+    return 1;
+  }
+  double block_issues(const Leaf& leaf, size_t begin) const {
+    double product = vector_width_factor(leaf, begin);
+    for (size_t l = begin; l < leaf.loops.size(); ++l) product *= issues(leaf.loops[l]);
+    return product;
+  }
+  // Distinct values an access touches in one block: loops it does not move with are served by one load.
+  double access_issues(const Leaf& leaf, const AccessUse& use, size_t begin) const {
+    double product = 1;
+    for (size_t l = begin; l < leaf.loops.size(); ++l) {
+      if (!moves(use, l)) continue;
+      const bool strided = leaf.loops[l].mark == MarkKind::vector && !is_contiguous(nest_, use, l);
+      product *= strided ? leaf.loops[l].trips : issues(leaf.loops[l]);
+    }
+    return product;
+  }
+  double chains(const Leaf& leaf, size_t begin) const {
+    double product = 1;
+    for (const auto& use : leaf.accesses)
+      if (use.is_store) {
+        product = 1;
+        for (size_t l = begin; l < leaf.loops.size(); ++l)
+          if (moves(use, l)) product *= issues(leaf.loops[l]);
+      }
+    return product;
+  }
+  bool is_accumulation(const Leaf& leaf) const {
+    return leaf.accesses.size() > 1 && leaf.accesses[0].is_store && !leaf.accesses[1].is_store && leaf.accesses[0].buffer == leaf.accesses[1].buffer;
+  }
+  double block_cycles(const Leaf& leaf, size_t begin) const {
+    double loads = 0, stores = 0;
+    for (const auto& use : leaf.accesses) {
+      if (nest_.buffers[use.buffer].scope == Scope::reg) continue;
+      (use.is_store ? stores : loads) += access_issues(leaf, use, begin);
+    }
+    const double issued = block_issues(leaf, begin);
+    const double arithmetic = leaf.operations * issued / machine_.fma_per_cycle + leaf.slow_operations * issued;
+    double latency = 0;
+    if (is_accumulation(leaf)) latency = issued / chains(leaf, begin) * chain_latency(leaf);
+    return std::max({arithmetic, loads / machine_.loads_per_cycle, stores / machine_.stores_per_cycle, latency, 0.5}) + spill_cycles(leaf, begin);
+  }
+  double chain_latency(const Leaf& leaf) const {
+    const double through_memory = leaf.accumulates_in_register ? 0 : 5;  // store-to-load forwarding
+    return machine_.fma_latency_cycles + through_memory;
+  }
+  // Accumulators and operands beyond the register file are stored and loaded again every run of the block.
+  double spill_cycles(const Leaf& leaf, size_t begin) const {
+    double live = 0;
+    for (const auto& use : leaf.accesses)
+      if (nest_.buffers[use.buffer].scope == Scope::reg && use.is_store) live += access_issues(leaf, use, begin);
+    const double over = live + 2 - machine_.vector_registers;
+    return live > 0 && over > 0 ? over * 4 : 0;
+  }
+  double loop_overhead(const Leaf& leaf, size_t begin) const {
+    double total = 0;
+    for (size_t l = 0; l < begin; ++l) total += trips(leaf, 0, l + 1) * kLoopOverheadCycles;
+    return total;
+  }
+
+  // Box of elements that loops [from, end) touch; whole lines along the last physical dimension.
+  double footprint_bytes(const Leaf& leaf, const AccessUse& use, size_t from) const {
+    const auto& buffer = nest_.buffers[use.buffer];
+    const double element = static_cast<double>(size_bytes(buffer.type));
+    const uint32_t last = buffer.layout.pieces.empty() ? 0 : buffer.layout.pieces.back().dim;
+    double bytes = element;
+    for (size_t d = 0; d < buffer.extents.size(); ++d) {
+      double length = 1;
+      for (size_t l = from; l < leaf.loops.size(); ++l) length += std::abs(static_cast<double>(use.coeff[l][d])) * (leaf.loops[l].trips - 1);
+      if (use.has_gather) length = static_cast<double>(buffer.extents[d]);
+      length = std::min(length, static_cast<double>(buffer.extents[d]));
+      if (d == last) length = std::max(length, std::min(kLineBytes / element, static_cast<double>(buffer.extents[d])));
+      bytes *= length;
+    }
+    return bytes;
+  }
+  double all_footprints(const Leaf& leaf, size_t from) const {
+    double bytes = 0;
+    for (size_t a = 0; a < leaf.accesses.size(); ++a) {
+      const bool same_as_store = a == 1 && is_accumulation(leaf);
+      if (nest_.buffers[leaf.accesses[a].buffer].scope != Scope::reg && !same_as_store) bytes += footprint_bytes(leaf, leaf.accesses[a], from);
+    }
+    return bytes;
+  }
+  // Loops outside the outermost one whose footprint fits this cache bring everything in again, unless the access does not move with them.
+  double level_cycles(const Leaf& leaf, size_t level) const {
+    const double capacity = static_cast<double>(machine_.cache_bytes[level]);
+    size_t fits = leaf.loops.size();
+    while (fits > 0 && all_footprints(leaf, fits - 1) <= capacity) --fits;
+    double bytes = 0;
+    for (const auto& use : leaf.accesses) {
+      if (nest_.buffers[use.buffer].scope == Scope::reg) continue;
+      bytes += moved_bytes(leaf, use, fits, capacity);
+    }
+    return bytes / machine_.bytes_per_cycle[level + 1];
+  }
+  double moved_bytes(const Leaf& leaf, const AccessUse& use, size_t fits, double capacity) const {
+    // Reuse across the loop just outside: what it does not move with stays if the rest of the footprint leaves room.
+    size_t from = fits;
+    while (from > 0 && !moves(use, from - 1) && all_footprints(leaf, from - 1) <= 2 * capacity) --from;
+    const double whole = static_cast<double>(size_bytes(nest_.buffers[use.buffer].type));
+    double total = footprint_bytes(leaf, use, from) * trips(leaf, 0, from);
+    if (footprint_bytes(leaf, use, 0) <= capacity / 2) total = std::min(total, footprint_bytes(leaf, use, 0));  // stays resident for the whole call
+    return std::max(total, whole);
+  }
+  double traffic_cycles(const Leaf& leaf) const {
+    double cycles = 0;
+    for (size_t level = 0; level < machine_.cache_bytes.size(); ++level) cycles += level_cycles(leaf, level);
+    return cycles;
+  }
+
+  const LoopNest& nest_;
+  const MachineModel& machine_;
+};
+
+// ceil(tasks / threads) rounds of the parallel loop instead of all of them.
+double parallel_factor(const Leaf& leaf, int threads) {
+  for (const auto& loop : leaf.loops)
+    if (loop.mark == MarkKind::parallel) return std::ceil(loop.trips / threads) / loop.trips;
+  return 1;
+}
+
+class AnalyticModel final : public CostModel {
+ public:
+  explicit AnalyticModel(MachineModel machine) : machine_(std::move(machine)) {}
+  std::string name() const override { return "analytic/1"; }
+  double predict_ns(const LoopNest& nest) const override {
+    const Estimate estimate(nest, machine_);
+    double cycles = 0;
+    bool is_parallel = false;
+    for (int s = 0; s < kSamples; ++s)
+      for (const Leaf& leaf : leaves_at(nest, s, kSamples)) {
+        const double share = parallel_factor(leaf, machine_.threads);
+        is_parallel |= share < 1;
+        cycles += estimate.cycles(leaf) * share / kSamples;
+      }
+    return cycles / machine_.clock_ghz + (is_parallel ? machine_.fork_join_ns : 0);
+  }
+
+ private:
+  MachineModel machine_;
+};
+
+}  // namespace
+}  // namespace cost
+
+std::unique_ptr<CostModel> analytic_model(const MachineModel& machine) { return std::make_unique<cost::AnalyticModel>(machine); }
+
+}  // namespace polyweft

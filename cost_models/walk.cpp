@@ -1,0 +1,152 @@
+#include "cost_models/walk.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace polyweft::cost {
+namespace {
+
+// Port cycles of one vector of the operation on current x86 cores; divisions and roots share one slow unit.
+double slow_cycles(Op op) {
+  switch (op) {
+    case Op::div:
+    case Op::sqrt:
+    case Op::rsqrt: return 10;
+    case Op::floor_div:
+    case Op::floor_mod: return 24;
+    case Op::exp: return 8;
+    case Op::log:
+    case Op::tanh:
+    case Op::sigmoid:
+    case Op::erf: return 14;
+    case Op::sin:
+    case Op::cos:
+    case Op::pow: return 40;
+    default: return 0;
+  }
+}
+
+bool is_leaf_op(Op op) { return op == Op::literal || op == Op::variable || op == Op::read || op == Op::affine || op == Op::tuple; }
+
+class Walker {
+ public:
+  Walker(const LoopNest& nest, int sample, int samples) : nest_(nest), sample_(sample), samples_(samples), values_(nest.params.size() + nest.loop_names.size(), 0) {
+    for (size_t p = 0; p < nest.params.size(); ++p) values_[p] = nest.params[p].value;
+  }
+  std::vector<Leaf> run() {
+    if (nest_.root != kNoNode) visit(nest_.root);
+    return std::move(leaves_);
+  }
+
+ private:
+  void visit(NodeId id) {
+    if (id == kNoNode) return;
+    std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
+  }
+  void on(const Seq& seq) {
+    for (NodeId child : seq.children) visit(child);
+  }
+  void on(const If& node) { visit(evaluate(node.condition, values_) ? node.then : node.otherwise); }
+  void on(const Alloc& node) {
+    allocs_.emplace_back(node.buffer, loops_.size());
+    visit(node.body);
+    allocs_.pop_back();
+  }
+  void on(const Sync&) {}
+  void on(const Loop& loop) {
+    const int64_t lo = bound(loop.lo, true), hi = bound(loop.hi, false);
+    if (hi <= lo) return;
+    const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
+    values_[loop.var] = lo + loop.step * chosen(trips);
+    loops_.push_back({loop.var, static_cast<double>(trips), loop.step, loop.mark.kind, loop.mark.width});
+    visit(loop.body);
+    loops_.pop_back();
+  }
+  void on(const Compute& compute) {
+    Leaf leaf = start();
+    leaf.type = compute.rhs.empty() ? nest_.buffers[compute.dst.front().id].type : compute.rhs.front()->type;
+    for (const auto& access : compute.dst) {
+      leaf.accesses.push_back(use(access, true));
+      if (compute.how == Write::accumulate) leaf.accesses.push_back(use(access, false));
+      leaf.accumulates_in_register |= nest_.buffers[access.id].scope == Scope::reg;
+    }
+    for (const auto& rhs : compute.rhs) count(rhs, leaf);
+    if (compute.how == Write::accumulate && !compute.fused) leaf.operations += 1;
+    leaves_.push_back(std::move(leaf));
+  }
+  void on(const Copy& copy) {
+    Leaf leaf = start();
+    leaf.is_copy = true;
+    leaf.type = nest_.buffers[copy.dst.id].type;
+    leaf.accesses.push_back(use(copy.dst, true));
+    if (copy.has_src) leaf.accesses.push_back(use(copy.src, false));
+    leaves_.push_back(std::move(leaf));
+  }
+
+  Leaf start() const {
+    Leaf leaf;
+    leaf.loops = loops_;
+    leaf.allocs = allocs_;
+    return leaf;
+  }
+  void count(const Expr& e, Leaf& leaf) const {
+    polyweft::visit(e, [&](const ExprNode& node) {
+      if (node.op == Op::read) leaf.accesses.push_back(use(node.access, false));
+      if (is_leaf_op(node.op)) return;
+      const double slow = slow_cycles(node.op);
+      if (slow > 0) leaf.slow_operations += slow;
+      else leaf.operations += 1;
+    });
+  }
+  AccessUse use(const Access& access, bool is_store) const {
+    AccessUse out;
+    out.buffer = access.id;
+    out.is_store = is_store;
+    out.coeff.assign(loops_.size(), std::vector<int64_t>(access.index.size(), 0));
+    for (size_t d = 0; d < access.index.size(); ++d) {
+      out.has_gather |= access.index[d].data != nullptr;
+      for (size_t l = 0; l < loops_.size(); ++l) out.coeff[l][d] = slope(access.index[d].affine, loops_[l].var) * loops_[l].step;
+    }
+    return out;
+  }
+  // A quasi-affine term counts with the slope of its argument: floor(e / den) moves by slope / den, at least 1 when it moves.
+  int64_t slope(const Affine& e, VarId var) const {
+    int64_t out = 0;
+    for (const auto& term : e.terms) {
+      if (!term.quasi) {
+        if (term.var == var) out += term.coeff;
+        continue;
+      }
+      const int64_t inner = slope(term.quasi->e, var);
+      if (inner != 0) out += term.coeff * std::max<int64_t>(1, std::abs(inner) / term.quasi->den);
+    }
+    return out;
+  }
+  int64_t bound(const Bound& b, bool is_lower) const {
+    int64_t out = evaluate(b.of.front(), values_);
+    for (size_t i = 1; i < b.of.size(); ++i) {
+      const int64_t v = evaluate(b.of[i], values_);
+      out = is_lower ? std::max(out, v) : std::min(out, v);
+    }
+    return out;
+  }
+  // Sample s of n at loop depth d: a low-discrepancy point, so that inner and outer loops are not tied together.
+  int64_t chosen(int64_t trips) const {
+    constexpr double kGolden = 0.6180339887498949;
+    const double u = (sample_ + 0.5) / samples_ + kGolden * static_cast<double>(loops_.size());
+    return std::min<int64_t>(trips - 1, static_cast<int64_t>((u - std::floor(u)) * static_cast<double>(trips)));
+  }
+
+  const LoopNest& nest_;
+  int sample_, samples_;
+  std::vector<int64_t> values_;
+  std::vector<LoopContext> loops_;
+  std::vector<std::pair<BufferId, size_t>> allocs_;
+  std::vector<Leaf> leaves_;
+};
+
+}  // namespace
+
+std::vector<Leaf> leaves_at(const LoopNest& nest, int sample, int samples) { return Walker(nest, sample, samples).run(); }
+
+}  // namespace polyweft::cost

@@ -1,0 +1,45 @@
+// One walk over a LoopNest that finds, for every register block, how often it runs and what one run does.
+//
+// Loops are sampled, not enumerated: a few deterministic points of the iteration space are followed down the tree; at each point trip
+// counts are exact, and tails and triangular bounds count as often as they are met.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+
+namespace polyweft::cost {
+
+/// A loop around the current node, outermost first.
+struct LoopContext {
+  VarId var = kNoVar;
+  double trips = 1;
+  int64_t step = 1;
+  MarkKind mark = MarkKind::serial;
+  int32_t width = 0;
+};
+/// An access in a block: `coeff[l]` is the element stride of loop l in each logical dimension (by dim), and the bytes of one element.
+struct AccessUse {
+  BufferId buffer = 0;
+  std::vector<std::vector<int64_t>> coeff;   ///< [loop][dim]
+  bool is_store = false;
+  bool has_gather = false;
+};
+/// One Compute or Copy with the loops around it.
+struct Leaf {
+  std::vector<LoopContext> loops;
+  std::vector<AccessUse> accesses;
+  double operations = 0;        ///< arithmetic operations that take an FMA port, a point
+  double slow_operations = 0;   ///< divisions, square roots and transcendental functions, in port cycles, a point
+  bool accumulates_in_register = false;
+  ElementType type = ElementType::f32;
+  bool is_copy = false;
+  std::vector<std::pair<BufferId, size_t>> allocs;  ///< buffers allocated around it and the loop depth of their Alloc
+};
+
+
+/// Follows one sample point down the nest and lists what is met.
+std::vector<Leaf> leaves_at(const LoopNest& nest, int sample, int samples);
+
+}  // namespace polyweft::cost

@@ -1,0 +1,37 @@
+// CostModel: predicts the time of a LoopNest from its text alone; the only judge of candidates that are never measured.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+
+namespace polyweft {
+
+/// What a cost model must know of a machine. Calibrated figures where there are any, else the description's.
+struct MachineModel {
+  double clock_ghz = 2.0;
+  int vector_bytes = 32;
+  int vector_registers = 16;
+  double fma_per_cycle = 2;              ///< vector multiply-adds
+  double fma_latency_cycles = 4;
+  double loads_per_cycle = 2, stores_per_cycle = 1;
+  std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};   ///< usable by one thread, L1 first
+  std::vector<double> bytes_per_cycle = {64, 40, 9, 5};              ///< L1, L2, L3, memory
+  double fork_join_ns = 5'000;
+  int threads = 1;
+};
+
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  /// Nanoseconds of one call. No isl, no allocation worth naming; some 20 microseconds.
+  virtual double predict_ns(const LoopNest& nest) const = 0;
+  virtual std::string name() const = 0;
+};
+/// max of port bounds a register block + exposed latency + traffic a cache level; see cost_models/analytic.cpp.
+std::unique_ptr<CostModel> analytic_model(const MachineModel& machine);
+
+}  // namespace polyweft
