@@ -23,6 +23,13 @@ RowDigest& RowDigest::real(double field) {
   return integer(bits);
 }
 
-std::string RowDigest::finish() const { return blake2b_128(payload_); }
+namespace {
+std::string payload_digest(const std::string& payload) {
+  const auto digest = blake2b_128(payload);
+  return std::string(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size());
+}
+}  // namespace
+
+std::string RowDigest::finish() const { return payload_digest(payload_); }
 
 }  // namespace polyweft::db
