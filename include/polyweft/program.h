@@ -265,6 +265,8 @@ struct Program {
 PW_EXPORT std::string print(const Program& program);
 std::string print(const Affine& e, const std::vector<std::string>& names);   ///< names[v] for variable v
 std::string print(const Guard& g, const std::vector<std::string>& names);
+/// Structural equality; spans and source text ignored.
+bool equal(const Program& a, const Program& b);
 /// Names of parameters and of the equation's indices, by VarId.
 std::vector<std::string> variable_names(const Program& program, const Equation& equation);
 
