@@ -23,7 +23,7 @@ class Analyzer {
   bool constant_shape(const ConstantSyntax& constant, const std::vector<Affine>& shape, std::vector<int64_t>& extents);
   bool flatten(const LiteralSyntax& literal, const std::vector<int64_t>& extents, size_t depth, Tensor& tensor);
   std::optional<Literal> scalar(const LiteralSyntax& literal, ElementType type);
-  void check_bytes(const Tensor& tensor, const std::vector<int64_t>& extents, Extent where);
+  void check_bytes(const Tensor& tensor, const std::vector<__int128>& extents, Extent where);
   // assumptions.cpp
   void read_assumptions();
   void add_assumption(const Guard& guard);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lang/analyzer.h"
+#include "lang/wide.h"
 
 namespace polyweft::lang {
 namespace {
@@ -45,7 +46,7 @@ void Analyzer::read_assumptions() {
     auto guard = affine_.guard(*node);
     if (!guard) continue;
     add_assumption(*guard);
-    if (!evaluate(*guard, defaults))
+    if (!wide_holds(*guard, defaults))
       report_.error("PW0125", node->extent, "the default sizes do not meet the assumption '" + show(*node) + "'");
   }
   for (VarId p = 0; p < program.parameters.size(); ++p)

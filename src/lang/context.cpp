@@ -90,23 +90,25 @@ void Context::type_error(const char* code, Extent where, std::string text, std::
   if (!types_incomplete) report.error(code, where, std::move(text), std::move(notes));
 }
 
+Context::Interval Context::bounds_of_variable(VarId var) const {
+  size_t parameters = program.parameters.size();
+  if (var < parameters) return {parameter_least[var], std::nullopt};
+  return var - parameters < index_bounds.size() ? index_bounds[var - parameters] : Interval{};
+}
+
 Context::Interval Context::bounds(const Affine& e) const {
   Interval result{e.constant, e.constant};
+  auto add = [](std::optional<int64_t>& sum, std::optional<int64_t> bound, int64_t coefficient) {
+    int64_t product = 0;
+    int64_t next = 0;
+    bool known = sum && bound && !__builtin_mul_overflow(*bound, coefficient, &product) && !__builtin_add_overflow(*sum, product, &next);
+    sum = known ? std::optional(next) : std::nullopt;
+  };
   for (const Term& term : e.terms) {
     if (term.quasi) return {};
-    Interval var;
-    if (term.var < parameter_least.size()) var.least = parameter_least[term.var];
-    else if (term.var - program.parameters.size() < index_bounds.size()) var = index_bounds[term.var - program.parameters.size()];
-    if (term.coeff < 0) std::swap(var.least, var.largest);
-    auto add = [&](std::optional<int64_t>& sum, const std::optional<int64_t>& bound) {
-      int64_t product = 0;
-      int64_t next = 0;
-      if (!sum || !bound || __builtin_mul_overflow(*bound, term.coeff, &product) || __builtin_add_overflow(*sum, product, &next))
-        sum.reset();
-      else sum = next;
-    };
-    add(result.least, var.least);
-    add(result.largest, var.largest);
+    Interval var = bounds_of_variable(term.var);
+    add(result.least, term.coeff < 0 ? var.largest : var.least, term.coeff);
+    add(result.largest, term.coeff < 0 ? var.least : var.largest, term.coeff);
   }
   return result;
 }

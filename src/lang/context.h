@@ -64,6 +64,7 @@ struct Context {
   void type_error(const char* code, Extent where, std::string text, std::vector<std::string> notes = {});
   /// Least and largest value over all parameters allowed and all indices in scope, where simple arithmetic finds one.
   Interval bounds(const Affine& e) const;
+  Interval bounds_of_variable(VarId var) const;
   std::vector<std::string> variable_names() const;
   /// "B[0..K]"-like spelling of an affine form, without blanks: "V-1".
   std::string compact(const Affine& e) const;

@@ -6,6 +6,7 @@
 
 #include "lang/analyzer.h"
 #include "lang/number.h"
+#include "lang/wide.h"
 
 namespace polyweft::lang {
 namespace {
@@ -81,9 +82,9 @@ std::vector<Affine> Analyzer::shape(const std::vector<Node*>& extents) {
   return result;
 }
 
-void Analyzer::check_bytes(const Tensor& tensor, const std::vector<int64_t>& extents, Extent where) {
+void Analyzer::check_bytes(const Tensor& tensor, const std::vector<__int128>& extents, Extent where) {
   __int128 bytes = size_bytes(tensor.type);
-  for (int64_t extent : extents) bytes = std::min<__int128>(bytes * std::max<int64_t>(extent, 0), __int128{kMaxBytes} * 2);
+  for (__int128 extent : extents) bytes = std::min(bytes * std::clamp<__int128>(extent, 0, kMaxBytes), __int128{kMaxBytes} * 2);
   if (bytes > kMaxBytes) report_.error("PW0810", where, tensor.name + " takes more than 2^62 bytes at the default sizes");
 }
 
@@ -104,10 +105,10 @@ void Analyzer::declare_input(const InputSyntax& input) {
       tensor.values_hi = bounds->hi;
     }
   }
-  std::vector<int64_t> extents;
+  std::vector<__int128> extents;
   std::vector<int64_t> defaults;
   for (const Parameter& parameter : context_.program.parameters) defaults.push_back(parameter.value);
-  for (const Affine& each : tensor.shape) extents.push_back(evaluate(each, defaults));
+  for (const Affine& each : tensor.shape) extents.push_back(wide_value(each, defaults));
   check_bytes(tensor, extents, input.name.extent);
   if (!declare(input.name, {Symbol::Kind::tensor, static_cast<uint32_t>(context_.program.tensors.size()), 0, {}})) return;
   context_.types.push_back(tensor.type);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lang/analyzer.h"
+#include "lang/wide.h"
 
 namespace polyweft::lang {
 
@@ -80,14 +81,14 @@ void Analyzer::check_equation_bytes(const EquationSyntax& syntax, const Equation
   std::vector<int64_t> values;
   for (const Parameter& parameter : context_.program.parameters) values.push_back(parameter.value);
   size_t parameters = values.size();
-  std::vector<int64_t> extents;
+  std::vector<__int128> extents;
   for (const Slot& slot : equation.slots) {
     if (slot.var == kNoVar) continue;
     std::vector<VarId> used;
     collect_variables(slot.lo, used);
     collect_variables(slot.hi, used);
     bool over_parameters = std::all_of(used.begin(), used.end(), [&](VarId v) { return v < parameters; });
-    if (over_parameters) extents.push_back(evaluate(slot.hi, values) - evaluate(slot.lo, values));
+    if (over_parameters) extents.push_back(wide_value(slot.hi, values) - wide_value(slot.lo, values));
   }
   for (size_t c = 0; c < equation.targets.size(); ++c)
     check_bytes(context_.program.tensors[equation.targets[c]], extents, syntax.names[c].extent);
