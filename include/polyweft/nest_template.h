@@ -1,0 +1,93 @@
+// NestTemplate: a schedule whose sizes are still open; plain values, no isl. Search and cost models see only this and `instantiate`.
+//
+// Memory model. A template owns the bound, normalized program, the numeric hulls of its index ranges, and one Stage per
+// equation: the loops around it, outermost first, and where it runs (a nest of its own, or inside a loop of another stage). Every legality
+// question was answered when the template was made (schedules/), for all sizes of the decisions; instantiate() is arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+#include "polyweft/program.h"
+#include "polyweft/trace.h"
+
+namespace polyweft {
+
+/// A loop of a stage. Its variable counts from the start of the enclosing loop of the same index.
+struct TemplateLoop {
+  uint32_t index = 0;                ///< number of the equation's index
+  Size step;                         ///< distance between iterations; 1 for point loops and lanes
+  Mark mark;                         ///< serial, parallel, unroll; vector: `lanes` says how many
+  Size lanes;                        ///< of a vector loop
+  std::string name;                  ///< "i.1", "i", "i.v"
+  bool operator==(const TemplateLoop&) const = default;
+};
+struct LayoutPart {
+  uint32_t dim = 0;
+  LayoutDigit::Part part = LayoutDigit::Part::whole;
+  Size factor;
+  bool operator==(const LayoutPart&) const = default;
+};
+/// A private copy of what a stage reads of a tensor inside loops[depth - 1] (depth 0: outside all loops).
+struct Promotion {
+  TensorId tensor = 0;
+  uint32_t depth = 0;
+  Scope scope = Scope::heap;
+  std::vector<LayoutPart> layout;
+  bool operator==(const Promotion&) const = default;
+};
+struct Accumulator {
+  uint32_t depth = 0;
+  Scope scope = Scope::reg;
+  bool operator==(const Accumulator&) const = default;
+};
+/// Where a stage runs. at_root: its own nest. compute_at: inside loops[depth - 1] of `host`, before what follows there, on what is read there.
+/// fused: inside loops[depth - 1] of `host`, after what is there, on the same values of `ties` (own index -> host's index).
+struct Placement {
+  enum class Kind : uint8_t { at_root, compute_at, fused, inlined } kind = Kind::at_root;
+  uint32_t host = 0;                 ///< stage number
+  uint32_t depth = 0;
+  Scope scope = Scope::heap;
+  std::vector<std::pair<uint32_t, uint32_t>> ties;
+  bool operator==(const Placement&) const = default;
+};
+/// Smallest and largest distance of a dependence along each index (SCHEDULES.md section 1): the table that T1..T4 read.
+struct DeltaBox {
+  std::string relation;              ///< "order of sum", "flow X -> Y"
+  std::vector<int64_t> lo, hi;       ///< one an index of the stage
+  bool operator==(const DeltaBox&) const = default;
+};
+/// One equation and its loops.
+struct Stage {
+  EquationId equation = 0;
+  std::string name;                  ///< as in traces
+  uint32_t data_indices = 0;         ///< the first ones are the slots'; the rest are reduced
+  std::vector<int64_t> lo, hi;       ///< hull of each index, half open
+  std::vector<Affine> inside;        ///< further linear conditions e >= 0 over index variables, not implied by the hull
+  std::vector<Guard> guards;         ///< what is neither: tested before each point
+  std::vector<DeltaBox> relations;
+  std::vector<TemplateLoop> loops;   ///< outermost first; together they visit every index
+  std::vector<Promotion> promotions;
+  std::optional<Accumulator> accumulator;
+  Placement placement;
+  bool is_reduction() const { return lo.size() > data_indices || reduces; }
+  bool reduces = false;
+};
+struct NestTemplate {
+  Program program;                   ///< bound and normalized
+  NumericsClass cls = NumericsClass::reassoc;
+  std::vector<Box> boxes;            ///< of each tensor
+  std::vector<Stage> stages;         ///< in an order in which nests of their own may run
+  Trace trace;                       ///< what made it; its decisions and constraints are the search space
+  std::shared_ptr<const LoopNest> fixed;   ///< set: the program has a recurrence and this is its nest (no decisions)
+};
+
+/// The LoopNest of these values for trace.decisions, in their order. Arithmetic only, 0.05-1 ms. PW031x where the sizes do not fit
+/// together (a register block that is too large, a layout that does not cover a footprint, ...): such a candidate is no candidate.
+Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
+
+}  // namespace polyweft

@@ -1,0 +1,147 @@
+// Trace: a schedule as text. A list of typed steps and a table of decisions; what people edit, databases keep and replay repeats.
+//
+// Statements are named by the tensor they define (`C`; `T.1` for an accumulator that normalization made; `A@2` for the second equation
+// of A). Loops are named by the decision that sizes them (`mc`), by index and level (`i.1` is the outermost tile loop of i), or by the
+// index alone for the point loop (`i`); the lanes of a vectorized loop are `j.v`. `root` is outside all loops. Grammar: docs/schedules.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+
+namespace polyweft {
+
+/// A number of iterations or elements: a constant, or a named decision (then `constant` is 0).
+struct Size {
+  int64_t constant = 0;
+  std::string decision;
+  bool operator==(const Size&) const = default;
+};
+
+/// tile C [j: nc, k: kc, i: mc]: new tile loops outside the point loops, in this order. Each size is rounded up to a multiple of the
+/// next smaller one of the same index when instantiated.
+struct TileStep {
+  struct Level {
+    std::string index;
+    Size size;
+    bool operator==(const Level&) const = default;
+  };
+  std::string statement;
+  std::vector<Level> levels;
+  bool operator==(const TileStep&) const = default;
+};
+/// permute C [mc, nc, k, i, j]: the named loops take the places they occupy now, in this order.
+struct PermuteStep {
+  std::string statement;
+  std::vector<std::string> loops;
+  bool operator==(const PermuteStep&) const = default;
+};
+/// parallel C mc
+struct ParallelStep {
+  std::string statement, loop;
+  bool operator==(const ParallelStep&) const = default;
+};
+/// vectorize C j 16: lanes j.v inside; the loop over vectors is unrolled where j is tiled, else serial. Moves j to the innermost place.
+struct VectorizeStep {
+  std::string statement, loop;
+  Size lanes;
+  bool operator==(const VectorizeStep&) const = default;
+};
+/// unroll C i, s: unroll and jam.
+struct UnrollStep {
+  std::string statement;
+  std::vector<std::string> loops;
+  bool operator==(const UnrollStep&) const = default;
+};
+/// One physical dimension of a layout: dimension `dim` of the tensor (`d1`, or the name of the index that subscripts it), whole,
+/// divided by `factor` (upper digit) or modulo `factor` (lower digit).
+struct LayoutDigit {
+  enum class Part : uint8_t { whole, quotient, remainder } part = Part::whole;
+  std::string dim;
+  Size factor;
+  bool operator==(const LayoutDigit&) const = default;
+};
+/// promote B in C at kc heap layout [j / nr, k, j % nr]: copies B's footprint inside loop kc of C into a buffer. Without `in`: the one
+/// statement that has loop kc and reads B. `const in` tensors promoted at root are packed ahead of time.
+struct PromoteStep {
+  std::string tensor, statement, at;
+  Scope scope = Scope::heap;
+  std::vector<LayoutDigit> layout;   ///< empty: row-major over the tensor's dimensions
+  bool operator==(const PromoteStep&) const = default;
+};
+/// accumulate C at mr reg: partial results live in a private buffer inside loop mr; below it reduced loops run outermost.
+struct AccumulateStep {
+  std::string statement, at;
+  Scope scope = Scope::reg;
+  bool operator==(const AccumulateStep&) const = default;
+};
+/// inline P: recomputed at every read.
+struct InlineStep {
+  std::string statement;
+  bool operator==(const InlineStep&) const = default;
+};
+/// compute_at P in Y at x heap: inside loop x of Y, what this iteration reads of P is computed into a private buffer.
+struct ComputeAtStep {
+  std::string producer, consumer, at;
+  Scope scope = Scope::heap;
+  bool operator==(const ComputeAtStep&) const = default;
+};
+/// fuse Z into Y at i: Z runs at the end of each iteration of loop i of Y, over the same values of their common indices.
+struct FuseStep {
+  std::string statement, into, at;
+  bool operator==(const FuseStep&) const = default;
+};
+/// distribute Z: back to a nest of its own (undoes fuse, compute_at and inline).
+struct DistributeStep {
+  std::string statement;
+  bool operator==(const DistributeStep&) const = default;
+};
+using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep,
+                          ComputeAtStep, FuseStep, DistributeStep>;
+
+/// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
+struct Decision {
+  std::string name;
+  int64_t value = 0;
+  std::vector<int64_t> candidates;
+  bool operator==(const Decision&) const = default;
+};
+/// sum of coeff * product of decisions <= at_most. Decisions by name; a decision may repeat.
+struct Monomial {
+  double coeff = 1;
+  std::vector<std::string> decisions;
+  bool operator==(const Monomial&) const = default;
+};
+struct Constraint {
+  std::string name;                  ///< "registers", "L2"; for people
+  std::vector<Monomial> terms;
+  double at_most = 0;
+  bool operator==(const Constraint&) const = default;
+};
+
+struct Trace {
+  std::vector<Step> steps;
+  std::vector<Decision> decisions;
+  std::vector<Constraint> constraints;
+  bool operator==(const Trace&) const = default;
+  /// Versioned text ("trace 1 ..."); parse_trace(text()) equals the trace.
+  PW_EXPORT std::string text() const;
+};
+
+/// One step on one line, without its line end.
+std::string print(const Step& step);
+/// PW0301 with line and column for what is not a trace. At most 64 KiB, 256 steps, 64 decisions.
+PW_EXPORT Result<Trace> parse_trace(const std::string& text);
+/// The trace with these values for its decisions, in their order.
+Trace with_values(const Trace& trace, const std::vector<int64_t>& values);
+/// Values of the decisions, in their order.
+std::vector<int64_t> values_of(const Trace& trace);
+/// The first constraint that these values break; null where there is none.
+const Constraint* violated(const Trace& trace, const std::vector<int64_t>& values);
+/// The trace for a program whose names differ: statement and tensor names are replaced by map[name] where present.
+Trace renamed(const Trace& trace, const std::map<std::string, std::string>& names);
+
+}  // namespace polyweft
