@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "verbs.h"
+
+namespace polyweft::cli {
+namespace {
+
+struct BuildOptions : CommonOptions {
+  std::string file, emit = "object", path, name;
+};
+
+int run(const BuildOptions& options) {
+  auto program = load_program(options.file);
+  if (!program) return report(program.error(), options);
+  TaskOptions task;
+  if (auto filled = fill_task(options, task); !filled) return report(filled.error(), options);
+  auto tuner = make_tuner(options);
+  if (!tuner) return report(tuner.error(), options);
+  auto built = tuner->build(*program, task, *emit_named(options.emit), options.name);
+  if (!built) return report(built.error(), options);
+  const std::string bytes(built->bytes.begin(), built->bytes.end());
+  if (options.path == "-") {
+    std::cout << bytes << std::flush;
+    return kDone;
+  }
+  if (auto written = write_file(options.path, bytes); !written) return report(written.error(), options);
+  if (options.json) print_json("build", {{"event", "done"}, {"path", options.path}, {"emit", options.emit}, {"bytes", bytes.size()}, {"origin", built->origin}});
+  else std::cerr << fmt::format("{}: {} of {}, {} bytes, from {}\n", options.path, options.emit, printable(program->name), bytes.size(), built->origin);
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_build(CLI::App& app) {
+  auto options = std::make_shared<BuildOptions>();
+  options->add_to(app);
+  options->add_schedule_to(app);
+  app.add_option("FILE", options->file, "Program text, or FILE:PROGRAM")->required();
+  app.add_option("--emit", options->emit, "What to write")
+      ->check(CLI::IsMember({"object", "assembly", "llvm", "shared", "static", "header"}))
+      ->capture_default_str();
+  app.add_option("-o,--output", options->path, "Where to write it; - for standard output")->required();
+  app.add_option("--name", options->name, "Symbol (default: the program's name)");
+  return [options] { return run(*options); };
+}
+
+}  // namespace polyweft::cli

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "verbs.h"
+
+namespace polyweft::cli {
+namespace {
+
+struct RunOptions : CommonOptions {
+  std::string file;
+  std::vector<std::string> inputs, outputs;   ///< NAME=PATH
+  uint64_t seed = 1;
+  bool verify = false;
+};
+
+Result<std::map<std::string, std::string>> named_paths(const std::vector<std::string>& texts, const char* option) {
+  std::map<std::string, std::string> out;
+  for (const auto& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) return fail("PW0003", std::string(option) + " " + text + ": expected NAME=FILE.npy");
+    out[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return out;
+}
+
+std::string names_of(const Program& program, const std::vector<TensorId>& tensors) {
+  std::string out;
+  for (TensorId t : tensors) out += (out.empty() ? "" : ", ") + program.tensors[t].name;
+  return out;
+}
+
+// Every name must be one of the tensors, else a typing error would silently run on seeded data.
+Status names_exist(const std::map<std::string, std::string>& paths, const Program& program, const std::vector<TensorId>& tensors, const char* what) {
+  for (const auto& [name, path] : paths) {
+    bool found = false;
+    for (TensorId t : tensors) found |= program.tensors[t].name == name;
+    if (!found) return fail("PW0005", fmt::format("{} is no {} of {}", name, what, program.name), {"it has: " + names_of(program, tensors)});
+  }
+  return Ok{};
+}
+
+Result<std::vector<TensorData>> load_inputs(Tuner& tuner, const Program& program, const RunOptions& options, const TaskOptions& task) {
+  auto paths = named_paths(options.inputs, "--input");
+  if (!paths) return paths.error();
+  if (auto known = names_exist(*paths, program, program.inputs(), "input"); !known) return known.error();
+  auto data = tuner.make_inputs(program, task, InputSet::random, options.seed);
+  if (!data) return data;
+  const auto ids = program.inputs();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto& tensor = program.tensors[ids[i]];
+    const auto path = paths->find(tensor.name);
+    if (path == paths->end()) continue;
+    auto loaded = read_npy(path->second, tensor.type);
+    if (!loaded) return loaded.error();
+    if (loaded->extents != (*data)[i].extents)
+      return fail("PW0006", fmt::format("{}: its shape [{}] is not the shape [{}] of {}", path->second, fmt::join(loaded->extents, ", "),
+                                        fmt::join((*data)[i].extents, ", "), tensor.name),
+                  {"bind the sizes with -p NAME=VALUE"});
+    (*data)[i] = std::move(loaded).value();
+  }
+  return data;
+}
+
+double as_number(const Literal& value) { return is_float(value.type) ? value.f : static_cast<double>(value.i); }
+
+// Something a person can compare by eye: the first elements and the sum.
+void print_summary(const std::string& name, const TensorData& data, const RunOptions& options) {
+  double sum = 0;
+  std::vector<double> first;
+  for (int64_t i = 0; i < data.elements(); ++i) {
+    sum += as_number(data.at(i));
+    if (i < 4) first.push_back(as_number(data.at(i)));
+  }
+  if (options.json)
+    print_json("run", {{"event", "output"}, {"name", name}, {"type", name_of(data.type)}, {"extents", data.extents}, {"sum", sum}, {"first", first}});
+  else
+    std::cout << fmt::format("{}: {}[{}]  sum {:.9g}  [{}{}]\n", printable(name), name_of(data.type), fmt::join(data.extents, ", "), sum,
+                             fmt::join(first, ", "), data.elements() > 4 ? ", .." : "");
+}
+
+Status emit_outputs(const Program& program, const std::vector<TensorData>& outputs, const RunOptions& options) {
+  auto paths = named_paths(options.outputs, "--output");
+  if (!paths) return paths.error();
+  const auto ids = program.outputs();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const std::string& name = program.tensors[ids[i]].name;
+    print_summary(name, outputs[i], options);
+    if (const auto path = paths->find(name); path != paths->end())
+      if (auto written = write_npy(path->second, outputs[i]); !written) return written;
+  }
+  return Ok{};
+}
+
+int verify(Tuner& tuner, const Program& program, const TaskOptions& task, const std::vector<TensorData>& inputs, const RunOptions& options) {
+  auto comparison = tuner.verify(program, task, inputs);
+  if (!comparison) return report(comparison.error(), options);
+  if (auto emitted = emit_outputs(program, comparison->outputs, options); !emitted) return report(emitted.error(), options);
+  if (options.json) print_json("run", {{"event", "verify"}, {"equal", comparison->equal}, {"detail", comparison->detail}});
+  else std::cout << (comparison->equal ? "verified: " : "MISMATCH: ") << comparison->detail << "\n";
+  return comparison->equal ? kDone : kNo;
+}
+
+int run(const RunOptions& options) {
+  auto program = load_program(options.file);
+  if (!program) return report(program.error(), options);
+  TaskOptions task;
+  if (auto filled = fill_task(options, task); !filled) return report(filled.error(), options);
+  auto tuner = make_tuner(options);
+  if (!tuner) return report(tuner.error(), options);
+  if (auto paths = named_paths(options.outputs, "--output"); !paths) return report(paths.error(), options);
+  else if (auto known = names_exist(*paths, *program, program->outputs(), "output"); !known) return report(known.error(), options);
+  auto inputs = load_inputs(*tuner, *program, options, task);
+  if (!inputs) return report(inputs.error(), options);
+  if (options.verify) return verify(*tuner, *program, task, *inputs, options);
+  auto kernel = tuner->compile(*program, task);
+  if (!kernel) return report(kernel.error(), options);
+  auto outputs = kernel->run(*inputs);
+  if (!outputs) return report(outputs.error(), options);
+  if (auto emitted = emit_outputs(*program, *outputs, options); !emitted) return report(emitted.error(), options);
+  if (!options.json) std::cerr << "kernel: " << kernel->origin() << "\n";
+  return kDone;
+}
+
+}  // namespace
+
+Verb add_run(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  options->add_to(app);
+  options->add_schedule_to(app);
+  app.add_option("FILE", options->file, "Program text, or FILE:PROGRAM")->required();
+  app.add_option("--input", options->inputs, "Read an input from a file: NAME=FILE.npy (others are seeded)")->type_name("NAME=FILE")->allow_extra_args(false);
+  app.add_option("--output", options->outputs, "Write an output to a file: NAME=FILE.npy")->type_name("NAME=FILE")->allow_extra_args(false);
+  app.add_option("--seed", options->seed, "Seed of the data made for other inputs")->capture_default_str();
+  app.add_flag("--verify", options->verify, "Compare with the compiled base nest; exit 1 on a mismatch");
+  return [options] { return run(*options); };
+}
+
+}  // namespace polyweft::cli
