@@ -1,0 +1,63 @@
+// Search: strategies that propose candidates and learn from what was measured, behind one ask / tell interface.
+//
+// A strategy sees decision vectors and numbers only: no program, no isl, no target. Given equal seeds and equal observations it proposes
+// equal candidates.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyweft/runner.h"
+
+namespace polyweft {
+
+/// An open choice of a sketch: a value out of `values`, which are sorted so that neighbours are alike.
+struct Choice {
+  std::string name;
+  std::vector<int64_t> values;
+};
+struct Score {
+  double predicted_ns = 0;
+  std::string nest_hash;               ///< equal hashes are one candidate
+};
+/// One sketch. `score` instantiates and predicts; nothing for a decision vector that breaks a constraint. Called often.
+struct SketchSpace {
+  std::vector<Choice> choices;
+  std::function<std::optional<Score>(const std::vector<int64_t>& decisions)> score;
+};
+struct Candidate {
+  uint32_t sketch = 0;
+  std::vector<int64_t> decisions;      ///< one value a choice
+  double predicted_ns = 0;
+  std::string nest_hash;
+};
+struct Observation {
+  Candidate candidate;
+  RunStatus status = RunStatus::not_run;
+  double ns = 0;                       ///< median; meaningful for ok and (as a lower bound) slower
+};
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  /// At most n candidates never proposed before, the most promising first; empty when nothing is left to try.
+  virtual std::vector<Candidate> ask(size_t n) = 0;
+  virtual void tell(const std::vector<Observation>& observations) = 0;
+  virtual int64_t scored() const = 0;  ///< decision vectors that were scored so far
+  virtual std::string name() const = 0;
+};
+struct SearchOptions {
+  uint64_t seed = 1;
+  int64_t enumeration_limit = 20'000;  ///< a space up to this many points is scored whole
+  int64_t scores_per_ask = 400;        ///< new points scored between two batches
+  double epsilon = 0.1;                ///< share of a batch chosen at random
+};
+/// Scores all points (or a seeded sample of them) with the model and proposes them in that order, corrected a sketch by what was measured.
+std::unique_ptr<Strategy> enumerate_by_model(std::vector<SketchSpace> sketches, const SearchOptions& options);
+/// A population a sketch, a bandit over sketches, mutation of one decision, crossover within a sketch; starts from enumerated points.
+std::unique_ptr<Strategy> evolve(std::vector<SketchSpace> sketches, const SearchOptions& options);
+
+}  // namespace polyweft

@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "polyweft/search.h"
+
+namespace polyweft {
+namespace {
+
+std::vector<int64_t> upto(int64_t n) {
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < n; ++i) out.push_back(i);
+  return out;
+}
+
+// True time: a bowl around `optimum`. The model sees it through `distortion`.
+struct Landscape {
+  std::vector<int64_t> optimum;
+  double scale = 1;
+  double true_ns(const std::vector<int64_t>& d) const {
+    double sum = 100;
+    for (size_t i = 0; i < d.size(); ++i) sum += std::pow(static_cast<double>(d[i] - optimum[i]), 2);
+    return scale * sum;
+  }
+};
+
+std::string text_of(const std::vector<int64_t>& d) {
+  std::string out;
+  for (int64_t v : d) out += std::to_string(v) + ",";
+  return out;
+}
+
+SketchSpace space_of(const Landscape& landscape, int64_t values, double model_factor, uint32_t number) {
+  SketchSpace space;
+  for (size_t i = 0; i < landscape.optimum.size(); ++i) space.choices.push_back({"d" + std::to_string(i), upto(values)});
+  space.score = [=](const std::vector<int64_t>& d) -> std::optional<Score> {
+    if (d[0] == 3) return std::nullopt;
+    return Score{model_factor * landscape.true_ns(d), std::to_string(number) + ":" + text_of(d)};
+  };
+  return space;
+}
+
+double search(Strategy& strategy, const std::vector<Landscape>& truth, int measurements, std::set<std::string>* proposed = nullptr) {
+  double best = 1e300;
+  for (int done = 0; done < measurements;) {
+    auto batch = strategy.ask(4);
+    if (batch.empty()) break;
+    std::vector<Observation> seen;
+    for (const auto& c : batch) {
+      if (proposed) {
+        EXPECT_TRUE(proposed->insert(c.nest_hash).second) << "proposed twice: " << c.nest_hash;
+      }
+      seen.push_back({c, RunStatus::ok, truth[c.sketch].true_ns(c.decisions)});
+      best = std::min(best, seen.back().ns);
+      ++done;
+    }
+    strategy.tell(seen);
+  }
+  return best;
+}
+
+TEST(EnumerateByModel, proposes_the_best_of_the_model_first) {
+  const Landscape landscape{{5, 9}};
+  auto strategy = enumerate_by_model({space_of(landscape, 16, 1, 0)}, {.epsilon = 0});
+  const auto first = strategy->ask(1);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].decisions, (std::vector<int64_t>{5, 9}));
+  EXPECT_EQ(strategy->scored(), 256);
+}
+
+TEST(EnumerateByModel, never_proposes_what_breaks_a_constraint_and_ends) {
+  const Landscape landscape{{3, 1}};
+  auto strategy = enumerate_by_model({space_of(landscape, 6, 1, 0)}, {});
+  std::set<std::string> proposed;
+  search(*strategy, {landscape}, 1000, &proposed);
+  EXPECT_EQ(proposed.size(), 30u);
+  for (const auto& p : proposed) EXPECT_NE(p.substr(0, 4), "0:3,");
+}
+
+TEST(EnumerateByModel, finds_out_that_the_model_is_wrong_about_a_sketch) {
+  const std::vector<Landscape> truth = {{{5, 5}, 10}, {{5, 5}, 1}};
+  // The model believes that sketch 0 is five times faster; it is ten times slower.
+  auto strategy = enumerate_by_model({space_of(truth[0], 16, 0.02, 0), space_of(truth[1], 16, 1, 1)}, {.epsilon = 0});
+  EXPECT_EQ(search(*strategy, truth, 4), 100);
+}
+
+TEST(Strategies, equal_seeds_and_observations_give_equal_proposals) {
+  const Landscape landscape{{5, 9, 2, 7}};
+  for (auto make : {enumerate_by_model, evolve}) {
+    std::set<std::string> first, second;
+    search(*make({space_of(landscape, 12, 1.3, 0)}, {.seed = 11}), {landscape}, 40, &first);
+    search(*make({space_of(landscape, 12, 1.3, 0)}, {.seed = 11}), {landscape}, 40, &second);
+    EXPECT_EQ(first, second);
+  }
+}
+
+TEST(Evolve, climbs_where_the_model_knows_nothing) {
+  const Landscape truth{{9, 2, 11, 6, 4, 8}};
+  SketchSpace blind = space_of(truth, 12, 1, 0);
+  blind.score = [](const std::vector<int64_t>& d) -> std::optional<Score> { return Score{1000, text_of(d)}; };
+  double evolved = 0, random = 0;
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    evolved += search(*evolve({blind}, {.seed = seed, .enumeration_limit = 1000, .scores_per_ask = 40, .epsilon = 0.05}), {truth}, 160);
+    random += search(*enumerate_by_model({blind}, {.seed = seed, .enumeration_limit = 1000, .epsilon = 1}), {truth}, 160);
+  }
+  EXPECT_LT(evolved - 500, 0.5 * (random - 500)) << "evolution must beat random choice when only measurements tell";
+}
+
+TEST(Evolve, never_proposes_twice) {
+  const Landscape landscape{{5, 9, 2}};
+  std::set<std::string> proposed;
+  search(*evolve({space_of(landscape, 8, 1, 0)}, {}), {landscape}, 300, &proposed);
+  EXPECT_GE(proposed.size(), 300u);
+}
+
+}  // namespace
+}  // namespace polyweft
