@@ -1,0 +1,26 @@
+#include <array>
+
+#include "ir/explain/table.h"
+
+namespace polyweft::explain {
+namespace {
+
+constexpr auto kEntries = std::to_array<Entry>({
+    {"PW0801", "A tensor has at most 8 dimensions."},
+    {"PW0802", "An equation has at most 12 indices, those of its reductions included. Name a part of the expression with 'let'."},
+    {"PW0803", "A program has at most 256 equations."},
+    {"PW0804", "Brackets and prefix operators (-, ~, not, reductions) nest at most 200 deep. A chain like a + b + c counts once."},
+    {"PW0805", "A chain of operators of one level makes a tree as high as the chain is long; at most 10000."},
+    {"PW0806", "A source text has at most 1 MiB."},
+    {"PW0807", "Integers of affine forms and sizes are at most 2^40 in magnitude, so that no later arithmetic on them can overflow."},
+    {"PW0808", "A guard in disjunctive normal form has at most 64 disjuncts; i != c counts as two."},
+    {"PW0809", "A size that is a number is at most 2^31 - 1."},
+    {"PW0810", "A tensor takes at most 2^62 bytes."},
+    {"PW0811", "An affine form has at most 512 terms when its divisions are written out; i % 2 % 3 % 4 .. doubles with each operator."},
+});
+
+}  // namespace
+
+std::span<const Entry> limits() { return kEntries; }
+
+}  // namespace polyweft::explain
