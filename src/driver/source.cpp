@@ -1,0 +1,92 @@
+// Files and texts to Programs; messages to text.
+#include <fstream>
+#include <sstream>
+
+#include "ir/explain/explain.h"
+#include "ir/npy.h"
+#include "ir/render.h"
+#include "lang/canonical.h"
+#include "lang/parser.h"
+#include "polyweft/tuner.h"
+
+namespace polyweft {
+
+Result<ParsedPrograms> parse_programs(const std::string& text, const std::string& source_name) {
+  auto parsed = lang::parse(text, source_name);
+  if (!parsed) return parsed.error();
+  return ParsedPrograms{std::move(parsed->programs), std::move(parsed->warnings)};
+}
+
+Result<Program> parse_program(const std::string& text) {
+  auto parsed = parse_programs(text, "");
+  if (!parsed) return parsed.error();
+  return std::move(parsed->programs.front());
+}
+
+namespace {
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in) return fail("PW0001", path + ": cannot be read", {"is the path right, and may you read it?"});
+  return text.str();
+}
+
+// FILE:PROGRAM where FILE itself does not exist; a path may hold a colon.
+std::pair<std::string, std::string> split_name(const std::string& file_and_program) {
+  const auto colon = file_and_program.rfind(':');
+  if (colon == std::string::npos || colon == 0 || std::ifstream(file_and_program)) return {file_and_program, ""};
+  return {file_and_program.substr(0, colon), file_and_program.substr(colon + 1)};
+}
+
+}  // namespace
+
+Result<Program> load_program(const std::string& file_and_program) {
+  const auto [path, name] = split_name(file_and_program);
+  auto text = read_text(path);
+  if (!text) return text.error();
+  auto parsed = parse_programs(*text, path);
+  if (!parsed) return parsed.error();
+  if (name.empty()) return std::move(parsed->programs.front());
+  std::string names;
+  for (auto& program : parsed->programs) {
+    if (program.name == name) return std::move(program);
+    names += (names.empty() ? "" : ", ") + program.name;
+  }
+  return fail("PW0002", path + " has no program '" + name + "'", {"it has: " + names});
+}
+
+std::string render(const Diagnostic& diagnostic, const std::string& source_name, const std::string& source_text) {
+  return ir::render(diagnostic, source_name, source_text);
+}
+
+std::string render(const Error& error, const std::string& source_text) {
+  std::string out;
+  for (const auto& d : error.diagnostics) out += render(d, error.source_name, source_text);
+  if (!out.empty()) return out;
+  out = "error: " + error.message + (error.code.empty() ? "" : " [" + error.code + "]") + "\n";
+  for (const auto& note : error.notes) out += "  note: " + note + "\n";
+  return out;
+}
+
+std::optional<std::string> explain_code(const std::string& code) { return ir::explain_code(code); }
+std::string program_key(const Program& program) { return lang::key_of(program); }
+Result<TensorData> read_npy(const std::string& path, ElementType expected) { return ir::read_npy(path, expected); }
+Status write_npy(const std::string& path, const TensorData& data) { return ir::write_npy(path, data); }
+
+std::optional<Emit> emit_named(const std::string& name) {
+  static const std::map<std::string, Emit> names = {{"object", Emit::object}, {"assembly", Emit::assembly},       {"llvm", Emit::llvm},
+                                                    {"shared", Emit::shared}, {"static", Emit::static_library}, {"header", Emit::header}};
+  const auto it = names.find(name);
+  return it == names.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::optional<Stage> stage_named(const std::string& name) {
+  static const std::map<std::string, Stage> names = {{"program", Stage::program}, {"scop", Stage::scop},   {"dependences", Stage::dependences}, {"schedule", Stage::schedule},
+                                                     {"trace", Stage::trace},     {"loops", Stage::loops}, {"llvm", Stage::llvm},               {"assembly", Stage::assembly}};
+  const auto it = names.find(name);
+  return it == names.end() ? std::nullopt : std::optional(it->second);
+}
+
+}  // namespace polyweft
