@@ -1,0 +1,58 @@
+"""The layer test itself must catch what it is there for: each rule is broken once in a small tree."""
+
+import os
+import tempfile
+import unittest
+
+import layers
+
+
+class Layers(unittest.TestCase):
+    def tree(self, files):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for path, text in files.items():
+            full = os.path.join(folder.name, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as f:
+                f.write(text)
+        return layers.problems(folder.name)
+
+    def test_a_sound_tree_has_no_problem(self):
+        self.assertEqual([], self.tree({
+            "include/polyweft/result.h": "#include <string>\n", "include/polyweft/program.h": '#include "polyweft/result.h"\n',
+            "src/support/hash.h": "", "db/store.cpp": '#include "polyweft/program.h"\n#include "support/hash.h"\n#include <sqlite3.h>\n',
+            "src/driver/tuner.cpp": '#include "db/store.h"\n', "db/store.h": ""}))
+
+    def test_an_edge_upwards_is_caught(self):
+        found = self.tree({"src/ir/a.cpp": '#include "poly/b.h"\n', "src/poly/b.h": ""})
+        self.assertEqual(["src/ir/a.cpp:1: src/ir may not see src/poly (poly/b.h)"], found)
+
+    def test_siblings_may_not_see_each_other(self):
+        found = self.tree({"db/a.cpp": '#include "search/b.h"\n', "search/b.h": "", "src/lang/c.cpp": '#include "poly/d.h"\n', "src/poly/d.h": ""})
+        self.assertEqual(2, len(found))
+
+    def test_the_command_line_sees_public_headers_only(self):
+        found = self.tree({"src/cli/a.cpp": '#include "driver/b.h"\n#include "polyweft/tuner.h"\n', "src/driver/b.h": "", "include/polyweft/tuner.h": ""})
+        self.assertEqual(["src/cli/a.cpp:1: src/cli may not see src/driver (driver/b.h)"], found)
+
+    def test_the_checker_may_not_see_schedules(self):
+        self.assertEqual(1, len(self.tree({"src/poly/check/a.cpp": '#include "schedules/b.h"\n', "schedules/b.h": ""})))
+
+    def test_a_cycle_is_caught(self):
+        found = self.tree({"src/ir/a.h": '#include "ir/b.h"\n', "src/ir/b.h": '#include "ir/a.h"\n'})
+        self.assertEqual(["include cycle: src/ir/a.h -> src/ir/b.h -> src/ir/a.h"], found)
+
+    def test_a_public_header_that_names_a_third_party_is_caught(self):
+        for name in ["isl/ctx.h", "llvm/IR/Module.h", "sqlite3.h"]:
+            self.assertEqual([f"include/polyweft/a.h:1: a public header names {name}"], self.tree({"include/polyweft/a.h": f"#include <{name}>\n"}))
+
+    def test_a_long_file_is_caught(self):
+        self.assertEqual(1, len(self.tree({"src/ir/a.cpp": "\n" * 801})))
+
+    def test_a_sixteenth_public_header_is_caught(self):
+        self.assertEqual(1, len(self.tree({f"include/polyweft/h{n}.h": "" for n in range(16)})))
+
+
+if __name__ == "__main__":
+    unittest.main()
