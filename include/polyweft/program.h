@@ -89,6 +89,7 @@ Guard guard_any(std::vector<Guard> of);
 Guard guard_not(Guard g);
 Guard substitute(const Guard& g, const std::map<VarId, Affine>& map);
 bool evaluate(const Guard& g, const std::vector<int64_t>& values);
+void collect_variables(const Guard& g, std::vector<VarId>& out);
 
 /// A scalar value with its type's own rounding already done: floats in `f` (exact in double for every float type), integers and bool in `i`.
 struct Literal {
@@ -197,6 +198,12 @@ void visit(const Expr& e, const F& f) {
   for (const auto& arg : e->args) visit(arg, f);
   for (const auto& s : e->access.index) visit(s.data, f);
 }
+
+/// Replaces variables everywhere: in reads, guards, ranges and as data (a constant becomes an i64 literal, a sum an affine node).
+/// A reduction's own index is renamed where map holds a single variable for it.
+Expr substitute(const Expr& e, const std::map<VarId, Affine>& map);
+/// The variables that occur in e and are not bound by a reduction inside it, sorted, each once.
+std::vector<VarId> free_variables(const Expr& e);
 
 struct Parameter {
   std::string name;

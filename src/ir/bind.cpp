@@ -38,62 +38,20 @@ Status check_assumptions(const Program& program, const Binding& binding) {
   return Ok{};
 }
 
-Affine bound(const Affine& e, const Substitution& map) {
-  return substitute(e, map);
-}
-
-Access bound(Access access, const Substitution& map) {
-  for (Subscript& s : access.index) {
-    s.affine = bound(s.affine, map);
-    s.lo = bound(s.lo, map);
-    s.hi = bound(s.hi, map);
-  }
-  return access;
-}
-
-Reduction bound(Reduction reduction, const Substitution& map) {
-  for (IndexRange& range : reduction.ranges) {
-    range.lo = bound(range.lo, map);
-    range.hi = bound(range.hi, map);
-  }
-  reduction.where = substitute(reduction.where, map);
-  return reduction;
-}
-
-/// One node whose children are bound already; null: nothing to change.
-Expr bound_node(const Expr& e, const Substitution& map) {
-  if (e->op == Op::variable) {
-    auto found = map.find(e->var);
-    if (found == map.end()) return nullptr;
-    Literal value;
-    value.type = ElementType::i64;
-    value.i = found->second.constant;
-    return make_literal(value, e->where);
-  }
-  bool has_affine = e->op == Op::read || e->op == Op::affine || e->op == Op::guarded || e->op == Op::reduce;
-  if (!has_affine) return nullptr;
-  auto copy = std::make_shared<ExprNode>(*e);
-  copy->access = bound(std::move(copy->access), map);
-  copy->affine = bound(copy->affine, map);
-  copy->guard = substitute(copy->guard, map);
-  copy->reduction = bound(std::move(copy->reduction), map);
-  return copy;
-}
-
 void bind_tensor(Tensor& tensor, const Substitution& map) {
-  for (Affine& extent : tensor.shape) extent = bound(extent, map);
-  if (tensor.values_lo) tensor.values_lo = bound(*tensor.values_lo, map);
-  if (tensor.values_hi) tensor.values_hi = bound(*tensor.values_hi, map);
+  for (Affine& extent : tensor.shape) extent = substitute(extent, map);
+  if (tensor.values_lo) tensor.values_lo = substitute(*tensor.values_lo, map);
+  if (tensor.values_hi) tensor.values_hi = substitute(*tensor.values_hi, map);
 }
 
 void bind_equation(Equation& equation, const Substitution& map) {
   for (Slot& slot : equation.slots) {
-    slot.lo = bound(slot.lo, map);
-    slot.hi = bound(slot.hi, map);
-    slot.position = bound(slot.position, map);
+    slot.lo = substitute(slot.lo, map);
+    slot.hi = substitute(slot.hi, map);
+    slot.position = substitute(slot.position, map);
   }
   equation.where = substitute(equation.where, map);
-  equation.rhs = rewrite(equation.rhs, [&](const Expr& e) { return bound_node(e, map); });
+  equation.rhs = substitute(equation.rhs, map);
 }
 
 }  // namespace

@@ -103,4 +103,9 @@ bool evaluate(const Guard& g, const std::vector<int64_t>& values) {
   return false;
 }
 
+void collect_variables(const Guard& g, std::vector<VarId>& out) {
+  collect_variables(g.e, out);
+  for (const Guard& inner : g.of) collect_variables(inner, out);
+}
+
 }  // namespace polyweft

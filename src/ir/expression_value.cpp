@@ -1,0 +1,239 @@
+#include "ir/expression_value.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace polyweft::ir {
+namespace {
+
+const Scalar kUnknown = {{}, 0, false};
+
+Scalar integer(int64_t value) {
+  return {{ElementType::i64, 0, value}, 0, true};
+}
+
+bool all_known(std::span<const Scalar> values) {
+  return std::all_of(values.begin(), values.end(), [](const Scalar& x) { return x.known; });
+}
+
+Scalar applied(Op op, ElementType type, std::span<const Scalar> args) {
+  Literal plain[3];
+  for (size_t k = 0; k < args.size(); ++k) plain[k] = args[k].value;
+  Scalar out;
+  out.value = apply(op, type, std::span<const Literal>(plain, args.size()));
+  out.error = error_of(op, args, out.value);
+  return out;
+}
+
+/// The variables of a combiner are its components, left then right.
+class CombinerExpression {
+ public:
+  explicit CombinerExpression(std::span<const Scalar> state) : state_(state) {}
+  Scalar value(const ExprNode& e) const {
+    if (e.op == Op::literal) return {e.literal, 0, true};
+    if (e.op == Op::variable) return state_[e.var];
+    Scalar args[3];
+    for (size_t k = 0; k < e.args.size(); ++k) args[k] = value(*e.args[k]);
+    return applied(e.op, e.type, std::span<const Scalar>(args, e.args.size()));
+  }
+
+ private:
+  std::span<const Scalar> state_;
+};
+
+double distance(const Scalar& a, const Scalar& b) {
+  double x = as_double(a.value), y = as_double(b.value);
+  if (x == y || (std::isnan(x) && std::isnan(y))) return 0;
+  double d = std::fabs(x - y);
+  return std::isnan(d) ? INFINITY : d;
+}
+
+}  // namespace
+
+Scalar ExpressionEvaluator::scalar(const ExprNode& e, Environment& env) const {
+  switch (e.op) {
+    case Op::literal:
+      return {e.literal, 0, true};
+    case Op::variable:
+      return integer(env[e.var]);
+    case Op::affine:
+      return integer(evaluate(e.affine, env));
+    case Op::read:
+      return read(e.access, env);
+    case Op::guarded:
+      return scalar(*e.args[evaluate(e.guard, env) ? 0 : 1], env);
+    case Op::reduce:
+      return reduction(e, env).back();
+    case Op::component:
+      return components(*e.args[0], env, 0)[e.var];
+    default:
+      return operation(e, env);
+  }
+}
+
+std::vector<Scalar> ExpressionEvaluator::components(const ExprNode& e, Environment& env, size_t width) const {
+  if (e.op == Op::guarded) return components(*e.args[evaluate(e.guard, env) ? 0 : 1], env, width);
+  if (e.op == Op::tuple) {
+    State out;
+    for (const Expr& arg : e.args) out.push_back(scalar(*arg, env));
+    return out;
+  }
+  if (e.op != Op::reduce) return {scalar(e, env)};
+  State out = reduction(e, env);
+  bool argument = e.reduction.reducer == Reducer::argmax || e.reduction.reducer == Reducer::argmin;
+  if (argument && width != out.size()) out.erase(out.begin());
+  return out;
+}
+
+Scalar ExpressionEvaluator::operation(const ExprNode& e, Environment& env) const {
+  PW_CHECK(e.args.size() <= 3);
+  Scalar args[3];
+  for (size_t k = 0; k < e.args.size(); ++k) args[k] = scalar(*e.args[k], env);
+  std::span<const Scalar> used(args, e.args.size());
+  return all_known(used) ? applied(e.op, e.type, used) : kUnknown;
+}
+
+Scalar ExpressionEvaluator::read(const Access& access, Environment& env) const {
+  std::vector<int64_t> point;
+  bool known = true;
+  double error = 0;
+  for (const Subscript& s : access.index) {
+    int64_t at = evaluate(s.affine, env);
+    if (s.data) {
+      Scalar data = scalar(*s.data, env);
+      known &= data.known;
+      error += data.error;
+      at += data.value.i;
+    }
+    point.push_back(at);
+  }
+  if (!known) return kUnknown;
+  Scalar out = read_(access.id, point);
+  if (error > 0) out.error = INFINITY;
+  return out;
+}
+
+std::vector<Scalar> ExpressionEvaluator::reduction(const ExprNode& e, Environment& env) const {
+  switch (e.reduction.reducer) {
+    case Reducer::argmax:
+    case Reducer::argmin:
+      return argument_reduction(e, env);
+    case Reducer::combiner:
+      return combiner_reduction(e, env);
+    default:
+      return simple_reduction(e, env);
+  }
+}
+
+std::vector<Scalar> ExpressionEvaluator::simple_reduction(const ExprNode& e, Environment& env) const {
+  const Reduction& r = e.reduction;
+  Scalar out = {identity(r.reducer, e.type), 0, true};
+  ReductionError error(r.reducer, e.type);
+  for_each_point(r.ranges, r.where, env, [&] {
+    Scalar term = scalar(*e.args[0], env);
+    out.known &= term.known;
+    if (!out.known) return true;
+    out.value = combine(r.reducer, out.value, term.value);
+    error.add(term);
+    return true;
+  });
+  if (out.known) out.error = error.result(out.value);
+  return {out};
+}
+
+/// State: best value, then its index. An index is uncertain by as much as the indices of the other candidates whose values may tie.
+std::vector<Scalar> ExpressionEvaluator::argument_reduction(const ExprNode& e, Environment& env) const {
+  const Reduction& r = e.reduction;
+  struct Candidate {
+    Scalar value;
+    std::vector<int64_t> index;
+  };
+  std::vector<Candidate> candidates;
+  bool known = true;
+  size_t best = 0;
+  for_each_point(r.ranges, r.where, env, [&] {
+    Candidate next = {scalar(*e.args[0], env), {}};
+    for (const IndexRange& range : r.ranges) next.index.push_back(env[range.var]);
+    known &= next.value.known;
+    candidates.push_back(std::move(next));
+    const Candidate &now = candidates.back(), &champion = candidates[best];
+    if (known && beats(r.reducer, now.value.value, now.index, champion.value.value, champion.index)) best = candidates.size() - 1;
+    return true;
+  });
+  State out(r.ranges.size() + 1, kUnknown);
+  if (!known) return out;
+  PW_CHECK(!candidates.empty());
+  const Candidate& champion = candidates[best];
+  out[0] = champion.value;
+  for (size_t k = 0; k < r.ranges.size(); ++k) out[k + 1] = integer(champion.index[k]);
+  for (const Candidate& other : candidates) {
+    out[0].error = std::max(out[0].error, other.value.error);
+    double tie = champion.value.error + other.value.error;
+    if (tie == 0 || distance(champion.value, other.value) > tie) continue;
+    for (size_t k = 0; k < r.ranges.size(); ++k)
+      out[k + 1].error = std::max(out[k + 1].error, std::fabs(static_cast<double>(other.index[k] - champion.index[k])));
+  }
+  return out;
+}
+
+std::vector<Scalar> ExpressionEvaluator::combined(const Combiner& combiner, const State& left, const State& right) const {
+  State both = left;
+  both.insert(both.end(), right.begin(), right.end());
+  State out;
+  for (const Expr& result : combiner.result) out.push_back(CombinerExpression(both).value(*result));
+  return out;
+}
+
+std::vector<Scalar> ExpressionEvaluator::fold(const Combiner& combiner, const std::vector<State>& terms) const {
+  State out;
+  for (const Literal& value : combiner.identity) out.push_back({value, 0, true});
+  for (const State& term : terms) out = combined(combiner, out, term);
+  return out;
+}
+
+std::vector<Scalar> ExpressionEvaluator::tree(const Combiner& combiner, const std::vector<State>& terms) const {
+  std::vector<State> level = terms;
+  while (level.size() > 1) {
+    std::vector<State> next;
+    for (size_t k = 0; k + 1 < level.size(); k += 2) next.push_back(combined(combiner, level[k], level[k + 1]));
+    if (level.size() % 2) next.push_back(level.back());
+    level = std::move(next);
+  }
+  return level[0];
+}
+
+/// The fold is the value; its error is the largest over the orders that the promises allow, plus their differences
+/// (LANGUAGE.md section 4; the factor 2 is applied to every bound alike).
+std::vector<Scalar> ExpressionEvaluator::combiner_reduction(const ExprNode& e, Environment& env) const {
+  const Combiner& combiner = program_.combiners[e.reduction.combiner];
+  std::vector<State> terms;
+  bool known = true;
+  for_each_point(e.reduction.ranges, e.reduction.where, env, [&] {
+    State term;
+    if (e.args.size() == 1 && combiner.types.size() > 1) term = components(*e.args[0], env, combiner.types.size());
+    else
+      for (const Expr& arg : e.args) term.push_back(scalar(*arg, env));
+    known &= all_known(term);
+    terms.push_back(std::move(term));
+    return true;
+  });
+  if (!known) return State(combiner.types.size(), kUnknown);
+  State out = fold(combiner, terms);
+  std::vector<State> others;
+  if (combiner.associative && !terms.empty()) others.push_back(tree(combiner, terms));
+  if (combiner.commutative) {
+    std::reverse(terms.begin(), terms.end());
+    others.push_back(fold(combiner, terms));
+  }
+  for (size_t k = 0; k < out.size(); ++k) {
+    double differences = 0, greatest = out[k].error;
+    for (const State& other : others) {
+      differences += distance(out[k], other[k]);
+      greatest = std::max(greatest, other[k].error);
+    }
+    out[k].error = greatest + differences;
+  }
+  return out;
+}
+
+}  // namespace polyweft::ir
