@@ -71,6 +71,7 @@ VarId Context::bind_index(const IndexSyntax& syntax, const Affine& lo, const Aff
 }
 
 void Context::report_unknown(const Node& name) {
+  Extent word{name.extent.begin, name.extent.begin + static_cast<uint32_t>(name.text.size())};
   for (size_t c = chains.size(); c-- > 0;) {
     const Node& chain = *chains[c].chain;
     for (size_t i = chains[c].operand; i-- > 0;) {
@@ -78,12 +79,12 @@ void Context::report_unknown(const Node& name) {
       if (reduction == nullptr || !binds(*reduction, name.text)) continue;
       std::string body = show(*reduction->args[0]);
       for (size_t k = i; k < chains[c].operand; ++k) body += " " + chain.op_text[k] + " " + show(*chain.args[k + 1]);
-      return report.error("PW0109", name.extent,
+      return report.error("PW0109", word,
                           name.text + " is not in scope after '" + chain.op_text[i] + "'; write " +
                               show_header(*reduction->reduction) + " (" + body + ")");
     }
   }
-  report.error("PW0108", name.extent, "'" + name.text.substr(0, 60) + "' is not known");
+  report.error("PW0108", word, "'" + name.text.substr(0, 60) + "' is not known");
 }
 
 void Context::type_error(const char* code, Extent where, std::string text, std::vector<std::string> notes) {

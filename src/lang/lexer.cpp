@@ -61,7 +61,8 @@ class Lexer {
 
   std::vector<Token> run() {
     while (at_ < text_.size()) next();
-    tokens_.push_back({TokenKind::end, {here(), here()}});
+    uint32_t end = tokens_.empty() ? 0 : tokens_.back().extent.end;
+    tokens_.push_back({TokenKind::end, {end, end}});
     return std::move(tokens_);
   }
 

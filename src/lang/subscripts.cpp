@@ -96,7 +96,11 @@ std::optional<Subscript> ValueReader::subscript(Node& node, const Node& access, 
     if (affine_.problem().reported) return std::nullopt;
     NotAffine problem = affine_.problem();
     size_t errors = context_.report.error_count();
-    auto found = term.negative || result.data ? std::nullopt : gather(*term.node);
+    auto found = gather(*term.node);
+    if (found && (term.negative || result.data)) {
+      refuse_terms(node, access, tensor, dimension);
+      return std::nullopt;
+    }
     if (found) {
       result.data = std::move(found->data);
       result.lo = std::move(found->lo);
@@ -206,6 +210,13 @@ Expr ValueReader::index_value(Node& node) {
   if (!result || is_integer(result->type)) return as_index(result);
   context_.type_error("PW0119", node.extent, "a subscript is an integer, but " + show(node) + " is " + name_of(result->type));
   return nullptr;
+}
+
+void ValueReader::refuse_terms(const Node& node, const Node& access, TensorId tensor, size_t dimension) {
+  const Tensor& read = context_.program.tensors[tensor];
+  std::string bounds = dimension < read.shape.size() ? "0, " + context_.compact(read.shape[dimension] - Affine::of(1)) : ".., ..";
+  context_.report.error("PW0117", node.extent, show(access) + ": " + show(node) + " is not one data term plus an affine form",
+                        {"write clamp(" + show(node) + ", " + bounds + ")"});
 }
 
 void ValueReader::refuse_gather(Node& term, const Node& access, TensorId tensor, size_t dimension) {

@@ -49,14 +49,20 @@ class TokenStream {
     failed_ = true;
   }
   bool failed() const { return failed_; }
-  /// Ends the pretence and goes to the next keyword for which `starts` holds.
+  /// Ends the pretence and goes to the next keyword for which `starts` holds and that is the first word of its line: inside
+  /// a line the word is more likely part of what went wrong.
   template <class F>
   void recover(const F& starts) {
     failed_ = false;
-    while (kind() != TokenKind::end && !(kind() == TokenKind::keyword && starts(text()))) advance();
+    while (kind() != TokenKind::end && !(kind() == TokenKind::keyword && starts(text()) && is_first_of_line())) advance();
   }
 
  private:
+  bool is_first_of_line() const {
+    if (at_ == 0) return true;
+    uint32_t before = tokens_[at_ - 1].extent.end;
+    return source_.text().find('\n', before) < position();
+  }
   std::string_view view(const Token& token) const {
     return std::string_view(source_.text()).substr(token.extent.begin, token.extent.end - token.extent.begin);
   }

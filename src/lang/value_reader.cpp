@@ -56,7 +56,7 @@ Expr ValueReader::value(Node& node, std::optional<ElementType> wanted) {
     case NodeKind::decimal:
     case NodeKind::infinity:
     case NodeKind::not_a_number:
-    case NodeKind::truth: return literal(node, wanted, false);
+    case NodeKind::truth: return literal(node, wanted, node.extent, false);
     case NodeKind::name: return name(node, wanted);
     case NodeKind::element: return element(node);
     case NodeKind::call: return call(node, wanted);
@@ -79,27 +79,27 @@ Expr ValueReader::value(Node& node, std::optional<ElementType> wanted) {
   return nullptr;
 }
 
-Expr ValueReader::literal(const Node& node, std::optional<ElementType> wanted, bool negative) {
+Expr ValueReader::literal(const Node& node, std::optional<ElementType> wanted, Extent where, bool negative) {
   Literal literal;
   if (node.kind == NodeKind::truth) {
     literal.type = ElementType::boolean;
     literal.i = node.text == "true" ? 1 : 0;
-    return literal_expr(literal, node.extent, context_);
+    return literal_expr(literal, where, context_);
   }
   std::string shown = (negative ? "-" : "") + show(node);
   if (!wanted) {
-    context_.type_error("PW0122", node.extent, "the type of " + shown + " is not known; write it as a conversion, e.g. f32(" + shown + ")");
+    context_.type_error("PW0122", where, "the type of " + shown + " is not known; write it as a conversion, e.g. f32(" + shown + ")");
     return nullptr;
   }
   ElementType type = *wanted;
   bool special = node.kind == NodeKind::infinity || node.kind == NodeKind::not_a_number;
   if (special && is_float(type)) {
     double value = node.kind == NodeKind::infinity ? std::numeric_limits<double>::infinity() : std::nan("");
-    return literal_expr(special_literal(type, negative ? -value : value), node.extent, context_);
+    return literal_expr(special_literal(type, negative ? -value : value), where, context_);
   }
   auto value = special ? std::nullopt : literal_of(type, node.text, negative);
-  if (value) return literal_expr(*value, node.extent, context_);
-  context_.type_error("PW0121", node.extent, shown + " does not fit " + type_text(type));
+  if (value) return literal_expr(*value, where, context_);
+  context_.type_error("PW0121", where, shown + " does not fit " + type_text(type));
   return nullptr;
 }
 
@@ -130,7 +130,7 @@ Expr ValueReader::name(Node& node, std::optional<ElementType> wanted) {
     number.kind = NodeKind::integer;
     number.text = std::to_string(symbol->value);
     number.extent = node.extent;
-    return literal(number, wanted, false);
+    return literal(number, wanted, node.extent, false);
   }
   if (context_.combiner != nullptr) {
     context_.report.error("PW0127", node.extent, "a combiner may use its own parameters and constants only, not " + node.text);
@@ -144,13 +144,13 @@ Expr ValueReader::negation(Node& node, std::optional<ElementType> wanted) {
   const Symbol* symbol = inner.kind == NodeKind::name && context_.index(inner.text) == nullptr ? context_.symbol(inner.text) : nullptr;
   bool is_number = symbol != nullptr && symbol->kind == Symbol::Kind::const_parameter &&
                    (context_.combiner == nullptr || context_.combiner->components.count(inner.text) == 0);
-  if (is_untyped_literal(inner)) return literal(inner, wanted, true);
+  if (is_untyped_literal(inner)) return literal(inner, wanted, node.extent, true);
   if (is_number) {
     Node number;
     number.kind = NodeKind::integer;
     number.text = std::to_string(symbol->value);
     number.extent = node.extent;
-    return literal(number, wanted, true);
+    return literal(number, wanted, node.extent, true);
   }
   Expr arg = value(inner, wanted);
   if (!arg) return nullptr;

@@ -18,7 +18,7 @@ class ValueReader {
 
  private:
   // value_reader.cpp: leaves, operators, guarded values
-  Expr literal(const Node& node, std::optional<ElementType> wanted, bool negative);
+  Expr literal(const Node& node, std::optional<ElementType> wanted, Extent where, bool negative);
   Expr name(Node& node, std::optional<ElementType> wanted);
   Expr negation(Node& node, std::optional<ElementType> wanted);
   Expr complement(Node& node, std::optional<ElementType> wanted);
@@ -58,6 +58,7 @@ class ValueReader {
   Expr index_value(Node& node);
   Expr index_chain(Node& node, size_t operands);
   Expr index_call(Node& node);
+  void refuse_terms(const Node& node, const Node& access, TensorId tensor, size_t dimension);
   void refuse_gather(Node& term, const Node& access, TensorId tensor, size_t dimension);
 
   Context& context_;
