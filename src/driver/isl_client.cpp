@@ -1,0 +1,161 @@
+#include "driver/isl_client.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "support/subprocess.h"
+
+namespace polyweft {
+namespace {
+
+using json = nlohmann::json;
+
+Diagnostic diagnostic_from(const json& j) {
+  Diagnostic d;
+  d.severity = j.at("severity") == "error" ? Severity::error : Severity::warning;
+  d.code = j.at("code");
+  d.text = j.at("text");
+  d.where = {j.at("line"), j.at("column"), j.at("length")};
+  d.notes = j.at("notes").get<std::vector<std::string>>();
+  return d;
+}
+
+std::vector<Diagnostic> diagnostics_from(const json& list) {
+  std::vector<Diagnostic> out;
+  for (const auto& j : list) out.push_back(diagnostic_from(j));
+  return out;
+}
+
+Error error_from(const json& j, const std::string& source_name) {
+  Error error = fail(j.at("code"), j.at("message"), j.at("notes").get<std::vector<std::string>>());
+  error.diagnostics = diagnostics_from(j.at("diagnostics"));
+  error.source_name = source_name;
+  return error;
+}
+
+json describe(const Program& program) {
+  return {{"source", program.source_text.empty() ? print(program) : program.source_text}, {"file", program.source_name}, {"program", program.name}};
+}
+
+json describe(const Task& task) {
+  json j = describe(task.source);
+  j["binding"] = task.binding;
+  j["class"] = name_of(task.key.cls);
+  return j;
+}
+
+// A stop by quota is isl's own refusal and comes as a normal answer; what ends the process is said in the words of the limits.
+Error limit_error(const Error& error, std::chrono::milliseconds deadline) {
+  if (error.code == "PW0602")
+    return fail("PW0801", "the polyhedral analysis did not end within " + std::to_string(deadline.count()) + " ms",
+                {"simplify the guards and subscripts (each floor division, remainder and 'or' multiplies the cases), or give more time"});
+  if (error.code == "PW0603") return fail("PW0802", "the polyhedral analysis ran out of memory", {"simplify the guards and subscripts of the program"});
+  if (error.code == "PW0601") return fail("PW0803", "the polyhedral analysis ended unexpectedly: " + error.message, {"the program is refused; nothing was stored"});
+  return error;
+}
+
+}  // namespace
+
+struct IslClient::Impl {
+  Options options;
+  std::optional<WorkerProcess> worker;
+
+  Status start() {
+    if (worker) return Ok{};
+    WorkerOptions worker_options;
+    worker_options.argv = {options.helper};
+    worker_options.limits.address_space_bytes = options.memory_bytes;
+    auto started = WorkerProcess::start(std::move(worker_options));
+    if (!started) return started.error();
+    worker.emplace(std::move(started).value());
+    return Ok{};
+  }
+
+  Result<json> ask(const char* operation, json request, const std::string& source_name) {
+    if (auto started = start(); !started) return started.error();
+    request["op"] = operation;
+    auto answer = worker->call(request.dump(), options.deadline);
+    if (!answer) return limit_error(answer.error(), options.deadline);
+    try {
+      json reply = json::parse(*answer);
+      if (reply.contains("error")) return error_from(reply.at("error"), source_name);
+      return reply.at("ok");
+    } catch (const json::exception& problem) {
+      return fail("PW0605", std::string("the polyhedral helper sent a malformed answer: ") + problem.what());
+    }
+  }
+
+  /// `read` turns the answer into a value; a malformed one is an error, not an exception.
+  template <class T, class F>
+  Result<T> ask_for(const char* operation, json request, const std::string& source_name, const F& read) {
+    auto reply = ask(operation, std::move(request), source_name);
+    if (!reply) return reply.error();
+    try {
+      return read(*reply);
+    } catch (const json::exception& problem) {
+      return fail("PW0605", std::string("the polyhedral helper sent a malformed answer: ") + problem.what());
+    }
+  }
+};
+
+IslClient::IslClient(Options options) : impl_(std::make_unique<Impl>()) { impl_->options = std::move(options); }
+IslClient::~IslClient() = default;
+
+CheckReport IslClient::check(const Program& program) {
+  auto report = impl_->ask_for<CheckReport>("check", describe(program), program.source_name, [](const json& reply) -> Result<CheckReport> {
+    return CheckReport{diagnostics_from(reply.at("errors")), diagnostics_from(reply.at("warnings"))};
+  });
+  if (report) return std::move(report).value();
+  CheckReport failed;
+  failed.errors = report.error().diagnostics;
+  if (failed.errors.empty()) failed.errors.push_back({Severity::error, report.error().code, report.error().message, {}, report.error().notes});
+  return failed;
+}
+
+Result<LoopNest> IslClient::base_nest(const Task& task) {
+  json request = describe(task);
+  request["workspace"] = impl_->options.workspace_limit_bytes;
+  return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
+}
+
+Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_text, std::string* why) {
+  json request = describe(task);
+  request["nest"] = nest_text;
+  return impl_->ask_for<Certificate>("prove", std::move(request), task.source.source_name, [&](const json& reply) -> Result<Certificate> {
+    if (why) *why = reply.at("why");
+    return Certificate{static_cast<Verdict>(reply.at("verdict").get<int>()), reply.at("checker"), reply.at("isl"), reply.at("ms")};
+  });
+}
+
+Result<NestTemplate> IslClient::replay(const Task& task, const std::string& trace_text) {
+  json request = describe(task);
+  request["trace"] = trace_text;
+  request["workspace"] = impl_->options.workspace_limit_bytes;
+  return impl_->ask_for<NestTemplate>("replay", std::move(request), task.source.source_name,
+                                      [](const json& reply) { return parse_nest_template(reply.at("template")); });
+}
+
+Result<std::vector<NestTemplate>> IslClient::sketches(const Task& task, const SketchFacts& facts) {
+  json request = describe(task);
+  request["workspace"] = impl_->options.workspace_limit_bytes;
+  request["facts"] = {{"vector_bytes", facts.vector_bytes}, {"registers", facts.vector_registers}, {"caches", facts.cache_bytes}, {"threads", facts.threads}};
+  using Templates = std::vector<NestTemplate>;
+  return impl_->ask_for<Templates>("sketches", std::move(request), task.source.source_name, [](const json& reply) -> Result<Templates> {
+    Templates out;
+    for (const auto& text : reply.at("templates")) {
+      auto parsed = parse_nest_template(text);
+      if (!parsed) return parsed.error();
+      out.push_back(std::move(parsed).value());
+    }
+    return out;
+  });
+}
+
+Result<std::string> IslClient::show(const Task& task, const std::string& stage) {
+  json request = describe(task);
+  request["stage"] = stage;
+  return impl_->ask_for<std::string>("show", std::move(request), task.source.source_name,
+                                     [](const json& reply) -> Result<std::string> { return reply.at("text").get<std::string>(); });
+}
+
+}  // namespace polyweft

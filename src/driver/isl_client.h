@@ -1,0 +1,53 @@
+// The host's side of polyweft-isl: every isl computation happens in that killable child, under a deadline and a memory limit.
+// Text and plain values cross; nothing of isl is linked here.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/task.h"
+#include "polyweft/loop_nest.h"
+#include "polyweft/nest_template.h"
+#include "polyweft/tuner.h"
+
+namespace polyweft {
+
+/// What the sketch rules must know of the target.
+struct SketchFacts {
+  int vector_bytes = 64;
+  int vector_registers = 32;
+  std::vector<int64_t> cache_bytes;
+  int threads = 1;
+};
+
+class IslClient {
+ public:
+  struct Options {
+    std::string helper;                              ///< path of polyweft-isl
+    std::chrono::milliseconds deadline{10'000};
+    uint64_t memory_bytes = uint64_t{4} << 30;
+    int64_t workspace_limit_bytes = int64_t{4} << 30;
+  };
+  explicit IslClient(Options options);
+  ~IslClient();
+
+  /// Language checks. A stop by deadline or memory is the diagnostic PW0801.
+  CheckReport check(const Program& program);
+  Result<LoopNest> base_nest(const Task& task);
+  /// Proof of a nest for the task's program, binding and class.
+  Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr);
+  /// The trace replayed and proven: a template whose decisions are the trace's.
+  Result<NestTemplate> replay(const Task& task, const std::string& trace_text);
+  /// All sketches of the task as templates with open decisions.
+  Result<std::vector<NestTemplate>> sketches(const Task& task, const SketchFacts& facts);
+  /// Text of `show --stage scop|dependences|schedule`.
+  Result<std::string> show(const Task& task, const std::string& stage);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace polyweft
