@@ -1,0 +1,19 @@
+// From templates to search spaces: decision vectors to scored, hashed nests.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "polyweft/cost_model.h"
+#include "polyweft/nest_template.h"
+#include "polyweft/search.h"
+
+namespace polyweft {
+
+/// One space a template. The templates and the model must outlive the result.
+std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model);
+
+/// The trace of a template with these decisions filled in: what is stored, shown and replayed.
+std::string trace_text(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
+
+}  // namespace polyweft

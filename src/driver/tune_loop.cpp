@@ -1,0 +1,160 @@
+#include "driver/tune_loop.h"
+
+#include <algorithm>
+
+#include "driver/spaces.h"
+
+namespace polyweft {
+namespace {
+
+constexpr size_t kBatch = 4;
+constexpr size_t kWinners = 4;
+constexpr std::chrono::milliseconds kTimingBudget{120};
+
+bool is_timed(RunStatus status) { return status == RunStatus::ok || status == RunStatus::slower; }
+
+}  // namespace
+
+TuneLoop::TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy, const TuneOptions& options, TuneWorld world)
+    : task_(task), templates_(templates), strategy_(strategy), options_(options), world_(std::move(world)) {}
+
+bool TuneLoop::should_end() {
+  const double budget_s = std::chrono::duration<double>(options_.budget).count();
+  if (options_.cancelled && options_.cancelled()) {
+    interrupted_ = true;
+    reason_ = "interrupted";
+  } else if (budget_s > 0 && world_.elapsed_s() >= budget_s) {
+    reason_ = "budget";
+  } else if (options_.trials > 0 && trials_ >= options_.trials) {
+    reason_ = "trials";
+  }
+  return !reason_.empty();
+}
+
+Status TuneLoop::load_history() {
+  if (!world_.database) return Ok{};
+  auto rows = world_.database->measurements(task_.key);
+  if (!rows) return rows.error();
+  for (auto& [trace, measurement] : *rows) {
+    // Several measurements of one nest: the last one that was timed counts, a failure only where there is none.
+    auto& known = history_[measurement.nest_hash];
+    if (known.nest_hash.empty() || is_timed(measurement.status)) known = measurement;
+  }
+  return Ok{};
+}
+
+void TuneLoop::report(TuneEvent event, const Trial& trial) {
+  if (!options_.progress) return;
+  TuneProgress p;
+  p.event = event;
+  p.trial = trials_;
+  p.measured = measured_;
+  p.failed = failed_;
+  p.scored = strategy_.scored();
+  p.elapsed_s = world_.elapsed_s();
+  p.status = trial.measurement.status;
+  p.ns = trial.measurement.timing.median_ns;
+  p.predicted_ns = trial.measurement.predicted_ns;
+  p.best_ns = best_ns_;
+  p.what = trial.measurement.status == RunStatus::ok ? "" : trial.measurement.detail;
+  options_.progress(p);
+}
+
+Status TuneLoop::run() {
+  if (auto loaded = load_history(); !loaded) return loaded;
+  while (!should_end()) {
+    const auto batch = strategy_.ask(kBatch);
+    if (batch.empty()) {
+      reason_ = "space exhausted";
+      break;
+    }
+    std::vector<Trial> trials;
+    std::vector<Observation> observations;
+    for (const auto& candidate : batch) {
+      if (should_end()) break;
+      auto trial = try_candidate(candidate);
+      if (!trial) {
+        (void)store(trials);
+        return trial.error();
+      }
+      observations.push_back(trial->observation);
+      if (!history_.contains(candidate.nest_hash)) trials.push_back(*trial);
+    }
+    strategy_.tell(observations);
+    if (auto stored = store(trials); !stored) return stored;
+  }
+  return Ok{};
+}
+
+Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
+  const NestTemplate& nest_template = templates_[candidate.sketch];
+  auto nest = instantiate(nest_template, candidate.decisions);
+  if (!nest) return nest.error();
+  Trial trial;
+  trial.trace = trace_text(nest_template, candidate.decisions);
+  trial.measurement.nest_hash = candidate.nest_hash;
+  trial.measurement.predicted_ns = candidate.predicted_ns;
+  trial.measurement.strategy = strategy_.name();
+  trial.measurement.seed = options_.seed;
+  trial.measurement.toolchain = toolchain();
+  trial.measurement.unix_time = world_.unix_time();
+  ++trials_;
+  if (const auto known = history_.find(candidate.nest_hash); known != history_.end() && known->second.status != RunStatus::ok) {
+    trial.measurement = known->second;
+    trial.observation = {candidate, known->second.status, known->second.timing.median_ns};
+    return trial;
+  }
+  return measure(candidate, *nest, std::move(trial));
+}
+
+Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const LoopNest& nest, Trial trial) {
+  auto kernel = world_.build(nest);
+  if (!kernel) {
+    trial.measurement.status = RunStatus::build_failed;
+    trial.measurement.detail = kernel.error().message;
+  } else {
+    RunRequest request;
+    request.candidate = *kernel;
+    request.time_budget = kTimingBudget;
+    request.incumbent_ns = best_ns_;
+    request.pair_with_incumbent = best_ns_ > 0;
+    auto outcome = world_.runner->run(request);
+    if (!outcome) return outcome.error();
+    trial.measurement.status = outcome->status;
+    trial.measurement.detail = outcome->detail;
+    trial.measurement.timing = outcome->timing;
+  }
+  trial.observation = {candidate, trial.measurement.status, trial.measurement.timing.median_ns};
+  const bool timed = is_timed(trial.measurement.status);
+  ++(timed ? measured_ : failed_);
+  if (trial.measurement.status == RunStatus::ok)
+    if (auto kept = keep_winner(candidate, nest, trial, *kernel); !kept) return kept.error();
+  report(TuneEvent::trial, trial);
+  return trial;
+}
+
+// Paired ratios decide against the incumbent; medians of different moments may differ by the machine's mood alone.
+Status TuneLoop::keep_winner(const Candidate& candidate, LoopNest nest, const Trial& trial, const LoadableKernel& kernel) {
+  const Timing& timing = trial.measurement.timing;
+  const bool paired = timing.ratio > 0;
+  const bool better = best_ns_ == 0 || (paired ? timing.ratio_hi < 1 : timing.median_ns < best_ns_);
+  Winner winner{candidate, std::move(nest), trial.measurement, trial.trace};
+  if (!better) {
+    if (winners_.size() < kWinners) winners_.push_back(std::move(winner));
+    return Ok{};
+  }
+  winners_.insert(winners_.begin(), std::move(winner));
+  if (winners_.size() > kWinners) winners_.pop_back();
+  best_ns_ = timing.median_ns;
+  report(TuneEvent::best, trial);
+  return world_.runner->set_incumbent(kernel);
+}
+
+Status TuneLoop::store(const std::vector<Trial>& trials) {
+  if (!world_.database) return Ok{};
+  std::vector<std::pair<std::string, Measurement>> rows;
+  for (const auto& trial : trials) rows.emplace_back(trial.trace, trial.measurement);
+  return world_.database->add_measurements(task_.key, task_.canonical_text, task_.source_text, rows);
+}
+
+}  // namespace polyweft
