@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Every example, tuned, against the same program as plain C loops through clang-22 -O3 -march=native -ffast-math.
+
+    bench/examples.py [--polyweft build/release/src/cli/polyweft] [--budget 20s] [--only NAME] [--json FILE]
+
+One process, both kernels loaded, calls interleaved A B A B; times are medians, the ratio is the median of the pairs' ratios with its
+quartiles. Every result is compared before it is timed. Losses are printed like wins.
+"""
+
+import argparse
+import ctypes
+import glob
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+TYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u8": np.uint8}
+HALIDE_CODE = {"i": 0, "u": 1, "f": 2}
+
+
+class Dim(ctypes.Structure):
+    _fields_ = [("min", ctypes.c_int32), ("extent", ctypes.c_int32), ("stride", ctypes.c_int32), ("flags", ctypes.c_uint32)]
+
+
+class Buffer(ctypes.Structure):
+    _fields_ = [("device", ctypes.c_uint64), ("interface", ctypes.c_void_p), ("host", ctypes.c_void_p), ("flags", ctypes.c_uint64),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("dimensions", ctypes.c_int32),
+                ("dim", ctypes.POINTER(Dim)), ("padding", ctypes.c_void_p)]
+
+
+def halide_buffer(array):
+    dims = (Dim * max(1, array.ndim))()
+    stride = 1
+    for d in range(array.ndim):
+        extent = array.shape[array.ndim - 1 - d]
+        dims[d] = Dim(0, extent, stride, 0)
+        stride *= extent
+    buffer = Buffer(0, None, array.ctypes.data, 0, HALIDE_CODE[array.dtype.kind], array.dtype.itemsize * 8, 1, array.ndim, dims, None)
+    buffer.keep = (array, dims)
+    return buffer
+
+
+def arguments_of(text, sizes):
+    """(name, type, shape, is_const) of inputs, then name of outputs, from the program text."""
+    inputs = []
+    for const, name, kind, shape in re.findall(r"^(const )?in\s+(\w+):\s*(\w+)(?:\[([^\]]*)\])?", text, re.M):
+        extents = [eval(e.replace("//", "//"), {}, sizes) for e in shape.split(",")] if shape else []
+        inputs.append((name, kind, extents, bool(const)))
+    return inputs
+
+
+def make_inputs(name, inputs, sizes, rng):
+    arrays = []
+    for tensor, kind, extents, _ in inputs:
+        if kind.startswith("f"):
+            array = rng.standard_normal(extents).astype(TYPES[kind])
+        elif name == "smith_waterman" and kind == "u8":
+            array = rng.integers(0, sizes["V"], extents).astype(np.uint8)
+        else:
+            array = rng.integers(0, 100 if kind != "i8" else 10, extents).astype(TYPES[kind])
+        if name == "cholesky":
+            array = (array @ array.T + extents[0] * np.eye(extents[0])).astype(np.float64)
+        if name == "quantized_gemm" and tensor == "mult":
+            array = np.full(extents, 1e-3, np.float32)
+        arrays.append(np.ascontiguousarray(array))
+    return arrays
+
+
+def run(command, **kwargs):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **kwargs).stdout
+
+
+def output_like(polyweft, path):
+    lines = [json.loads(line) for line in run([polyweft, "run", path, "--json"]).splitlines()]
+    return [(o["name"], o["type"], o["extents"]) for o in lines if o.get("event") == "output"]
+
+
+def plain_function(name, sizes, folder):
+    library = os.path.join(folder, name + "_plain.so")
+    defines = [f"-D{k}={v}" for k, v in sizes.items()] + [f"-DEXAMPLE_{name}"]
+    run(["clang-22", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", *defines, "-o", library, os.path.join(HERE, "plain_c", "examples.c"), "-lm"])
+    return ctypes.CDLL(library).plain
+
+
+def tuned_function(polyweft, path, name, inputs, buffers, folder):
+    library = os.path.join(folder, name + ".so")
+    run([polyweft, "build", path, "--emit", "shared", "-o", library])
+    loaded = ctypes.CDLL(library)
+    for position, (tensor, _, _, is_const) in enumerate(inputs):
+        if not is_const:
+            continue
+        size = getattr(loaded, f"{name}_pack_{tensor}_bytes")
+        size.restype = ctypes.c_int64
+        raw = np.zeros(size() + 64, np.uint8)
+        packed = raw[-raw.ctypes.data % 64:][: size()]
+        packed_buffer = halide_buffer(packed)
+        assert getattr(loaded, f"{name}_pack_{tensor}")(ctypes.byref(buffers[position]), ctypes.byref(packed_buffer)) == 0
+        packed_buffer.raw = raw
+        buffers[position] = packed_buffer
+    return getattr(loaded, name)
+
+
+def timed(call, minimum=0.002):
+    start = time.perf_counter()
+    calls = 0
+    while True:
+        call()
+        calls += 1
+        elapsed = time.perf_counter() - start
+        if elapsed >= minimum:
+            return elapsed / calls
+
+
+def measure(polyweft, path, folder, options):
+    text = open(path, encoding="utf-8").read()
+    name, header = re.search(r"program (\w+)\(([^)]*)\)", text).groups()
+    sizes = {k: int(v) for k, v in re.findall(r"(\w+)\s*=\s*(\d+)", header)}
+    inputs = arguments_of(text, sizes)
+    arrays = make_inputs(name, inputs, sizes, np.random.default_rng(1))
+    if options.budget:
+        run([polyweft, "tune", path, "--budget", options.budget])
+    outputs = [np.zeros(extents, TYPES[kind]) for _, kind, extents in output_like(polyweft, path)]
+    expected = [np.zeros_like(o) for o in outputs]
+    plain = plain_function(name, sizes, folder)
+    pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays + expected]
+    buffers = [halide_buffer(a) for a in arrays + outputs]
+    tuned = tuned_function(polyweft, path, name, inputs, buffers, folder)
+    references = [ctypes.byref(b) for b in buffers]
+    plain(*pointers)
+    status = tuned(*references)
+    equal = status == 0 and all(np.allclose(o, e, rtol=2e-3, atol=1e-3) for o, e in zip(outputs, expected))
+    row = {"example": os.path.basename(path), "equal": equal}
+    if not equal:
+        return row
+    ours, theirs, ratios = [], [], []
+    for _ in range(options.pairs):
+        a, b = timed(lambda: tuned(*references)), timed(lambda: plain(*pointers))
+        ours.append(a), theirs.append(b), ratios.append(b / a)
+    quartiles = statistics.quantiles(ratios, n=4)
+    row.update(ours_ms=1e3 * statistics.median(ours), plain_ms=1e3 * statistics.median(theirs), ratio=quartiles[1], low=quartiles[0], high=quartiles[2])
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
+    parser.add_argument("--budget", default="20s", help="tuning budget an example; empty: do not tune")
+    parser.add_argument("--pairs", type=int, default=21)
+    parser.add_argument("--only")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    rows = []
+    print(f"{'example':<28}{'polyweft':>12}{'plain C':>12}{'ratio':>8}  quartiles")
+    with tempfile.TemporaryDirectory() as folder:
+        for path in sorted(glob.glob(os.path.join(ROOT, "examples", "*.weft"))):
+            if options.only and options.only not in path:
+                continue
+            try:
+                row = measure(options.polyweft, path, folder, options)
+            except subprocess.CalledProcessError as problem:
+                row = {"example": os.path.basename(path), "equal": False, "problem": problem.stderr.strip()[:300]}
+            rows.append(row)
+            if row["equal"]:
+                print(f"{row['example']:<28}{row['ours_ms']:>9.3f} ms{row['plain_ms']:>9.3f} ms{row['ratio']:>8.2f}  {row['low']:.2f} .. {row['high']:.2f}", flush=True)
+            else:
+                print(f"{row['example']:<28} WRONG OR FAILED {row.get('problem', '')}", flush=True)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as f:
+            json.dump(rows, f, indent=1)
+    return 0 if all(r["equal"] for r in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
