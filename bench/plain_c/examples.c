@@ -66,7 +66,7 @@ void plain(const float *restrict X, const float *restrict D, const float *restri
 #elif defined(EXAMPLE_softmax)
 void plain(const float *restrict X, float *restrict Y) {
   for (int i = 0; i < M; i++) {
-    float m = -INFINITY, s = 0;
+    float m = -3.4e38f, s = 0;
     for (int j = 0; j < N; j++) m = fmaxf(m, X[i * N + j]);
     for (int j = 0; j < N; j++) s += Y[i * N + j] = expf(X[i * N + j] - m);
     for (int j = 0; j < N; j++) Y[i * N + j] /= s;
@@ -89,7 +89,7 @@ void plain(const float *restrict Q, const float *restrict Kt, const float *restr
   float *a = malloc(sizeof(float) * S);
   for (int h = 0; h < H; h++)
     for (int i = 0; i < S; i++) {
-      float m = -INFINITY, l = 0;
+      float m = -3.4e38f, l = 0;
       for (int j = 0; j <= i; j++) {
         float s = 0;
         for (int d = 0; d < D; d++) s += Q[(h * S + i) * D + d] * Kt[((h / 2) * S + j) * D + d];
