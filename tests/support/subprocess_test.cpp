@@ -36,13 +36,16 @@ std::string big_allocation() {
 }
 
 std::string answer(std::string_view request) {
-  if (request == "crash") raise(SIGSEGV);
+  if (request == "crash") {
+    signal(SIGSEGV, SIG_DFL);  // sanitizers catch it otherwise
+    raise(SIGSEGV);
+  }
   if (request == "exit") _exit(3);
   if (request == "hang") while (true) pause();
   if (request == "memory") _exit(kExitOutOfMemory);
   if (request == "new") {
     exit_when_out_of_memory();
-    for (void* volatile kept = nullptr;;) kept = ::operator new(size_t{64} << 20);
+    for (std::vector<void*> kept;;) kept.push_back(::operator new(size_t{64} << 20));
   }
   if (request == "killed") raise(SIGKILL);
   if (request == "sigsys") raise(SIGSYS);
