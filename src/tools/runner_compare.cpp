@@ -1,0 +1,125 @@
+#include "runner_compare.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "runner_inputs.h"
+#include "runner_values.h"
+
+namespace polyweft::runner {
+namespace {
+
+std::string number_text(ElementType type, const unsigned char* at) {
+  if (!is_floating(type)) return std::to_string(integer_at(type, at));
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value_at(type, at));
+  return text;
+}
+
+std::string index_text(const ArgumentSpec& output, int64_t flat) {
+  if (output.extents.empty()) return output.name;
+  std::vector<int64_t> index(output.extents.size());
+  for (size_t d = index.size(); d-- > 0;) {
+    index[d] = flat % output.extents[d];
+    flat /= output.extents[d];
+  }
+  std::string text = output.name + "[";
+  for (size_t d = 0; d < index.size(); ++d) text += (d ? "," : "") + std::to_string(index[d]);
+  return text + "]";
+}
+
+bool all_poison(ElementType type, const unsigned char* at) {
+  const unsigned char poison = poison_byte(type);
+  return std::all_of(at, at + element_bytes(type), [&](unsigned char byte) { return byte == poison; });
+}
+
+/// All elements are integers that the type and any order of adding hold exactly.
+bool holds_exact_integers(ElementType type, const unsigned char* values, int64_t count) {
+  const double limit = std::ldexp(1.0, significand_bits(type));
+  const size_t step = element_bytes(type);
+  for (int64_t i = 0; i < count; ++i) {
+    const unsigned char* at = values + static_cast<size_t>(i) * step;
+    const double v = value_at(type, at);
+    if (!all_poison(type, at) && !(std::fabs(v) <= limit && v == std::nearbyint(v))) return false;
+  }
+  return true;
+}
+
+class Judge {
+ public:
+  Judge(const ArgumentSpec& output, const CompareRule& rule, const unsigned char* want)
+      : output_(output), rule_(rule), want_(want), step_(element_bytes(output.type)), count_(element_count(output.extents)) {
+    row_ = output.extents.empty() ? 1 : std::max<int64_t>(output.extents.back(), 1);
+    exact_ = rule.bit_exact || (rule.set == InputSet::integer_valued && holds_exact_integers(output.type, want, count_));
+  }
+
+  int64_t count() const { return count_; }
+  const char* reason() const {
+    if (rule_.bit_exact) return "strict arithmetic must agree bit for bit";
+    return exact_ ? "integer-valued data must agree bit for bit" : "outside the error bound";
+  }
+
+  bool right(int64_t i, const unsigned char* got) {
+    const unsigned char* want = want_ + static_cast<size_t>(i) * step_;
+    if (std::memcmp(got, want, step_) == 0) return true;
+    if (!is_floating(output_.type)) return false;
+    if (all_poison(output_.type, want) || all_poison(output_.type, got)) return false;  // one wrote what the other did not
+    const double a = value_at(output_.type, got), b = value_at(output_.type, want);
+    if (std::isnan(a) && std::isnan(b)) return true;
+    if (exact_) return !rule_.bit_exact && a == b;
+    return within_bound(i, a, b);
+  }
+
+ private:
+  /// Overflow and invalid operations may fall to either side when sums are reordered: on adversarial data a bound that is itself not finite
+  /// says so, and without bounds two values that are both not finite count as equal.
+  bool within_bound(int64_t i, double a, double b) {
+    const double bound = rule_.bound ? rule_.bound[i] : rule_.relative_bound * std::max(row_scale(i), std::fabs(a));
+    const bool both_special = !std::isfinite(a) && !std::isfinite(b);
+    if (rule_.set == InputSet::adversarial && (!std::isfinite(bound) || (!rule_.bound && both_special))) return true;
+    if (!std::isfinite(a) || !std::isfinite(b)) return a == b;
+    return std::fabs(a - b) <= bound;
+  }
+
+  double row_scale(int64_t i) {
+    const int64_t row = i / row_;
+    if (row == scaled_row_) return scale_;
+    scaled_row_ = row;
+    scale_ = 0;
+    for (int64_t k = row * row_; k < (row + 1) * row_; ++k) {
+      const double v = std::fabs(value_at(output_.type, want_ + static_cast<size_t>(k) * step_));
+      if (std::isfinite(v)) scale_ = std::max(scale_, v);
+    }
+    return scale_;
+  }
+
+  const ArgumentSpec& output_;
+  const CompareRule& rule_;
+  const unsigned char* want_;
+  size_t step_;
+  int64_t count_;
+  int64_t row_ = 1;
+  int64_t scaled_row_ = -1;
+  double scale_ = 0;
+  bool exact_ = false;
+};
+
+}  // namespace
+
+std::optional<std::string> first_difference(const ArgumentSpec& output, const CompareRule& rule, const unsigned char* got, const unsigned char* want) {
+  const size_t step = element_bytes(output.type);
+  const auto bytes = static_cast<size_t>(element_count(output.extents)) * step;
+  if (std::memcmp(got, want, bytes) == 0) return std::nullopt;
+  Judge judge(output, rule, want);
+  for (int64_t i = 0; i < judge.count(); ++i) {
+    const unsigned char* at = got + static_cast<size_t>(i) * step;
+    if (judge.right(i, at)) continue;
+    const std::string wrote = step > 1 && all_poison(output.type, at) ? "was never written" : "is " + number_text(output.type, at);
+    const unsigned char* reference = want + static_cast<size_t>(i) * step;
+    const std::string wanted = all_poison(output.type, reference) ? "leaves it unwritten" : "has " + number_text(output.type, reference);
+    return index_text(output, i) + " " + wrote + ", the reference " + wanted + " (" + judge.reason() + ")";
+  }
+  return std::nullopt;
+}
+
+}  // namespace polyweft::runner

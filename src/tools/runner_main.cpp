@@ -1,0 +1,103 @@
+// polyweft-runner: runs candidate kernels behind walls. Frames in on standard input, frames out on standard output; see
+// targets/cpu/runner_protocol.h for the messages. One thread: candidates' processes are forks of it.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+
+#include "runner_lab.h"
+#include "runner_sandbox.h"
+#include "support/framing.h"
+#include "support/limits.h"
+#include "targets/cpu/runner_protocol.h"
+
+namespace {
+
+using namespace polyweft;
+using targets::RunnerMessage;
+
+struct Answer {
+  RunnerMessage type;
+  std::string payload;
+};
+
+Answer refusal(const Error& error) { return {RunnerMessage::refused, targets::encode(error)}; }
+
+Answer describe(const runner::SandboxReport& report) {
+  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{report.landlock_abi, report.seccomp, report.weaker})};
+}
+
+Answer begin(runner::Lab& lab, const std::string& payload) {
+  auto task = targets::decode_task(payload);
+  if (!task) return refusal(task.error());
+  auto reference_ns = lab.begin(*task, payload);
+  if (!reference_ns) return refusal(reference_ns.error());
+  return {RunnerMessage::began, ByteWriter().f64(*reference_ns).bytes()};
+}
+
+Answer set_incumbent(runner::Lab& lab, const std::string& payload) {
+  auto kernel = targets::decode_kernel(payload);
+  if (!kernel) return refusal(kernel.error());
+  if (Status accepted = lab.set_incumbent(std::move(*kernel)); !accepted) return refusal(accepted.error());
+  return {RunnerMessage::accepted, ""};
+}
+
+Answer run(runner::Lab& lab, const std::string& payload) {
+  auto request = targets::decode_request(payload);
+  if (!request) return refusal(request.error());
+  auto outcome = lab.run(*request);
+  if (!outcome) return refusal(outcome.error());
+  return {RunnerMessage::outcome, targets::encode(*outcome)};
+}
+
+Answer answer(runner::Lab& lab, const runner::SandboxReport& report, const Frame& frame) {
+  switch (static_cast<RunnerMessage>(frame.type)) {
+    case RunnerMessage::hello: return describe(report);
+    case RunnerMessage::begin: return begin(lab, frame.payload);
+    case RunnerMessage::set_incumbent: return set_incumbent(lab, frame.payload);
+    case RunnerMessage::run: return run(lab, frame.payload);
+    default: return refusal(fail("PW0605", "runner: message of unknown type " + std::to_string(frame.type)));
+  }
+}
+
+uint64_t memory_limit(int argc, char** argv) {
+  constexpr std::string_view kOption = "--memory-limit=";
+  uint64_t bytes = uint64_t{8} << 30;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with(kOption)) std::from_chars(word.data() + kOption.size(), word.data() + word.size(), bytes);
+  }
+  return bytes;
+}
+
+int serve(runner::Lab& lab, const runner::SandboxReport& report) {
+  while (true) {
+    auto frame = read_frame(0);
+    if (!frame) return frame.error().code == "PW0607" ? 0 : 1;
+    const Answer reply = answer(lab, report, *frame);
+    if (!write_frame(1, static_cast<uint16_t>(reply.type), reply.payload)) return 1;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  die_with_parent(getppid());
+  exit_when_out_of_memory();
+  runner::ProcessSetting setting;
+  setting.memory_limit_bytes = memory_limit(argc, argv);
+  setting.null_device = open("/dev/null", O_RDWR | O_CLOEXEC);
+  setting.own_memory_figures = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (setting.null_device < 0) {
+    std::fprintf(stderr, "polyweft-runner: cannot open /dev/null\n");
+    return 1;
+  }
+  const runner::Sandbox sandbox = runner::Sandbox::lock_supervisor();
+  setting.sandbox = &sandbox;
+  runner::Lab lab(setting);
+  _exit(serve(lab, sandbox.report()));
+}

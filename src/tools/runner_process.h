@@ -1,0 +1,64 @@
+// A candidate's process seen from the supervisor: started by fork, given one order at a time, watched against a deadline on every
+// launch of a kernel, and, when it dies, made to explain itself.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "polyweft/runner.h"
+#include "runner_child.h"
+#include "runner_control.h"
+
+namespace polyweft::runner {
+
+/// Why a candidate is out.
+struct Failure {
+  RunStatus status = RunStatus::crash;
+  std::string detail;
+  Slot slot = Slot::candidate;  ///< whose fault it was
+};
+
+/// What every candidate's process gets.
+struct ProcessSetting {
+  const Sandbox* sandbox = nullptr;
+  int null_device = -1;
+  int own_memory_figures = -1;        ///< /proc/self/statm, opened before files were given up
+  uint64_t memory_limit_bytes = 0;    ///< beyond what the process has when its kernel starts
+};
+
+class CandidateProcess {
+ public:
+  /// Forks, loads, locks in. A Failure when the object cannot be loaded or its loading goes wrong.
+  static std::variant<CandidateProcess, Failure> start(const ProcessSetting& setting, std::vector<Module> modules, std::span<const Region> regions, int threads);
+  CandidateProcess(CandidateProcess&& other) noexcept;
+  CandidateProcess& operator=(CandidateProcess&&) = delete;
+  ~CandidateProcess();  ///< kills and reaps
+
+  /// Gives an order and waits. Each launch of a kernel inside it may take `launch_limit_ns`. A kernel's own non-zero result is a Failure too.
+  std::variant<Reply, Failure> order(const Command& command, double launch_limit_ns);
+  const Control& control() const { return *control_; }
+
+ private:
+  CandidateProcess() = default;
+  bool fork_child(const ProcessSetting& setting, std::span<const Region> regions, int threads);
+  std::variant<Reply, Failure> await(double launch_limit_ns);
+  Failure over(const char* reason);
+  Failure explain(int wait_status) const;
+  Failure explain_fault() const;
+  Failure explain_segment() const;
+  Failure explain_result(const Reply& reply) const;
+  Slot running() const;
+
+  std::vector<Module> modules_;
+  std::span<const Region> regions_;
+  Control* control_ = nullptr;
+  pid_t pid_ = -1;
+  int commands_ = -1;
+  int pidfd_ = -1;
+  bool ready_ = false;
+};
+
+}  // namespace polyweft::runner

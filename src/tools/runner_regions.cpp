@@ -1,0 +1,115 @@
+#include "runner_regions.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace polyweft::runner {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr size_t kGuard = size_t{32} << 20;      // addresses only; wide, because kernels step by rows
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kWorthHugePages = size_t{4} << 20;  // as NumPy does for its arrays
+constexpr unsigned char kCanary = 0xc7;
+
+size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+Error memory_error(const std::string& name, size_t bytes) {
+  return fail("PW0609", "runner: cannot get " + std::to_string(bytes) + " bytes for " + name + ": " + std::strerror(errno));
+}
+
+bool all_canary(const unsigned char* from, const unsigned char* to) {
+  return std::all_of(from, to, [](unsigned char byte) { return byte == kCanary; });
+}
+
+}  // namespace
+
+Result<Region> Region::make(std::string name, size_t bytes, RegionUse use) {
+  Region region;
+  region.name_ = std::move(name);
+  region.use_ = use;
+  region.bytes_ = bytes;
+  region.page_bytes_ = rounded_up(std::max<size_t>(bytes, 1), kPage);
+  region.reserved_bytes_ = 2 * kGuard + rounded_up(region.page_bytes_, kHugePage) + kHugePage;
+  void* reserved = mmap(nullptr, region.reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return memory_error(region.name_, bytes);
+  region.reserved_ = static_cast<unsigned char*>(reserved);
+  region.fd_ = memfd_create("argument", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (region.fd_ < 0 || ftruncate(region.fd_, static_cast<off_t>(region.page_bytes_)) != 0) return memory_error(region.name_, bytes);
+  auto* wanted = reinterpret_cast<unsigned char*>(rounded_up(reinterpret_cast<size_t>(reserved) + kGuard, kHugePage));
+  void* pages = mmap(wanted, region.page_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, region.fd_, 0);
+  if (pages == MAP_FAILED) return memory_error(region.name_, bytes);
+  region.pages_ = static_cast<unsigned char*>(pages);
+  if (bytes >= kWorthHugePages) madvise(pages, region.page_bytes_, MADV_HUGEPAGE);
+  if (use == RegionUse::input && fcntl(region.fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+    return memory_error(region.name_ + " (sealing)", bytes);
+  return region;
+}
+
+Region::Region(Region&& other) noexcept
+    : name_(std::move(other.name_)),
+      use_(other.use_),
+      bytes_(other.bytes_),
+      page_bytes_(other.page_bytes_),
+      reserved_bytes_(other.reserved_bytes_),
+      reserved_(std::exchange(other.reserved_, nullptr)),
+      pages_(other.pages_),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+Region::~Region() {
+  if (reserved_ != nullptr) munmap(reserved_, reserved_bytes_);
+  if (fd_ >= 0) close(fd_);
+}
+
+void Region::set_canary(Placement placement) {
+  const unsigned char* begin = data(placement);
+  std::memset(pages_, kCanary, static_cast<size_t>(begin - pages_));
+  std::memset(data(placement) + bytes_, kCanary, static_cast<size_t>(pages_ + page_bytes_ - (begin + bytes_)));
+}
+
+std::optional<const char*> Region::damaged_canary(Placement placement) const {
+  const unsigned char* begin = data(placement);
+  if (!all_canary(pages_, begin)) return "before";
+  if (!all_canary(begin + bytes_, pages_ + page_bytes_)) return "behind";
+  return std::nullopt;
+}
+
+Region::Zone Region::zone_of(uint64_t address) const {
+  const auto pages = reinterpret_cast<uint64_t>(pages_), reserved = reinterpret_cast<uint64_t>(reserved_);
+  if (address < reserved || address >= reserved + reserved_bytes_) return Zone::elsewhere;
+  if (address < pages) return Zone::before;
+  return address < pages + page_bytes_ ? Zone::pages : Zone::behind;
+}
+
+bool Region::seal_in_child() const {
+  if (use_ == RegionUse::output) return true;
+  return mmap(pages_, page_bytes_, PROT_READ, MAP_SHARED | MAP_FIXED, fd_, 0) != MAP_FAILED;
+}
+
+Result<PrivateBytes> PrivateBytes::make(size_t bytes) {
+  PrivateBytes out;
+  out.bytes_ = bytes;
+  void* data = mmap(nullptr, std::max<size_t>(bytes, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return memory_error("reference data", bytes);
+  out.data_ = static_cast<unsigned char*>(data);
+  madvise(data, std::max<size_t>(bytes, 1), MADV_DONTFORK);
+  return out;
+}
+
+PrivateBytes::PrivateBytes(PrivateBytes&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+PrivateBytes& PrivateBytes::operator=(PrivateBytes&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+PrivateBytes::~PrivateBytes() {
+  if (data_ != nullptr) munmap(data_, std::max<size_t>(bytes_, 1));
+}
+
+}  // namespace polyweft::runner

@@ -1,0 +1,55 @@
+// One candidate's trial: compare on every wanted set, then time, then compare once more.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "polyweft/runner.h"
+#include "runner_lab.h"
+
+namespace polyweft::runner {
+
+struct ComparedSet {
+  InputSet set;
+  const SetData* data;
+};
+
+class Trial {
+ public:
+  Trial(const ProcessSetting& setting, TaskData& task, const RunRequest& request, std::vector<ComparedSet> sets)
+      : setting_(setting), task_(task), request_(request), sets_(std::move(sets)) {}
+
+  RunOutcome outcome();
+
+ private:
+  using Verdict = std::optional<Failure>;
+  Verdict compare_all();
+  Verdict compare(const ComparedSet& set, Placement placement);
+  Verdict judge_outputs(const ComparedSet& set, Placement placement) const;
+  Verdict pack(Slot slot, const ComparedSet& set, Placement placement);
+  Verdict time();
+  Verdict prepare_clock();
+  Verdict time_alone();
+  Verdict time_against_incumbent();
+  Verdict take(const Command& command);
+  void keep_timing(const std::vector<double>& samples);
+
+  double launch_limit_ns(const ComparedSet& set) const;
+  double budget_left_ns() const;
+  bool paired() const { return request_.pair_with_incumbent && task_.incumbent.has_value(); }
+  uint32_t affordable(size_t wanted, double each_ns) const;
+  RunOutcome finished(const Failure& failure);
+
+  const ProcessSetting& setting_;
+  TaskData& task_;
+  const RunRequest& request_;
+  std::vector<ComparedSet> sets_;
+  CandidateProcess* process_ = nullptr;
+  RunOutcome out_;
+  double clock_started_ns_ = 0;
+  double expected_ns_ = 0;            ///< of one call of the candidate, once known
+  double expected_incumbent_ns_ = 0;
+  uint32_t repeat_ = 1;
+};
+
+}  // namespace polyweft::runner

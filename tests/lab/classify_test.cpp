@@ -1,0 +1,157 @@
+// Every way to fail has its status, the next candidate is fine, and nothing is left behind.
+#include <unistd.h>
+
+#include "lab_fixture.h"
+
+namespace polyweft::lab_tests {
+namespace {
+
+struct Case {
+  const char* symbol;
+  RunStatus status;
+  const char* detail;  ///< a part of it
+};
+
+const Case kCases[] = {
+    {"reference", RunStatus::ok, ""},
+    {"backwards", RunStatus::ok, ""},
+    {"checks_abi", RunStatus::ok, ""},
+    {"uses_scratch", RunStatus::ok, ""},
+    {"reads_the_clock", RunStatus::ok, ""},
+    // wrong results
+    {"wrong_last", RunStatus::wrong_result, "C[23,19] is "},
+    {"slightly_off", RunStatus::wrong_result, "C[0,3] is "},
+    {"returns_at_once", RunStatus::wrong_result, "C[0,0] was never written, the reference has "},
+    {"forgets_a_row", RunStatus::wrong_result, "C[23,0] was never written"},
+    {"copies_its_last_answer", RunStatus::wrong_result, "outside the error bound"},
+    {"adds_to_the_output", RunStatus::wrong_result, "integer-valued data must agree bit for bit"},
+    // memory
+    {"crash", RunStatus::crash, "the kernel writes at address 0x10"},
+    {"writes_before", RunStatus::out_of_bounds, "the kernel writes 4 bytes before C (1920 bytes)"},
+    {"writes_behind", RunStatus::out_of_bounds, "the kernel writes behind C"},
+    {"writes_far_behind", RunStatus::out_of_bounds, " bytes behind C (1920 bytes)"},
+    {"reads_before", RunStatus::out_of_bounds, "the kernel reads 4 bytes before A (1536 bytes)"},
+    {"reads_behind", RunStatus::out_of_bounds, "the kernel reads 0 bytes behind B (1280 bytes)"},
+    {"writes_its_input", RunStatus::input_overwritten, "the kernel writes into its input A"},
+    {"makes_its_input_writable", RunStatus::input_overwritten, "the kernel writes into its input A"},
+    {"unmaps_its_input", RunStatus::crash, ""},
+    {"takes_10_gb", RunStatus::out_of_memory, "an allocation over the memory limit was refused"},
+    {"takes_10_gb_unchecked", RunStatus::out_of_memory, "an allocation over the memory limit was refused"},
+    {"takes_memory_until_it_ends", RunStatus::out_of_memory, "an allocation over the memory limit was refused"},
+    {"overflows_the_stack", RunStatus::crash, "stack overflow"},
+    // other ends
+    {"illegal", RunStatus::illegal_instruction, "illegal instruction at 0x"},
+    {"divides_by_zero", RunStatus::arithmetic_trap, "integer division by zero or overflow"},
+    {"leaves", RunStatus::early_exit, "exited with code 0 inside the kernel"},
+    {"leaves_with_code", RunStatus::early_exit, "exited with code 3 inside the kernel"},
+    {"aborts", RunStatus::crash, ""},
+    {"ends_its_thread", RunStatus::crash, ""},
+    {"returns_7", RunStatus::kernel_error, "the kernel returned 7"},
+    {"complains", RunStatus::kernel_error, "the kernel returned -3: the extents do not fit"},
+    // system calls
+    {"opens_a_file", RunStatus::forbidden_system_call, "openat"},
+    {"writes_a_file", RunStatus::forbidden_system_call, "openat"},
+    {"opens_a_socket", RunStatus::forbidden_system_call, "socket"},
+    {"executes", RunStatus::forbidden_system_call, "execve"},
+    {"forks", RunStatus::forbidden_system_call, "clone"},
+    {"starts_a_thread", RunStatus::forbidden_system_call, ""},
+    {"kills_its_parent", RunStatus::forbidden_system_call, "getppid"},
+    {"kills_everybody", RunStatus::forbidden_system_call, "kill"},
+    {"traces", RunStatus::forbidden_system_call, "ptrace"},
+    {"raises_its_limits", RunStatus::forbidden_system_call, "prlimit64"},
+    {"makes_code", RunStatus::forbidden_system_call, "mprotect"},
+    {"maps_code", RunStatus::forbidden_system_call, "mmap"},
+    {"maps_over", RunStatus::forbidden_system_call, "mmap"},
+    {"makes_a_memory_file", RunStatus::forbidden_system_call, "memfd_create"},
+    {"uses_io_uring", RunStatus::forbidden_system_call, "io_uring_setup"},
+    {"loosens_with_prctl", RunStatus::forbidden_system_call, "prctl"},
+    {"catches_signals", RunStatus::forbidden_system_call, "rt_sigaction"},
+    {"writes_to_standard_output", RunStatus::forbidden_system_call, "write"},
+    {"prints_for_ever", RunStatus::forbidden_system_call, ""},
+    {"writes_into_another_process", RunStatus::forbidden_system_call, ""},
+    {"sets_an_alarm", RunStatus::forbidden_system_call, "alarm"},
+#if defined(__x86_64__)
+    {"calls_as_32_bit", RunStatus::forbidden_system_call, ""},
+#endif
+};
+
+class Classify : public testing::TestWithParam<Case> {};
+
+TEST_P(Classify, the_candidate_and_then_the_next_one_is_fine) {
+  const Case& c = GetParam();
+  const RunOutcome outcome = run(matrix_task(), compare(c.symbol));
+  EXPECT_EQ(static_cast<int>(outcome.status), static_cast<int>(c.status)) << outcome.detail;
+  EXPECT_NE(outcome.detail.find(c.detail), std::string::npos) << outcome.detail;
+  EXPECT_EQ(child_processes(shared_runner().worker().pid()), 0u);
+  const RunOutcome next = run(matrix_task(), compare("reference"));
+  EXPECT_EQ(next.status, RunStatus::ok) << next.detail;
+}
+
+INSTANTIATE_TEST_SUITE_P(kernels, Classify, testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.symbol); });
+
+TEST(Classify, a_hang_costs_the_deadline_and_no_more) {
+  for (const char* symbol : {"hang", "sleeps_for_ever", "hangs_later"}) {
+    RunRequest request = compare(symbol);
+    request.deadline = std::chrono::milliseconds(150);
+    request.time_budget = std::chrono::milliseconds(std::string(symbol) == "hangs_later" ? 50 : 0);
+    const auto begin = std::chrono::steady_clock::now();
+    const RunOutcome outcome = run(matrix_task(), request);
+    EXPECT_EQ(outcome.status, RunStatus::hang) << symbol << ": " << outcome.detail;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(5000)) << symbol;
+    EXPECT_EQ(child_processes(shared_runner().worker().pid()), 0u);
+    EXPECT_EQ(run(matrix_task(), compare("reference")).status, RunStatus::ok);
+  }
+}
+
+TEST(Classify, a_kernel_that_cheats_from_its_20th_call_on_is_caught_after_timing) {
+  RunRequest request = compare("cheats_after_20_calls");
+  request.time_budget = std::chrono::milliseconds(20);
+  EXPECT_EQ(run(matrix_task(), request).status, RunStatus::wrong_result);
+}
+
+TEST(Classify, objects_that_cannot_be_loaded_are_failed_builds) {
+  RunRequest request = compare("no_such_symbol");
+  RunOutcome outcome = run(matrix_task(), request);
+  EXPECT_EQ(outcome.status, RunStatus::build_failed);
+  EXPECT_EQ(outcome.detail, "the object cannot be loaded: the object has no symbol 'no_such_symbol'");
+  request.candidate.shared_object.resize(request.candidate.shared_object.size() / 2);
+  EXPECT_EQ(run(matrix_task(), request).status, RunStatus::build_failed);
+  request.candidate.shared_object = {1, 2, 3};
+  EXPECT_EQ(run(matrix_task(), request).status, RunStatus::build_failed);
+}
+
+TEST(Classify, an_object_that_misbehaves_while_it_is_loaded_meets_the_walls) {
+  const std::pair<const char*, RunStatus> cases[] = {{"-DPW_SOCKET", RunStatus::forbidden_system_call}, {"-DPW_EXEC", RunStatus::forbidden_system_call}, {"-DPW_EXIT", RunStatus::early_exit}};
+  for (const auto& [flag, status] : cases) {
+    RunRequest request = compare("kernel");
+    request.candidate.shared_object = object_of("constructor_kernel.c", flag);
+    const RunOutcome outcome = run(matrix_task(), request);
+    EXPECT_EQ(outcome.status, status) << flag << ": " << outcome.detail;
+  }
+  if (shared_runner().description().landlock_abi == 0) GTEST_SKIP() << "no Landlock here";
+  RunRequest request = compare("kernel");
+  request.candidate.shared_object = object_of("constructor_kernel.c", "-DPW_FILE");
+  EXPECT_EQ(run(matrix_task(), request).status, RunStatus::wrong_result);  // the files stayed closed, so it came to the comparison
+}
+
+TEST(Classify, nothing_is_left_after_many_failures) {
+  auto runner = targets::WorkerRunner::start(small_options());
+  ASSERT_TRUE(runner.ok());
+  ASSERT_TRUE((*runner)->begin(matrix_task()).ok());
+  ASSERT_TRUE((*runner)->run(compare("reference")).ok());
+  const std::string pid = std::to_string((*runner)->worker().pid());
+  const size_t before = open_descriptors(pid);
+  const char* symbols[] = {"crash", "leaves", "forks", "takes_10_gb", "illegal", "wrong_last", "writes_before", "parallel_crash"};
+  for (int round = 0; round < 200; ++round) {
+    auto outcome = (*runner)->run(compare(symbols[round % std::size(symbols)]));
+    ASSERT_TRUE(outcome.ok());
+    ASSERT_NE(outcome->status, RunStatus::ok);
+  }
+  EXPECT_EQ(open_descriptors(pid), before);
+  EXPECT_EQ(child_processes((*runner)->worker().pid()), 0u);
+  EXPECT_EQ((*runner)->worker().starts(), 1u);
+  EXPECT_NE(access("/tmp/polyweft_escaped", F_OK), 0);
+}
+
+}  // namespace
+}  // namespace polyweft::lab_tests
