@@ -59,6 +59,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0132", "Write the comparison that you mean, x != 0."},
     {"PW0140", "An input or constant that no equation reads. It stays an argument of the kernel."},
     {"PW0141", "A 'let' that no equation reads is not computed."},
+    {"PW0150", "A ProgramBuilder was misused: a name that is no name, an index without a range, a constant with too few values."},
 });
 
 }  // namespace
