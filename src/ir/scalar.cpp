@@ -1,8 +1,11 @@
 #include "ir/scalar.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+
+#include "ir/scalar_math.h"
 
 namespace polyweft::ir {
 namespace {
@@ -104,40 +107,11 @@ T float_arithmetic(Op op, T a, T b, T c) {
   return 0;
 }
 
-/// The functions of the last row of LANGUAGE.md section 4 by the C library in extended precision.
-long double function_value(Op op, long double a, long double b) {
-  switch (op) {
-    case Op::exp:
-      return std::exp(a);
-    case Op::log:
-      return std::log(a);
-    case Op::tanh:
-      return std::tanh(a);
-    case Op::rsqrt:
-      return 1 / std::sqrt(a);
-    case Op::erf:
-      return std::erf(a);
-    case Op::sigmoid:
-      return a < 0 ? std::exp(a) / (1 + std::exp(a)) : 1 / (1 + std::exp(-a));
-    case Op::sin:
-      return std::sin(a);
-    case Op::cos:
-      return std::cos(a);
-    default:
-      return std::pow(a, b);
-  }
-}
-
-bool is_function(Op op) {
-  return op == Op::exp || op == Op::log || op == Op::tanh || op == Op::rsqrt || op == Op::erf || op == Op::sigmoid ||
-         op == Op::sin || op == Op::cos || op == Op::pow;
-}
-
-Literal apply_function(Op op, ElementType type, std::span<const Literal> args) {
-  long double value = function_value(op, args[0].f, op == Op::pow ? args[1].f : 0);
-  if (type == ElementType::f64) return float_literal(type, static_cast<double>(value));
-  float once = static_cast<float>(value);
-  return float_literal(type, once);
+Literal apply_function(Op op, ElementType type, std::span<const Literal> args, MathLibrary library) {
+  double x = args[0].f, y = op == Op::pow ? args[1].f : 0;
+  if (library == MathLibrary::own) return float_literal(type, own_function(op, type, x, y));
+  long double value = reference_function(op, x, y);
+  return float_literal(type, type == ElementType::f64 ? static_cast<double>(value) : static_cast<float>(value));
 }
 
 double float_exact(Op op, double a, double b, double c) {
@@ -168,8 +142,8 @@ bool is_rounded(Op op) {
   return op == Op::add || op == Op::sub || op == Op::mul || op == Op::div || op == Op::sqrt || op == Op::fma;
 }
 
-Literal apply_float(Op op, ElementType type, std::span<const Literal> args) {
-  if (is_function(op)) return apply_function(op, type, args);
+Literal apply_float(Op op, ElementType type, std::span<const Literal> args, MathLibrary library) {
+  if (is_function(op)) return apply_function(op, type, args, library);
   double a = args[0].f, b = args.size() > 1 ? args[1].f : 0, c = args.size() > 2 ? args[2].f : 0;
   if (!is_rounded(op)) return float_literal(type, float_exact(op, a, b, c));
   if (type == ElementType::f64) return float_literal(type, float_arithmetic<double>(op, a, b, c));
@@ -285,12 +259,12 @@ double as_double(const Literal& value) {
   return is_float(value.type) ? value.f : static_cast<double>(value.i);
 }
 
-Literal apply(Op op, ElementType type, std::span<const Literal> args) {
+Literal apply(Op op, ElementType type, std::span<const Literal> args, MathLibrary library) {
   if (op == Op::convert) return convert(type, args[0]);
   if (op == Op::saturate) return saturate(type, args[0]);
   if (op == Op::select) return args[0].i ? args[1] : args[2];
   if (gives_bool(op)) return integer_literal(ElementType::boolean, truth(op, args));
-  if (is_float(type)) return apply_float(op, type, args);
+  if (is_float(type)) return apply_float(op, type, args, library);
   return integer_literal(type, integer_value(op, type, args));
 }
 

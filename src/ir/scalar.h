@@ -29,9 +29,13 @@ Literal integer_literal(ElementType type, int64_t value);
 /// The value as a double: integers rounded to nearest.
 double as_double(const Literal& value);
 
+/// How the functions exp .. rsqrt are computed: by the algorithms of math.h, giving the bits of the kernels, or by the C library
+/// in extended precision, rounded once (the independent oracle).
+enum class MathLibrary : uint8_t { own, reference };
+
 /// Op `op` applied to `args`, giving `type`. Covers unary, binary and ternary operators of LANGUAGE.md section 4; not leaves,
 /// guarded, reduce, tuple and component. Comparisons and logic give bool. max and min order -0 below +0, which every class allows.
-Literal apply(Op op, ElementType type, std::span<const Literal> args);
+Literal apply(Op op, ElementType type, std::span<const Literal> args, MathLibrary library = MathLibrary::reference);
 
 /// The identity of sum prod max min any all for `type`.
 Literal identity(Reducer reducer, ElementType type);
