@@ -1,4 +1,4 @@
-# polyweft_folder(NAME [PUBLIC libs...] [PRIVATE libs...]): one static library of all .cpp below the current folder.
+# polyweft_folder(NAME [PUBLIC libs...] [PRIVATE libs...] [EXCLUDE regex...]): one static library of all .cpp below the current folder.
 function(polyweft_folder name)
   cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -6,15 +6,15 @@ function(polyweft_folder name)
     list(FILTER sources EXCLUDE REGEX "${pattern}")
   endforeach()
   if(NOT sources)
-    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp "")
     set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp)
+    file(CONFIGURE OUTPUT ${sources} CONTENT "")
   endif()
   add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
-# polyweft_tests(FOLDER libs...): one GoogleTest executable of tests/FOLDER/*_test.cpp.
+# polyweft_tests(FOLDER libs...): one GoogleTest executable of tests/FOLDER/*.cpp, one ctest entry.
 function(polyweft_tests folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_main\\.cpp$")

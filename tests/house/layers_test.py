@@ -47,8 +47,26 @@ class Layers(unittest.TestCase):
         for name in ["isl/ctx.h", "llvm/IR/Module.h", "sqlite3.h"]:
             self.assertEqual([f"include/polyweft/a.h:1: a public header names {name}"], self.tree({"include/polyweft/a.h": f"#include <{name}>\n"}))
 
+    def test_a_public_header_that_names_a_third_party_in_its_code_is_caught(self):
+        self.assertEqual(["include/polyweft/a.h:1: a public header names isl_ctx"], self.tree({"include/polyweft/a.h": "struct isl_ctx;\n"}))
+        self.assertEqual(["include/polyweft/a.h:1: a public header names llvm::Module"], self.tree({"include/polyweft/a.h": "llvm::Module* m;\n"}))
+        self.assertEqual([], self.tree({"include/polyweft/a.h": "int isl_version;  // no isl_ctx in here\n"}))
+
+    def test_a_third_party_outside_its_home_is_caught(self):
+        cases = {"search/a.cpp": "isl/set.h", "src/driver/a.cpp": "llvm/IR/Module.h", "src/cli/a.cpp": "sqlite3.h", "src/ir/a.cpp": "CLI/CLI.hpp"}
+        for path, name in cases.items():
+            self.assertEqual(1, len(self.tree({path: f"#include <{name}>\n"})), path)
+        for path, name in {"src/poly/a.cpp": "isl/set.h", "targets/cpu/a.cpp": "llvm/IR/Module.h", "db/a.cpp": "SQLiteCpp/Database.h"}.items():
+            self.assertEqual([], self.tree({path: f"#include <{name}>\n"}))
+
+    def test_a_cycle_of_three_across_folders_is_caught(self):
+        found = self.tree({"src/ir/a.h": '#include "ir/b.h"\n', "src/ir/b.h": '#include "ir/c.h"\n', "src/ir/c.h": '#include "a.h"\n'})
+        self.assertEqual(["include cycle: src/ir/a.h -> src/ir/b.h -> src/ir/c.h -> src/ir/a.h"], found)
+
     def test_a_long_file_is_caught(self):
-        self.assertEqual(1, len(self.tree({"src/ir/a.cpp": "\n" * 801})))
+        for path in ["src/ir/a.cpp", "tests/ir/a_test.cpp", "bench/a.cpp", "tests/house/a.py"]:
+            self.assertEqual(1, len(self.tree({path: "\n" * 801})), path)
+        self.assertEqual([], self.tree({"src/ir/a.cpp": "\n" * 800}))
 
     def test_a_sixteenth_public_header_is_caught(self):
         self.assertEqual(1, len(self.tree({f"include/polyweft/h{n}.h": "" for n in range(16)})))

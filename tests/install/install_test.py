@@ -1,0 +1,96 @@
+"""Installs the build into an empty folder, moves it, and uses it as a stranger would: find_package, pkg-config, C++, C, command line.
+Also: what the installed binaries load and let out."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, SOURCE, CXX, CC, FLAGS = (os.environ[name] for name in ("PW_BUILD", "PW_SOURCE", "PW_CXX", "PW_CC", "PW_FLAGS"))
+CONSUMER = os.path.join(SOURCE, "tests/install/consumer")
+
+
+def output_of(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}\nexit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def needed(path):
+    return re.findall(r"NEEDED.*\[(.*?)\]", output_of("readelf", "-d", path))
+
+
+def exported(path):
+    lines = output_of("nm", "-DC", "--defined-only", path).splitlines()
+    return [line.split(maxsplit=2)[2] for line in lines if len(line.split(maxsplit=2)) == 3]
+
+
+class InstalledTree(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="polyweft-install-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        output_of("cmake", "--install", BUILD, "--prefix", cls.folder / "first")
+        cls.prefix = cls.folder / "moved"
+        (cls.folder / "first").rename(cls.prefix)
+        cls.library = next(cls.prefix.glob("lib/**/libpolyweft.so"))
+        cls.environment = dict(os.environ, LD_LIBRARY_PATH=str(cls.library.parent), XDG_DATA_HOME=str(cls.folder / "data"))
+        cls.environment.pop("POLYWEFT_HELPERS", None)
+
+    def run_consumers(self, cpp, c):
+        self.assertIn("consumer: right", output_of(cpp, self.folder / f"{cpp.parent.name}.db", env=self.environment))
+        self.assertIn("consumer_c: right", output_of(c, env=self.environment))
+
+    def test_find_package_finds_it(self):
+        build = self.folder / "find_package"
+        output_of("cmake", "-S", CONSUMER, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={CXX}",
+                  f"-DCMAKE_C_COMPILER={CC}", f"-DCMAKE_CXX_FLAGS={FLAGS}", f"-DCMAKE_C_FLAGS={FLAGS}")
+        output_of("cmake", "--build", build)
+        self.run_consumers(build / "consumer", build / "consumer_c")
+
+    def test_pkg_config_finds_it(self):
+        build = self.folder / "pkg_config"
+        build.mkdir()
+        environment = dict(os.environ, PKG_CONFIG_PATH=str(self.library.parent / "pkgconfig"))
+        flags = output_of("pkg-config", "--cflags", "--libs", "polyweft", env=environment).split() + FLAGS.split()
+        output_of(CXX, "-std=c++20", f"{CONSUMER}/consumer.cpp", "-o", build / "consumer", *flags)
+        output_of(CC, f"{CONSUMER}/consumer_c.c", "-o", build / "consumer_c", *flags)
+        self.run_consumers(build / "consumer", build / "consumer_c")
+
+    def test_the_command_line_works_where_it_was_moved_to(self):
+        environment = {key: value for key, value in self.environment.items() if key != "LD_LIBRARY_PATH"}
+        program = next(self.prefix.glob("share/**/01_gemm.weft"))
+        command = self.prefix / "bin/polyweft"
+        self.assertIn("polyweft", output_of(command, "--version", env=environment))
+        output_of(command, "check", program, env=environment)
+        output_of(command, "run", program, "--verify", "-p", "M=20", "-p", "N=30", "-p", "K=10", env=environment)
+
+    def test_the_library_lets_out_only_its_own_names(self):
+        strangers = [name for name in exported(self.library) if not re.match(r"(typeinfo (name )?for |vtable for )?polyweft::|pw_", name)]
+        self.assertEqual([], strangers)
+
+    def test_every_function_of_the_c_header_is_exported(self):
+        header = (self.prefix / "include/polyweft/c_api.h").read_text(encoding="utf-8")
+        declared = set(re.findall(r"^PW_C_EXPORT.*?\b(pw_\w+)\(", header, re.M))
+        self.assertLess(10, len(declared))
+        self.assertEqual(set(), declared - set(exported(self.library)))
+
+    def test_libhalide_is_loaded_by_nothing_and_llvm_not_by_the_isl_helper(self):
+        helpers = self.prefix / "libexec/polyweft"
+        for path in [self.library, self.prefix / "bin/polyweft", helpers / "polyweft-isl", helpers / "polyweft-runner"]:
+            self.assertEqual([], [name for name in needed(path) if "Halide" in name], path)
+        self.assertEqual([], [name for name in needed(helpers / "polyweft-isl") if "LLVM" in name])
+        self.assertEqual([], [name for name in needed(self.library) if "isl" in name])
+
+    def test_no_more_than_fifteen_headers_and_the_licence_are_there(self):
+        self.assertIn(len(list(self.prefix.glob("include/polyweft/*.h"))), range(10, 16))
+        self.assertEqual(1, len(list(self.prefix.glob("share/doc/**/LICENSE"))))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[1:])
