@@ -29,10 +29,10 @@ std::vector<int64_t> declared_extents(const Tensor& tensor) {
 Status check_input(const Tensor& tensor, const TensorData& data) {
   std::vector<int64_t> wanted = declared_extents(tensor);
   if (data.type != tensor.type || data.extents != wanted)
-    return fail("PW0130", tensor.name + ": is " + name_of(data.type) + joined(data.extents) + ", the program wants " +
+    return fail("PW0160", tensor.name + ": is " + name_of(data.type) + joined(data.extents) + ", the program wants " +
                               name_of(tensor.type) + joined(wanted));
   if (static_cast<int64_t>(data.bytes.size()) != data.elements() * size_bytes(data.type))
-    return fail("PW0130", tensor.name + ": has " + std::to_string(data.bytes.size()) + " bytes for " +
+    return fail("PW0160", tensor.name + ": has " + std::to_string(data.bytes.size()) + " bytes for " +
                               std::to_string(data.elements()) + " elements of " + name_of(data.type));
   return Ok{};
 }
@@ -43,7 +43,7 @@ Status check_promise(const Tensor& tensor, const TensorData& data) {
   for (int64_t k = 0; k < data.elements(); ++k) {
     int64_t value = data.at(k).i;
     if (value < lo || value >= hi)
-      return fail("PW0131", tensor.name + ": element " + std::to_string(k) + " is " + std::to_string(value) + ", outside the promised " +
+      return fail("PW0161", tensor.name + ": element " + std::to_string(k) + " is " + std::to_string(value) + ", outside the promised " +
                                 std::to_string(lo) + ".." + std::to_string(hi));
   }
   return Ok{};
@@ -157,7 +157,7 @@ class Evaluator {
   Scalar undefined_read(TensorId id, const std::vector<int64_t>& point) {
     if (!failure_) {
       std::string element = program_.tensors[id].name + joined(point);
-      failure_ = fail("PW0132", element + " is read by " + store_.name(reader_) + " but no equation defines it");
+      failure_ = fail("PW0162", element + " is read by " + store_.name(reader_) + " but no equation defines it");
     }
     return {{}, 0, false};
   }
@@ -177,7 +177,7 @@ class Evaluator {
     std::string chain;
     for (const std::string& name : path) chain += name + " reads ";
     std::string subject = path.size() == 2 ? path[0] + " and " + path[1] + " need each other: " : path[0] + " needs itself: ";
-    failure_ = fail("PW0133", subject + chain + path[0]);
+    failure_ = fail("PW0163", subject + chain + path[0]);
   }
 
   const Program& program_;
@@ -200,7 +200,7 @@ Status check_size(const std::vector<Box>& boxes, int64_t limit) {
   int64_t total = 0;
   for (const Box& box : boxes) total += elements_of(box);
   if (total <= limit) return Ok{};
-  return fail("PW0801", "evaluate: " + std::to_string(total) + " elements are more than the limit of " + std::to_string(limit),
+  return fail("PW0812", "evaluate: " + std::to_string(total) + " elements are more than the limit of " + std::to_string(limit),
               {"evaluate at smaller parameters"});
 }
 
@@ -209,7 +209,7 @@ Status check_size(const std::vector<Box>& boxes, int64_t limit) {
 Status check_inputs(const Program& bound, const std::vector<TensorData>& inputs, bool check_promises) {
   std::vector<TensorId> ids = bound.inputs();
   if (ids.size() != inputs.size())
-    return fail("PW0130", bound.name + ": has " + std::to_string(ids.size()) + " inputs, " + std::to_string(inputs.size()) + " given");
+    return fail("PW0160", bound.name + ": has " + std::to_string(ids.size()) + " inputs, " + std::to_string(inputs.size()) + " given");
   for (size_t k = 0; k < ids.size(); ++k) {
     Status status = check_input(bound.tensors[ids[k]], inputs[k]);
     if (status && check_promises) status = check_promise(bound.tensors[ids[k]], inputs[k]);

@@ -34,8 +34,8 @@ struct Evaluation {
 };
 
 /// Evaluates a bound program (or a normalized one). `inputs` in the order of Program::inputs(), dense.
-/// PW0130: wrong inputs; PW0131: a value outside its promise; PW0132: a read of an element that nothing defines;
-/// PW0133: an element that needs itself; PW0801: more elements than the limit. About 10^6 to 10^7 operators a second.
+/// PW0160: wrong inputs; PW0161: a value outside its promise; PW0162: a read of an element that nothing defines;
+/// PW0163: an element that needs itself; PW0812: more elements than the limit. About 10^6 to 10^7 operators a second.
 Result<Evaluation> evaluate(const Program& bound, const std::vector<TensorData>& inputs, const EvaluateOptions& options = {});
 
 /// Checks number, types and extents of the inputs, and the `values` promises.

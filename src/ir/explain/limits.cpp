@@ -17,6 +17,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0809", "A size that is a number is at most 2^31 - 1."},
     {"PW0810", "A tensor takes at most 2^62 bytes."},
     {"PW0811", "An affine form has at most 512 terms when its divisions are written out; i % 2 % 3 % 4 .. doubles with each operator."},
+    {"PW0812", "The naive evaluator keeps every element in memory and walks the expression for each; it is for small sizes."},
 });
 
 }  // namespace

@@ -60,6 +60,13 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0140", "An input or constant that no equation reads. It stays an argument of the kernel."},
     {"PW0141", "A 'let' that no equation reads is not computed."},
     {"PW0150", "A ProgramBuilder was misused: a name that is no name, an index without a range, a constant with too few values."},
+    {"PW0160", "The inputs are one dense tensor for each 'in' of the program, in order, with the types and extents that the program states."},
+    {"PW0161", "An input declared 'values lo..hi' holds an element outside that range, so that a read through it would leave its tensor."},
+    {"PW0162", "An element was read that no equation defines; 'polyweft check' finds such reads before anything runs."},
+    {"PW0163", "An element needs its own value. The message lists the reads that lead back to it."},
+    {"PW0170", "The file is not an .npy array of version 1 or 2, little-endian, C order, of the type and size that are wanted. bf16 is its 16\n"
+               "bits as <u2, bool is |b1."},
+    {"PW0171", "The file cannot be read or written."},
 });
 
 }  // namespace
