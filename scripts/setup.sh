@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # setup.sh: installs, as root on Debian 12, what build, tests and benchmarks need and what is not there yet.
+# Exit 0: everything is there. Exit 3: something is missing that this script cannot install; the message says what to do.
 set -euo pipefail
 
 packages=(
@@ -10,9 +11,17 @@ packages=(
   libgtest-dev librapidcheck-dev libmpfr-dev python3 python3-numpy
 )
 
+is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]; }
+# Through a variable: with pipefail, `apt-cache policy | grep -q` fails when grep is done before apt-cache.
+has_candidate() {
+  local policy
+  policy=$(apt-cache policy "$1")
+  [[ $policy == *"Candidate: "* && $policy != *"Candidate: (none)"* ]]
+}
+
 missing=()
 for package in "${packages[@]}"; do
-  [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
+  is_installed "$package" || missing+=("$package")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
@@ -21,11 +30,18 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 3
 fi
 export DEBIAN_FRONTEND=noninteractive
+echo "setup.sh: installing ${#missing[@]} missing packages" >&2
 apt-get update -qq
-if ! apt-cache policy llvm-22-dev | grep -q 'Candidate: 1:22'; then
+if ! has_candidate llvm-22-dev; then
   echo "setup.sh: apt knows no llvm-22-dev. It is in Debian 12's security archive; enable it with the line" >&2
   echo "  deb http://security.debian.org/debian-security bookworm-security main" >&2
   echo "in /etc/apt/sources.list and run this again." >&2
   exit 3
 fi
-apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+log=$(mktemp)
+if ! apt-get install -y -qq --no-install-recommends "${missing[@]}" >"$log" 2>&1; then
+  tail -n 20 "$log" >&2
+  echo "setup.sh: apt-get could not install: ${missing[*]}" >&2
+  exit 3
+fi
+rm -f "$log"

@@ -1,0 +1,45 @@
+#include "poly/boxes.h"
+
+#include <algorithm>
+
+#include "poly/model.h"
+
+namespace polyweft::poly {
+namespace {
+
+Box hull(const Set& set, uint32_t rank) {
+  Box box{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 0)};
+  if (is_empty(set)) return box;
+  for (uint32_t d = 0; d < rank; ++d) {
+    box.lo[d] = least(set, d);
+    box.hi[d] = greatest(set, d) + 1;
+  }
+  return box;
+}
+
+Box box_of(const Model& model, TensorId id) {
+  const Tensor& tensor = model.program().tensors[id];
+  if (tensor.kind == TensorKind::local) return hull(model.defined(id), tensor.rank);
+  Box box{std::vector<int64_t>(tensor.rank, 0), std::vector<int64_t>(tensor.rank, 0)};
+  if (tensor.kind == TensorKind::output) {
+    Box whole = hull(model.box(id), tensor.rank);
+    box.hi = whole.hi;
+    return box;
+  }
+  for (uint32_t d = 0; d < tensor.rank; ++d) box.hi[d] = std::max<int64_t>(0, tensor.shape[d].constant);
+  return box;
+}
+
+}  // namespace
+
+Result<std::vector<Box>> boxes(const Program& bound) {
+  Context context;
+  return answer(context, kQuota, bound.name + ": boxes of the tensors", [&] {
+    Model model(context, bound, Sizes::bound);
+    std::vector<Box> out;
+    for (TensorId id = 0; id < bound.tensors.size(); ++id) out.push_back(box_of(model, id));
+    return out;
+  });
+}
+
+}  // namespace polyweft::poly
