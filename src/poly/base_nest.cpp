@@ -1,0 +1,74 @@
+#include "poly/base_nest.h"
+
+#include <algorithm>
+
+#include "poly/ast_loops.h"
+#include "poly/boxes.h"
+
+namespace polyweft::poly {
+namespace {
+
+/// Scanning a recurrence takes more of isl than a question about it.
+constexpr unsigned long kLoopQuota = 20 * kQuota;
+
+bool is_defined_by_recurrence(const Program& program, const std::vector<Timed>& times, TensorId id) {
+  return std::any_of(times.begin(), times.end(), [&](const Timed& each) {
+    const auto& targets = program.equations[each.equation].targets;
+    return each.recursive && std::find(targets.begin(), targets.end(), id) != targets.end();
+  });
+}
+
+/// Windows of the locals that recurrences define; where isl gives up a tensor stays whole.
+std::vector<std::vector<int64_t>> windows_of(const Model& model, const std::vector<Timed>& times, const std::vector<Box>& boxes) {
+  const Program& program = model.program();
+  std::vector<std::vector<int64_t>> out(program.tensors.size());
+  for (TensorId id = 0; id < program.tensors.size(); ++id) {
+    if (program.tensors[id].kind != TensorKind::local || !is_defined_by_recurrence(program, times, id)) continue;
+    auto windows = attempt(model.context(), 10 * kQuota, [&] { return fold_windows(model, times, id, boxes[id]); });
+    if (windows) out[id] = std::move(*windows);
+  }
+  return out;
+}
+
+Status check_workspace(const NestBuilder& builder, const Program& program, const BaseOptions& options) {
+  int64_t bytes = builder.workspace_bytes();
+  if (bytes <= options.workspace_limit_bytes) return Ok{};
+  return fail("PW0820", program.name + ": the intermediate tensors take " + std::to_string(bytes) + " bytes, more than the limit of " +
+                            std::to_string(options.workspace_limit_bytes),
+              {"choose smaller sizes, or a larger workspace limit"});
+}
+
+Result<NodeId> body_of(const Model& model, const std::vector<Ordered>& order, const std::vector<Timed>& times, NestBuilder& builder) {
+  std::vector<NodeId> children;
+  for (uint32_t part = 0; part < order.size(); ++part) {
+    if (!order[part].recursive && order[part].statements[0].name.find('/') == std::string::npos) {
+      children.push_back(builder.loops(order[part].statements[0].equation));
+      continue;
+    }
+    auto loops = scanning_loops(model, times, part, builder);
+    if (!loops) return loops.error();
+    children.push_back(*loops);
+  }
+  return builder.sequence(std::move(children));
+}
+
+}  // namespace
+
+Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const BaseOptions& options) {
+  auto hulls = boxes(program);
+  if (!hulls) return hulls.error();
+  Context context;
+  Model model(context, program, Sizes::bound);
+  auto order = base_order(model, kQuota * 10);
+  if (!order) return order.error();
+  auto times = answer(context, kLoopQuota, program.name + ": base order", [&] { return timeline(model, *order); });
+  if (!times) return times.error();
+  NestBuilder builder(program, cls, *hulls, windows_of(model, *times, *hulls));
+  if (auto fits = check_workspace(builder, program, options); !fits) return fits.error();
+  auto body = answer(context, kLoopQuota, program.name + ": loops", [&] { return body_of(model, *order, *times, builder); });
+  if (!body) return body.error();
+  if (!*body) return body->error();
+  return builder.finish(**body);
+}
+
+}  // namespace polyweft::poly

@@ -1,0 +1,17 @@
+// Program -> the base LoopNest: plain loops in an order that isl proves, folded storage. The reference of all candidates, and what runs
+// where nothing faster is known.
+#pragma once
+
+#include "polyweft/loop_nest.h"
+
+namespace polyweft::poly {
+
+struct BaseOptions {
+  int64_t workspace_limit_bytes = int64_t{4} << 30;
+};
+/// `program`: bound and normalized, and it passed check(). Parts without a recurrence become loops in the equation's own order of indices; recurrences
+/// are scanned by isl's AST in a checked order. Locals are folded by the smallest windows that isl proves. PW0820 above the
+/// workspace limit, PW0208 where no affine order exists, PW083x where isl gives up. 1-300 ms.
+Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const BaseOptions& options = {});
+
+}  // namespace polyweft::poly

@@ -1,0 +1,50 @@
+// Private: buffers and Computes of a base LoopNest.
+#pragma once
+
+#include <map>
+
+#include "polyweft/loop_nest.h"
+
+namespace polyweft::poly {
+
+/// Index of the equation -> expression over loop variables.
+using Indices = std::map<VarId, Affine>;
+
+class NestBuilder {
+ public:
+  /// `windows[t]`: empty, or the window of each dimension of local tensor t.
+  NestBuilder(const Program& program, NumericsClass cls, std::vector<Box> boxes, const std::vector<std::vector<int64_t>>& windows);
+
+  LoopNest& nest() { return nest_; }
+  const Program& program() const { return program_; }
+  NodeId store(EquationId q, const Indices& at);
+  NodeId init(EquationId q, const Indices& at);
+  NodeId accumulate(EquationId q, const Indices& at);
+  /// Plain loops over the equation's slots in their own order; reductions inside, in lexicographic order.
+  NodeId loops(EquationId q);
+  /// `body` inside a loop over var from lo to hi.
+  NodeId loop(VarId var, Bound lo, Bound hi, int64_t step, NodeId body);
+  NodeId when(Guard condition, NodeId then);
+  /// The children as one node; a Seq only where there are several.
+  NodeId sequence(std::vector<NodeId> children);
+  VarId fresh(const std::string& name) { return nest_.new_loop_var(name); }
+  /// Allocations around `root`, packs; the finished nest.
+  LoopNest finish(NodeId root);
+  /// Bytes of all heap buffers.
+  int64_t workspace_bytes() const;
+
+ private:
+  void add_buffer(TensorId id, const std::vector<int64_t>& windows);
+  void add_pack(TensorId id);
+  Access element(TensorId id, const Equation& equation, const Indices& at) const;
+  std::vector<Access> targets(const Equation& equation, const Indices& at) const;
+  Expr lowered(const Expr& e, const Indices& at) const;
+  NodeId reduction_loops(EquationId q, Indices at);
+
+  const Program& program_;
+  std::vector<Box> boxes_;
+  LoopNest nest_;
+  std::vector<BufferId> buffer_of_;
+};
+
+}  // namespace polyweft::poly

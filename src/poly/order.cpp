@@ -1,0 +1,373 @@
+#include "poly/order.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace polyweft::poly {
+namespace {
+
+Map renamed(Map map, isl_dim_type type, const std::string& name) {
+  return Map(isl_map_set_tuple_name(map.take(), type, name.c_str()));
+}
+
+std::vector<EquationId> definers(const Program& program, TensorId tensor) {
+  std::vector<EquationId> out;
+  for (EquationId q = 0; q < program.equations.size(); ++q)
+    for (TensorId target : program.equations[q].targets)
+      if (target == tensor) out.push_back(q);
+  return out;
+}
+
+void add_need(ElementGraph& graph, uint32_t from, uint32_t to, Map map) {
+  if (is_empty(map)) return;
+  for (Need& need : graph.needs)
+    if (need.from == from && need.to == to) {
+      need.map = Map(isl_map_coalesce(unite(need.map, std::move(map)).take()));
+      return;
+    }
+  graph.needs.push_back({from, to, Map(isl_map_coalesce(map.take()))});
+}
+
+/// Tarjan 1972; emits components in reverse topological order of "needs", that is producers first.
+class Tarjan {
+ public:
+  explicit Tarjan(const std::vector<std::vector<uint32_t>>& edges) : edges_(edges), number_(edges.size(), 0), low_(edges.size(), 0), on_stack_(edges.size(), false) {
+    for (uint32_t v = 0; v < edges.size(); ++v)
+      if (number_[v] == 0) visit(v);
+  }
+  std::vector<std::vector<uint32_t>> found;
+
+ private:
+  void visit(uint32_t v) {
+    number_[v] = low_[v] = ++count_;
+    stack_.push_back(v);
+    on_stack_[v] = true;
+    for (uint32_t w : edges_[v]) {
+      if (number_[w] == 0) {
+        visit(w);
+        low_[v] = std::min(low_[v], low_[w]);
+      } else if (on_stack_[w]) {
+        low_[v] = std::min(low_[v], number_[w]);
+      }
+    }
+    if (low_[v] == number_[v]) emit(v);
+  }
+  void emit(uint32_t v) {
+    std::vector<uint32_t> component;
+    uint32_t w;
+    do {
+      w = stack_.back();
+      stack_.pop_back();
+      on_stack_[w] = false;
+      component.push_back(w);
+    } while (w != v);
+    std::sort(component.begin(), component.end());
+    found.push_back(std::move(component));
+  }
+  const std::vector<std::vector<uint32_t>>& edges_;
+  std::vector<uint32_t> number_, low_, stack_;
+  std::vector<bool> on_stack_;
+  uint32_t count_ = 0;
+};
+
+bool contains(const std::vector<uint32_t>& component, uint32_t v) {
+  return std::find(component.begin(), component.end(), v) != component.end();
+}
+
+/// { S[x] -> [x_0 .. x_(depth-1), position, x_depth .. , 0 ..] }, padded to `dims`.
+Map own_order(const Statement& statement, unsigned depth, unsigned position, unsigned dims) {
+  isl_space* space = isl_set_get_space(statement.elements.get());
+  unsigned rank = static_cast<unsigned>(isl_space_dim(space, isl_dim_set));
+  isl_map* map = isl_map_reset_tuple_id(isl_map_identity(isl_space_map_from_set(space)), isl_dim_out);
+  unsigned here = std::min(depth, rank);
+  map = isl_map_insert_dims(map, isl_dim_out, here, depth - here + 1);
+  for (unsigned d = here; d < depth; ++d) map = isl_map_fix_si(map, isl_dim_out, d, 0);
+  map = isl_map_fix_si(map, isl_dim_out, depth, static_cast<int>(position));
+  unsigned so_far = rank + depth - here + 1;
+  map = isl_map_add_dims(map, isl_dim_out, dims - so_far);
+  for (unsigned d = so_far; d < dims; ++d) map = isl_map_fix_si(map, isl_dim_out, d, 0);
+  return Map(map);
+}
+
+unsigned greatest_rank(const ElementGraph& graph, const std::vector<uint32_t>& component) {
+  unsigned rank = 0;
+  for (uint32_t v : component) rank = std::max(rank, static_cast<unsigned>(size(isl_set_dim(graph.statements[v].elements.get(), isl_dim_set))));
+  return rank;
+}
+
+/// Positions of the statements at equal first `depth` coordinates, producers first; nothing where they need each other there.
+std::optional<std::vector<uint32_t>> sequence_at(const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned depth) {
+  std::vector<std::vector<uint32_t>> edges(graph.statements.size());
+  for (const Need& need : graph.needs) {
+    if (!contains(component, need.from) || !contains(component, need.to) || need.from == need.to) continue;
+    Map same = need.map;
+    unsigned shared = std::min({depth, static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_in))),
+                                static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_out)))});
+    for (unsigned d = 0; d < shared; ++d)
+      same = Map(isl_map_equate(same.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
+    if (!is_empty(same)) edges[need.from].push_back(need.to);
+  }
+  std::vector<uint32_t> sequence;
+  for (const auto& group : Tarjan(edges).found) {
+    if (group.size() > 1) return std::nullopt;
+    if (contains(component, group[0])) sequence.push_back(group[0]);
+  }
+  return sequence;
+}
+
+UnionMap united(const Times& times, const Context& context) {
+  UnionMap out(isl_union_map_empty_ctx(context.get()));
+  for (const Map& map : times) out = UnionMap(isl_union_map_add_map(out.take(), map.copy()));
+  return out;
+}
+
+std::optional<Times> own_orders(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
+                                const UnionMap& needs) {
+  unsigned rank = greatest_rank(graph, component);
+  for (unsigned depth = 1; depth <= rank; ++depth) {
+    auto sequence = sequence_at(graph, component, depth);
+    if (!sequence) continue;
+    Times times;
+    for (uint32_t v : component) {
+      auto position = std::find(sequence->begin(), sequence->end(), v) - sequence->begin();
+      times.push_back(own_order(graph.statements[v], depth, static_cast<unsigned>(position), rank + 1));
+    }
+    if (is_order(model.context(), needs, united(times, model.context()))) return times;
+  }
+  return std::nullopt;
+}
+
+Map padded(Map map, unsigned dims) {
+  unsigned have = static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out)));
+  isl_map* out = isl_map_add_dims(map.take(), isl_dim_out, dims - have);
+  for (unsigned d = have; d < dims; ++d) out = isl_map_fix_si(out, isl_dim_out, d, 0);
+  return Map(out);
+}
+
+std::vector<Map> maps_of(const UnionMap& all) {
+  std::vector<Map> maps;
+  auto add = [](isl_map* map, void* user) {
+    static_cast<std::vector<Map>*>(user)->push_back(Map(map));
+    return isl_stat_ok;
+  };
+  if (isl_union_map_foreach_map(all.get(), add, &maps) != isl_stat_ok) throw IslFailure();
+  return maps;
+}
+
+/// isl's schedule as times of the component's statements.
+std::optional<Times> isl_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, const UnionMap& needs) {
+  isl_union_set* domain = isl_union_set_empty_ctx(model.context().get());
+  for (uint32_t v : component) domain = isl_union_set_add_set(domain, graph.statements[v].elements.copy());
+  isl_schedule_constraints* constraints = isl_schedule_constraints_on_domain(domain);
+  constraints = isl_schedule_constraints_set_context(constraints, model.assumptions().take());
+  isl_union_map* before = isl_union_map_reverse(needs.copy());
+  constraints = isl_schedule_constraints_set_validity(constraints, isl_union_map_copy(before));
+  constraints = isl_schedule_constraints_set_proximity(constraints, before);
+  Handle<isl_schedule> schedule(isl_schedule_constraints_compute_schedule(constraints));
+  std::vector<Map> maps = maps_of(UnionMap(isl_schedule_get_map(schedule.get())));
+  unsigned dims = 0;
+  for (const Map& map : maps) dims = std::max(dims, static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out))));
+  Times times;
+  for (uint32_t v : component) {
+    auto is_own = [&](const Map& map) { return graph.statements[v].name == isl_map_get_tuple_name(map.get(), isl_dim_in); };
+    auto own = std::find_if(maps.begin(), maps.end(), is_own);
+    if (own == maps.end()) return std::nullopt;
+    times.push_back(padded(*own, dims));
+  }
+  if (!is_order(model.context(), needs, united(times, model.context()))) return std::nullopt;
+  return times;
+}
+
+}  // namespace
+
+ElementGraph element_graph(const Model& model) {
+  const Program& program = model.program();
+  ElementGraph graph;
+  for (EquationId q = 0; q < program.equations.size(); ++q) {
+    std::string name = statement_name(program, q);
+    Set elements = model.elements(q, program.equations[q].targets.front());
+    graph.statements.push_back({q, name, Set(isl_set_set_tuple_name(elements.take(), name.c_str()))});
+  }
+  for (EquationId q = 0; q < program.equations.size(); ++q) {
+    Map element = reverse(model.element_map(q, program.equations[q].targets.front()));
+    for (const PlacedRead& read : placed_reads(program.equations[q])) {
+      for (EquationId r : definers(program, read.node->access.id)) {
+        Map need = renamed(compose(element, model.read_map(q, read)), isl_dim_in, graph.statements[q].name);
+        need = restrict_range(renamed(std::move(need), isl_dim_out, graph.statements[r].name), graph.statements[r].elements);
+        add_need(graph, q, r, std::move(need));
+      }
+    }
+  }
+  return graph;
+}
+
+namespace {
+
+std::vector<std::vector<uint32_t>> edges_of(const ElementGraph& graph) {
+  std::vector<std::vector<uint32_t>> edges(graph.statements.size());
+  for (const Need& need : graph.needs) edges[need.from].push_back(need.to);
+  return edges;
+}
+
+bool starts_at_one_value(const Set& elements) {
+  if (size(isl_set_dim(elements.get(), isl_dim_set)) == 0) return true;
+  Val value(isl_set_plain_get_val_if_fixed(elements.get(), isl_dim_set, 0));
+  return yes(isl_val_is_int(value.get()));
+}
+
+}  // namespace
+
+std::vector<std::vector<uint32_t>> components(const ElementGraph& graph) { return Tarjan(edges_of(graph)).found; }
+
+std::vector<std::vector<uint32_t>> merged_components(const Program& program, const ElementGraph& graph) {
+  std::vector<std::vector<uint32_t>> edges = edges_of(graph);
+  std::vector<bool> recursive(graph.statements.size(), false);
+  for (const auto& component : components(graph))
+    for (uint32_t v : component) recursive[v] = is_recursive(graph, component);
+  auto tensor = [&](uint32_t v) { return program.equations[graph.statements[v].equation].targets.front(); };
+  for (uint32_t v = 0; v < edges.size(); ++v)
+    for (uint32_t w = 0; w < edges.size(); ++w) {
+      if (v == w || tensor(v) != tensor(w) || !recursive[v]) continue;
+      if (!recursive[w] && starts_at_one_value(graph.statements[w].elements)) continue;
+      edges[v].push_back(w);
+      edges[w].push_back(v);
+    }
+  return Tarjan(edges).found;
+}
+
+bool is_recursive(const ElementGraph& graph, const std::vector<uint32_t>& component) {
+  if (component.size() > 1) return true;
+  return std::any_of(graph.needs.begin(), graph.needs.end(), [&](const Need& need) { return need.from == component[0] && need.to == component[0]; });
+}
+
+UnionMap needs_within(const ElementGraph& graph, const std::vector<uint32_t>& component) {
+  UnionMap out(isl_union_map_empty_ctx(isl_set_get_ctx(graph.statements[0].elements.get())));
+  for (const Need& need : graph.needs)
+    if (contains(component, need.from) && contains(component, need.to)) out = UnionMap(isl_union_map_add_map(out.take(), need.map.copy()));
+  return out;
+}
+
+bool is_order(const Context&, const UnionMap& needs, const UnionMap& times) {
+  isl_union_map* timed = isl_union_map_apply_domain(needs.copy(), times.copy());
+  UnionMap pairs(isl_union_map_apply_range(timed, times.copy()));
+  for (const Map& map : maps_of(pairs)) {
+    Space time(isl_space_domain(isl_map_get_space(map.get())));
+    Map wrong(isl_map_subtract(map.copy(), isl_map_lex_gt(time.take())));
+    if (!is_empty(wrong)) return false;
+  }
+  return true;
+}
+
+std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota) {
+  auto needs = attempt(model.context(), quota, [&] { return needs_within(graph, component); });
+  if (!needs) return std::nullopt;
+  auto own = attempt(model.context(), quota, [&] { return own_orders(model, graph, component, *needs); });
+  if (own && *own) return *own;
+  for (int algorithm : {ISL_SCHEDULE_ALGORITHM_ISL, ISL_SCHEDULE_ALGORITHM_FEAUTRIER}) {
+    isl_options_set_schedule_algorithm(model.context().get(), algorithm);
+    auto found = attempt(model.context(), quota, [&] { return isl_order(model, graph, component, *needs); });
+    isl_options_set_schedule_algorithm(model.context().get(), ISL_SCHEDULE_ALGORITHM_ISL);
+    if (found && *found) return *found;
+    if (model.context().quota_spent()) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<ElementGraph> split(const ElementGraph& graph, const std::vector<uint32_t>& component) {
+  constexpr size_t kMostPieces = 64;
+  ElementGraph out;
+  std::vector<std::vector<uint32_t>> pieces_of(graph.statements.size());
+  for (uint32_t v : component) {
+    std::vector<Set> pieces{graph.statements[v].elements};
+    for (const Need& need : graph.needs) {
+      if (need.from != v || !contains(component, need.to)) continue;
+      Set where = domain_of(need.map);
+      std::vector<Set> next;
+      for (const Set& piece : pieces) {
+        for (Set part : {intersect(piece, where), subtract(piece, where)}) {
+          isl_set* disjoint = isl_set_make_disjoint(isl_set_coalesce(part.take()));
+          auto add = [](isl_basic_set* one, void* user) {
+            static_cast<std::vector<Set>*>(user)->push_back(Set(isl_set_from_basic_set(one)));
+            return isl_stat_ok;
+          };
+          isl_set_foreach_basic_set(disjoint, add, &next);
+          isl_set_free(disjoint);
+        }
+      }
+      pieces = std::move(next);
+    }
+    for (const Set& piece : pieces) {
+      std::string name = graph.statements[v].name + "/" + std::to_string(pieces_of[v].size() + 1);
+      pieces_of[v].push_back(static_cast<uint32_t>(out.statements.size()));
+      out.statements.push_back({graph.statements[v].equation, name, Set(isl_set_set_tuple_name(piece.copy(), name.c_str()))});
+    }
+  }
+  if (out.statements.size() == component.size() || out.statements.size() > kMostPieces) return std::nullopt;
+  for (const Need& need : graph.needs)
+    for (uint32_t from : pieces_of[need.from])
+      for (uint32_t to : pieces_of[need.to]) {
+        Map map = renamed(renamed(need.map, isl_dim_in, out.statements[from].name), isl_dim_out, out.statements[to].name);
+        add_need(out, from, to, restrict_range(restrict_domain(std::move(map), out.statements[from].elements), out.statements[to].elements));
+      }
+  return out;
+}
+
+namespace {
+
+ElementGraph part_of(const ElementGraph& graph, const std::vector<uint32_t>& component) {
+  ElementGraph out;
+  std::vector<uint32_t> number(graph.statements.size(), UINT32_MAX);
+  for (uint32_t v : component) {
+    number[v] = static_cast<uint32_t>(out.statements.size());
+    out.statements.push_back(graph.statements[v]);
+  }
+  for (const Need& need : graph.needs)
+    if (number[need.from] != UINT32_MAX && number[need.to] != UINT32_MAX) out.needs.push_back({number[need.from], number[need.to], need.map});
+  return out;
+}
+
+bool order_component(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota,
+                     std::vector<Ordered>& out, bool may_split) {
+  Ordered part;
+  for (uint32_t v : component) part.statements.push_back(graph.statements[v]);
+  part.recursive = is_recursive(graph, component);
+  if (part.recursive) {
+    auto times = affine_order(model, graph, component, quota);
+    if (!times) {
+      ElementGraph part = part_of(graph, component);
+      auto smaller = components(part);
+      if (smaller.size() > 1) {
+        for (const auto& inner : smaller)
+          if (!order_component(model, part, inner, quota, out, may_split)) return false;
+        return true;
+      }
+      auto pieces = may_split ? attempt(model.context(), quota, [&] { return split(graph, component); }) : std::nullopt;
+      if (!pieces || !*pieces) return false;
+      for (const auto& inner : components(**pieces))
+        if (!order_component(model, **pieces, inner, quota, out, false)) return false;
+      return true;
+    }
+    part.times = std::move(*times);
+  }
+  out.push_back(std::move(part));
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<Ordered>> base_order(const Model& model, unsigned long quota) {
+  const std::string& name = model.program().name;
+  auto graph = answer(model.context(), quota * 4, name + ": dependences", [&] { return element_graph(model); });
+  if (!graph) return graph.error();
+  std::vector<Ordered> out;
+  for (const auto& component : merged_components(model.program(), *graph)) {
+    if (order_component(model, *graph, component, quota, out, true)) continue;
+    const std::string& first = graph->statements[component[0]].name;
+    if (model.context().quota_spent())
+      return fail("PW0830", "order of " + first + " not decided within the quota (" + std::to_string(quota) + " isl operations)");
+    return fail("PW0208", "no affine order computes " + first, {"split its equations where their dependences change direction"});
+  }
+  return out;
+}
+
+}  // namespace polyweft::poly

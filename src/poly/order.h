@@ -1,0 +1,56 @@
+// Private: which element needs which, and an order in which they can be computed.
+//
+// A statement is an equation, or a piece of one: { A@2[x] } holds the elements that it defines, in coordinates of the tensor.
+// A need { A@2[x] -> A[y] } relates an element to an element that its equation reads. Components are strongly connected sets of
+// statements, producers first. The order of a component is a map from elements to times; isl's answer is never believed without the
+// lexicographic test (isl 0.25 returns a schedule for h[i] = h[i]).
+#pragma once
+
+#include "poly/model.h"
+
+namespace polyweft::poly {
+
+struct Statement {
+  EquationId equation = 0;
+  std::string name;
+  Set elements;
+};
+struct Need {
+  uint32_t from = 0, to = 0;  ///< statement numbers: `from` reads `to`
+  Map map;
+};
+struct ElementGraph {
+  std::vector<Statement> statements;
+  std::vector<Need> needs;
+};
+/// One statement an equation. Tuples: elements of the first target; all targets share them.
+ElementGraph element_graph(const Model& model);
+/// Numbers of statements, producers first; a component holds statements that need each other, or one.
+std::vector<std::vector<uint32_t>> components(const ElementGraph& graph);
+/// The same with statements of one recursive tensor kept together where the order allows it: a border computed for all times before the
+/// interior would keep every plane alive.
+std::vector<std::vector<uint32_t>> merged_components(const Program& program, const ElementGraph& graph);
+/// Whether the component needs itself.
+bool is_recursive(const ElementGraph& graph, const std::vector<uint32_t>& component);
+UnionMap needs_within(const ElementGraph& graph, const std::vector<uint32_t>& component);
+
+/// Whether `times` puts every element strictly after what it needs.
+bool is_order(const Context& context, const UnionMap& needs, const UnionMap& times);
+/// The times of one statement's elements, all statements of a component in one anonymous space.
+using Times = std::vector<Map>;
+/// Tries: the statements' own order, sequenced after each number of outer dimensions; isl's scheduler. Every answer passes is_order.
+std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
+                                  unsigned long quota);
+/// The component with its statements cut where their needs begin and end; nothing when there is nothing to cut.
+std::optional<ElementGraph> split(const ElementGraph& graph, const std::vector<uint32_t>& component);
+
+/// A part of a program in its place in the base order.
+struct Ordered {
+  std::vector<Statement> statements;
+  bool recursive = false;
+  Times times;  ///< of recursive parts, one a statement
+};
+/// The whole program's base order. PW0208 where there is none.
+Result<std::vector<Ordered>> base_order(const Model& model, unsigned long quota);
+
+}  // namespace polyweft::poly

@@ -1,0 +1,121 @@
+#include "poly/timeline.h"
+
+#include <algorithm>
+
+namespace polyweft::poly {
+namespace {
+
+unsigned out_dims(const Map& map) { return static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out))); }
+
+Map with_constant(Map map, int64_t value, unsigned at) {
+  isl_map* out = isl_map_insert_dims(map.take(), isl_dim_out, at, 1);
+  return Map(isl_map_fix_val(out, isl_dim_out, at, isl_val_int_from_si(isl_map_get_ctx(out), value)));
+}
+
+Map with_index(Map map, unsigned index) {
+  unsigned at = out_dims(map);
+  isl_map* out = isl_map_add_dims(map.take(), isl_dim_out, 1);
+  return Map(isl_map_equate(out, isl_dim_in, static_cast<int>(index), isl_dim_out, static_cast<int>(at)));
+}
+
+Map padded(Map map, unsigned dims) {
+  while (out_dims(map) < dims) {
+    unsigned at = out_dims(map);
+    map = with_constant(std::move(map), 0, at);
+  }
+  return map;
+}
+
+unsigned slot_indices(const Equation& equation) {
+  return static_cast<unsigned>(std::count_if(equation.slots.begin(), equation.slots.end(), [](const Slot& s) { return s.var != kNoVar; }));
+}
+
+/// { S_q[i] -> [i_0 ..] } over the first `count` indices.
+Map own_indices(const Model& model, EquationId q, unsigned count) {
+  Space space = model.statement_space(q);
+  isl_map* map = isl_map_identity(isl_space_map_from_set(space.copy()));
+  map = isl_map_reset_tuple_id(map, isl_dim_out);
+  unsigned all = static_cast<unsigned>(isl_space_dim(space.get(), isl_dim_set));
+  return Map(isl_map_project_out(map, isl_dim_out, count, all - count));
+}
+
+Map element_times(const Model& model, const Statement& statement, const Map& times) {
+  const Equation& equation = model.program().equations[statement.equation];
+  Map element = model.element_map(statement.equation, equation.targets.front());
+  element = Map(isl_map_set_tuple_name(element.take(), isl_dim_out, statement.name.c_str()));
+  return compose(restrict_range(std::move(element), statement.elements), times);
+}
+
+/// Instances of the piece, where the statement is one.
+Map within_piece(const Model& model, const Statement& statement, Map times) {
+  if (statement.name.find('/') == std::string::npos) return times;
+  Map element = model.element_map(statement.equation, model.program().equations[statement.equation].targets.front());
+  element = Map(isl_map_set_tuple_name(element.take(), isl_dim_out, statement.name.c_str()));
+  return restrict_domain(std::move(times), apply(statement.elements, reverse(std::move(element))));
+}
+
+Timed timed(const Model& model, const Ordered& part, uint32_t number, size_t k) {
+  EquationId q = part.statements[k].equation;
+  const Equation& equation = model.program().equations[q];
+  unsigned own = slot_indices(equation);
+  Map order = part.recursive ? element_times(model, part.statements[k], part.times[k]) : own_indices(model, q, own);
+  order = within_piece(model, part.statements[k], std::move(order));
+  unsigned length = out_dims(order);
+  Map start = with_constant(restrict_domain(order, model.instances(q)), 0, length);
+  std::optional<Map> folds;
+  if (equation.rhs->op == Op::reduce) {
+    Map fold = with_constant(restrict_domain(order, model.all_instances(q)), 1, length);
+    for (unsigned i = own; i < equation.index_names.size(); ++i) fold = with_index(std::move(fold), i);
+    folds = with_constant(std::move(fold), number, 0);
+  }
+  return {q, number, part.recursive, with_constant(std::move(start), number, 0), std::move(folds)};
+}
+
+}  // namespace
+
+std::vector<Timed> timeline(const Model& model, const std::vector<Ordered>& order) {
+  std::vector<Timed> out;
+  unsigned dims = 0;
+  for (uint32_t part = 0; part < order.size(); ++part)
+    for (size_t k = 0; k < order[part].statements.size(); ++k) {
+      out.push_back(timed(model, order[part], part, k));
+      dims = std::max(dims, std::max(out_dims(out.back().start), out.back().folds ? out_dims(*out.back().folds) : 0));
+    }
+  for (Timed& each : out) {
+    each.start = padded(std::move(each.start), dims);
+    if (each.folds) each.folds = padded(*std::move(each.folds), dims);
+  }
+  return out;
+}
+
+std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const Box& box) {
+  Space space = model.tensor_space(tensor);
+  Space time(isl_space_range(isl_map_get_space(times.front().start.get())));
+  Map writes(isl_map_empty(isl_space_map_from_domain_and_range(space.copy(), time.copy())));
+  Map reads = writes;
+  for (const Timed& each : times) {
+    const Equation& equation = model.program().equations[each.equation];
+    if (std::find(equation.targets.begin(), equation.targets.end(), tensor) != equation.targets.end()) {
+      Map element = reverse(model.element_map(each.equation, tensor));
+      writes = unite(std::move(writes), compose(element, each.start));
+      if (each.folds) reads = unite(std::move(reads), compose(element, *each.folds));
+    }
+    for (const PlacedRead& read : placed_reads(equation))
+      if (read.node->access.id == tensor)
+        reads = unite(std::move(reads), compose(reverse(model.read_map(each.equation, read)), each.folds ? *each.folds : each.start));
+  }
+  writes = Map(isl_map_coalesce(writes.take()));
+  reads = Map(isl_map_coalesce(reads.take()));
+  Map later = compose(compose(writes, Map(isl_map_lex_lt(time.copy()))), reverse(writes));
+  Map alive = compose(compose(reads, Map(isl_map_lex_gt(time.copy()))), reverse(writes));
+  Set apart(isl_set_coalesce(isl_map_deltas(intersect(std::move(later), std::move(alive)).take())));
+  std::vector<int64_t> windows;
+  for (uint32_t d = 0; d < box.lo.size(); ++d) {
+    int64_t window = is_empty(apart) ? 1 : 1 + std::max(greatest(apart, d), -least(apart, d));
+    windows.push_back(std::min(window, std::max<int64_t>(1, box.extent(d))));
+    apart = Set(isl_set_fix_si(apart.take(), isl_dim_set, d, 0));
+  }
+  return windows;
+}
+
+}  // namespace polyweft::poly

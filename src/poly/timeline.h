@@ -1,0 +1,24 @@
+// Private: when each instance of a normalized program runs in the base order, and which cells of a tensor live at the same time.
+//
+// A time is [part, t_0 .. t_n, phase, r_0 .. r_m]: the part of the base order, the order of elements in it (the slots' indices for parts without
+// a recurrence), 0 for a store or the start of a reduction and 1 for its folds, and the reduced indices.
+#pragma once
+
+#include "poly/order.h"
+
+namespace polyweft::poly {
+
+struct Timed {
+  EquationId equation = 0;
+  uint32_t part = 0;
+  bool recursive = false;
+  Map start;                 ///< { S_q[i] -> time } of stores or starts
+  std::optional<Map> folds;  ///< { S_q[i] -> time } of a reduction's points
+};
+std::vector<Timed> timeline(const Model& model, const std::vector<Ordered>& order);
+
+/// Windows of each dimension of `tensor` (its extent where it cannot be folded): successive modulo of Lefebvre and Feautrier 1998 on the pairs of
+/// elements x, y where x is written before y and still read afterwards.
+std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const Box& box);
+
+}  // namespace polyweft::poly
