@@ -1,0 +1,89 @@
+"""What README.md and docs/ name must be there: links, scripts, examples, presets, and the verbs and options of the command line."""
+
+import functools
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+LINK = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
+NAMED_FILE = re.compile(r"(?<![\w/.-])((?:scripts|examples|tests|docs|bench|cmake)/[\w./-]*[\w])")
+PRESET = re.compile(r"--preset[ =]([\w-]+)")
+CODE_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+OPTION = re.compile(r"^--?[A-Za-z][\w-]*")
+
+
+def documents(root):
+    pages = [os.path.join("docs", name) for name in sorted(os.listdir(os.path.join(root, "docs"))) if name.endswith(".md")]
+    return ["README.md"] + pages
+
+
+def commands(text):
+    """The command lines of a page that call polyweft, as lists of words, without comments and what follows a pipe."""
+    for language, block in CODE_BLOCK.findall(text):
+        for line in block.splitlines():
+            line = re.sub(r"^\$ ", "", line.strip())
+            if language in ("", "sh", "console") and line.startswith("polyweft "):
+                yield shlex.split(re.split(r"\s[|>]", line)[0], comments=True)
+
+
+def file_problems(root, page, text):
+    base = os.path.dirname(page)
+    missing = [name for name in LINK.findall(text) if not os.path.exists(os.path.join(root, base, name))]
+    missing += [name for name in NAMED_FILE.findall(text) if not os.path.exists(os.path.join(root, name)) and not name.isupper() and "NAME" not in name
+                and "FOLDER" not in name and not os.path.exists(os.path.join(root, base, name))]
+    return [f"{page}: {name} is not there" for name in missing]
+
+
+def preset_problems(root, page, text):
+    with open(os.path.join(root, "CMakePresets.json"), encoding="utf-8") as f:
+        known = {preset["name"] for preset in json.load(f)["configurePresets"]}
+    return [f"{page}: no preset {name}" for name in PRESET.findall(text) if name not in known]
+
+
+def command_problems(page, text, help_of):
+    out = []
+    for words in commands(text):
+        verb = words[1]
+        if verb.startswith("-"):
+            continue
+        known = help_of(verb)
+        if known is None:
+            out.append(f"{page}: polyweft has no verb {verb}")
+            continue
+        options = [OPTION.match(word)[0] for word in words[2:] if OPTION.match(word)]
+        out += [f"{page}: polyweft {verb} has no option {option}" for option in options if not re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", known)]
+    return out
+
+
+def first_block_problems(text):
+    blocks = CODE_BLOCK.findall(text)
+    lines = [line.split("#")[0].strip() for line in blocks[0][1].splitlines()] if blocks else []
+    return [] if lines == ["scripts/demo", "scripts/test"] else ["README.md: its first block must be the two commands, scripts/demo and scripts/test"]
+
+
+def problems(root, help_of):
+    out = []
+    for page in documents(root):
+        with open(os.path.join(root, page), encoding="utf-8") as f:
+            text = f.read()
+        out += file_problems(root, page, text) + preset_problems(root, page, text) + command_problems(page, text, help_of)
+        if page == "README.md":
+            out += first_block_problems(text)
+    return out
+
+
+def help_of_program(program):
+    @functools.lru_cache(maxsize=None)
+    def help_of(verb):
+        done = subprocess.run([program, verb, "--help"], capture_output=True, text=True, timeout=60)
+        return done.stdout if done.returncode == 0 else None
+    return help_of
+
+
+if __name__ == "__main__":
+    found = problems(sys.argv[1], help_of_program(sys.argv[2]))
+    print("\n".join(found) if found else "documents: no problem")
+    sys.exit(1 if found else 0)

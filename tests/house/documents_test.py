@@ -1,0 +1,50 @@
+"""The document test itself must catch what it is there for."""
+
+import os
+import tempfile
+import unittest
+
+import documents
+
+README = "# P\n```sh\nscripts/demo   # one\nscripts/test\n```\n"
+PRESETS = '{"configurePresets": [{"name": "dev"}]}'
+
+
+def help_of(verb):
+    return {"tune": "  --budget TEXT\n  -p,--parameter NAME=VALUE\n"}.get(verb)
+
+
+class Documents(unittest.TestCase):
+    def found(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            whole = {"README.md": README, "docs/a.md": "", "CMakePresets.json": PRESETS, "scripts/demo": "", "scripts/test": "", **files}
+            for path, text in whole.items():
+                os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+                with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
+                    f.write(text)
+            return documents.problems(folder, help_of)
+
+    def test_sound_pages_have_no_problem(self):
+        self.assertEqual([], self.found({"README.md": README + "[a](docs/a.md) `--preset dev`\n```sh\npolyweft tune x.weft --budget 1s -p N=3 | cat\n```\n"}))
+
+    def test_a_dead_link_is_caught(self):
+        self.assertEqual(["docs/a.md: b.md is not there"], self.found({"docs/a.md": "[b](b.md)"}))
+
+    def test_a_file_that_is_not_there_is_caught(self):
+        self.assertEqual(["docs/a.md: examples/01_gemm.weft is not there"], self.found({"docs/a.md": "see `examples/01_gemm.weft`"}))
+
+    def test_an_unknown_preset_is_caught(self):
+        self.assertEqual(["docs/a.md: no preset fast"], self.found({"docs/a.md": "cmake --preset fast"}))
+
+    def test_an_unknown_verb_is_caught(self):
+        self.assertEqual(["docs/a.md: polyweft has no verb bake"], self.found({"docs/a.md": "```sh\npolyweft bake x.weft\n```\n"}))
+
+    def test_an_unknown_option_is_caught(self):
+        self.assertEqual(["docs/a.md: polyweft tune has no option --bud"], self.found({"docs/a.md": "```\npolyweft tune x.weft --bud 3s\n```\n"}))
+
+    def test_a_readme_that_does_not_open_with_the_two_commands_is_caught(self):
+        self.assertEqual(1, len(self.found({"README.md": "# P\n```sh\nmake\n```\n"})))
+
+
+if __name__ == "__main__":
+    unittest.main()
