@@ -14,18 +14,6 @@
 namespace polyweft {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
-
 struct NamedLimit {
   int resource;
   const char* name;
@@ -56,7 +44,7 @@ extern "C" void leave_when_orphaned(int) {
 
 Status apply_limits(pid_t pid, const ProcessLimits& limits) {
   std::vector<NamedLimit> wanted{{RLIMIT_CORE, "core size", 0}, {RLIMIT_FSIZE, "file size", limits.file_bytes}};
-  if (limits.address_space_bytes != 0 && !kSanitized) wanted.push_back({RLIMIT_AS, "address space", limits.address_space_bytes});
+  if (limits.address_space_bytes != 0 && !kBuiltWithSanitizer) wanted.push_back({RLIMIT_AS, "address space", limits.address_space_bytes});
   if (limits.cpu_seconds != 0) wanted.push_back({RLIMIT_CPU, "cpu seconds", limits.cpu_seconds});
   if (limits.open_files != 0) wanted.push_back({RLIMIT_NOFILE, "open files", limits.open_files});
   if (limits.processes != 0) wanted.push_back({RLIMIT_NPROC, "processes", limits.processes});

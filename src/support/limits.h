@@ -11,9 +11,22 @@
 
 namespace polyweft {
 
+/// Whether this build carries a sanitizer, whose shadow memory takes terabytes of addresses at fixed places.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kBuiltWithSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+inline constexpr bool kBuiltWithSanitizer = true;
+#else
+inline constexpr bool kBuiltWithSanitizer = false;
+#endif
+#else
+inline constexpr bool kBuiltWithSanitizer = false;
+#endif
+
 /// Zero means "no limit of ours" for every field except core and file sizes, which are always limited to what they say.
 struct ProcessLimits {
-  uint64_t address_space_bytes = 0;  ///< RLIMIT_AS; ignored in sanitizer builds, whose shadow memory needs terabytes
+  uint64_t address_space_bytes = 0;  ///< RLIMIT_AS; ignored in sanitizer builds
   uint64_t cpu_seconds = 0;          ///< RLIMIT_CPU: a backstop; the wall deadline of a call is the real one
   uint64_t file_bytes = 0;           ///< RLIMIT_FSIZE: what the child may write into files
   uint64_t open_files = 64;          ///< RLIMIT_NOFILE

@@ -33,7 +33,9 @@ namespace {
 
 using targets::kMaxArguments;
 
-Control* shared_control = nullptr;  // read by signal handlers and by the runtime's callbacks
+// Read by signal handlers and by the runtime's callbacks, which take no context of ours.
+Control* shared_control = nullptr;
+uint64_t largest_allocation = 0;
 
 uint64_t now_ns() {
   timespec t{};
@@ -91,7 +93,7 @@ void catch_faults() {
 void keep_message(void*, const char* text) { std::snprintf(shared_control->message, sizeof shared_control->message, "%s", text); }
 
 void* allocate(void* context, size_t bytes) {
-  void* memory = halide_default_malloc(context, bytes);
+  void* memory = bytes <= largest_allocation ? halide_default_malloc(context, bytes) : nullptr;
   if (memory == nullptr) shared_control->allocation_failed = 1;
   return memory;
 }
@@ -400,6 +402,7 @@ void run_candidate_process(const ChildPlan& plan) noexcept {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != plan.supervisor) _exit(0);
   shared_control = plan.control;
+  largest_allocation = plan.memory_limit_bytes;
   catch_faults();
   bool sealed = true;
   for (const Region& region : plan.regions) sealed &= region.seal_in_child();

@@ -17,6 +17,8 @@
 #include <new>
 #include <utility>
 
+#include "support/limits.h"
+
 namespace polyweft::runner {
 namespace {
 
@@ -37,14 +39,10 @@ uint64_t mapped_bytes(int figures) {
 }
 
 uint64_t address_space_limit(const ProcessSetting& setting, int threads) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  (void)setting, (void)threads;
-  return 0;
-#else
+  if (kBuiltWithSanitizer) return 0;
   const uint64_t own = mapped_bytes(setting.own_memory_figures);
   const uint64_t loaded_objects = uint64_t{64} << 20;
   return own == 0 ? 0 : own + setting.memory_limit_bytes + static_cast<uint64_t>(threads) * 2 * kStackBytes + loaded_objects;
-#endif
 }
 
 std::string signal_text(int signal) {
@@ -104,7 +102,7 @@ bool CandidateProcess::fork_child(const ProcessSetting& setting, std::span<const
   control_ = new (memory) Control;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
-  ChildPlan plan{control_, modules_, regions, threads, address_space_limit(setting, threads), setting.sandbox, ends[1], setting.null_device, getpid()};
+  ChildPlan plan{control_, modules_, regions, threads, setting.memory_limit_bytes, address_space_limit(setting, threads), setting.sandbox, ends[1], setting.null_device, getpid()};
   pid_ = fork();  // the supervisor has one thread
   if (pid_ == 0) run_candidate_process(plan);
   close(ends[1]);

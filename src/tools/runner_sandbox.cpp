@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "runner_control.h"
+#include "support/limits.h"
 
 namespace polyweft::runner {
 namespace {
@@ -78,7 +79,8 @@ bool add_conditional_rules(scmp_filter_ctx filter) {
   const auto command = static_cast<scmp_datum_t>(kCommandDescriptor);
   bool added = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(read), 1, SCMP_A0(SCMP_CMP_EQ, command)) == 0;
   added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1, SCMP_A0(SCMP_CMP_EQ, command)) == 0;
-  added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0), SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_FIXED, 0)) == 0;
+  const scmp_datum_t fixed = kBuiltWithSanitizer ? 0 : MAP_FIXED;  // a sanitizer's allocator maps at fixed places
+  added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0), SCMP_A3(SCMP_CMP_MASKED_EQ, fixed, 0)) == 0;
   added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) == 0;
   added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mremap), 1, SCMP_A3(SCMP_CMP_EQ, MREMAP_MAYMOVE)) == 0;
   // abort() raises a signal by these; refused, it ends at an illegal instruction, which is a crash and no escape.

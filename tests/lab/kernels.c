@@ -203,6 +203,11 @@ KERNEL(calls_as_32_bit) {
 }
 KERNEL(reads_the_clock) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); multiply(A, B, C); return 0; }
 
+#define SYSTEM_CALL(name) KERNEL(uses_##name) { syscall(SYS_##name, 0, 0, 0, 0, 0, 0); multiply(A, B, C); return 0; }
+SYSTEM_CALL(unshare) SYSTEM_CALL(mount) SYSTEM_CALL(bpf) SYSTEM_CALL(keyctl) SYSTEM_CALL(userfaultfd) SYSTEM_CALL(perf_event_open) SYSTEM_CALL(seccomp)
+SYSTEM_CALL(setuid) SYSTEM_CALL(chroot) SYSTEM_CALL(pipe2) SYSTEM_CALL(dup2) SYSTEM_CALL(fcntl) SYSTEM_CALL(ioctl) SYSTEM_CALL(sched_setaffinity)
+SYSTEM_CALL(getrandom) SYSTEM_CALL(pidfd_open) SYSTEM_CALL(sendto) SYSTEM_CALL(unlink) SYSTEM_CALL(remap_file_pages) SYSTEM_CALL(sigaltstack)
+
 // --- parallel ---
 typedef struct { buffer *A, *B, *C; int bad; } closure;
 static int parallel_row(void *context, int i, uint8_t *data) {
