@@ -1,0 +1,163 @@
+// Traces as values: printing, decisions, constraints, renaming. The grammar is in docs/schedules.md.
+#include "polyweft/trace.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+namespace polyweft {
+namespace {
+
+std::string text_of(const Size& size) { return size.decision.empty() ? std::to_string(size.constant) : size.decision; }
+
+std::string joined(const std::vector<std::string>& parts, const char* separator) {
+  std::string out;
+  for (const auto& part : parts) out += (out.empty() ? "" : separator) + part;
+  return out;
+}
+
+std::string text_of(const LayoutDigit& digit) {
+  if (digit.part == LayoutDigit::Part::whole) return digit.dim;
+  return digit.dim + (digit.part == LayoutDigit::Part::quotient ? " / " : " % ") + text_of(digit.factor);
+}
+
+struct Printer {
+  std::string operator()(const TileStep& s) const {
+    std::vector<std::string> levels;
+    for (const auto& level : s.levels) levels.push_back(level.index + ": " + text_of(level.size));
+    return "tile " + s.statement + " [" + joined(levels, ", ") + "]";
+  }
+  std::string operator()(const PermuteStep& s) const { return "permute " + s.statement + " [" + joined(s.loops, ", ") + "]"; }
+  std::string operator()(const ParallelStep& s) const { return "parallel " + s.statement + " " + s.loop; }
+  std::string operator()(const VectorizeStep& s) const {
+    return "vectorize " + s.statement + " " + s.loop + " " + text_of(s.lanes);
+  }
+  std::string operator()(const UnrollStep& s) const { return "unroll " + s.statement + " " + joined(s.loops, ", "); }
+  std::string operator()(const PromoteStep& s) const {
+    std::string out = "promote " + s.tensor + (s.statement.empty() ? "" : " in " + s.statement) + " at " + s.at + " " + name_of(s.scope);
+    if (s.layout.empty()) return out;
+    std::vector<std::string> digits;
+    for (const auto& digit : s.layout) digits.push_back(text_of(digit));
+    return out + " layout [" + joined(digits, ", ") + "]";
+  }
+  std::string operator()(const AccumulateStep& s) const {
+    return "accumulate " + s.statement + " at " + s.at + " " + name_of(s.scope);
+  }
+  std::string operator()(const InlineStep& s) const { return "inline " + s.statement; }
+  std::string operator()(const ComputeAtStep& s) const {
+    return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope);
+  }
+  std::string operator()(const FuseStep& s) const { return "fuse " + s.statement + " into " + s.into + " at " + s.at; }
+  std::string operator()(const DistributeStep& s) const { return "distribute " + s.statement; }
+};
+
+/// Shortest decimal that reads back as the same double.
+std::string text_of(double value) {
+  char buffer[40];
+  auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed).ptr;
+  return std::string(buffer, end);
+}
+
+std::string text_of(const Decision& decision) {
+  std::string out = decision.name + " = " + std::to_string(decision.value);
+  if (decision.candidates.empty()) return out;
+  out += " of";
+  for (int64_t candidate : decision.candidates) out += " " + std::to_string(candidate);
+  return out;
+}
+
+std::string text_of(const Constraint& constraint) {
+  std::vector<std::string> terms;
+  for (const auto& term : constraint.terms) {
+    std::string text = text_of(term.coeff);
+    for (const auto& name : term.decisions) text += " * " + name;
+    terms.push_back(text);
+  }
+  return "require " + constraint.name + ": " + joined(terms, " + ") + " <= " + text_of(constraint.at_most);
+}
+
+}  // namespace
+
+std::string print(const Step& step) { return std::visit(Printer{}, step); }
+
+std::string Trace::text() const {
+  std::string out = "trace 1\n";
+  for (const auto& step : steps) out += "  " + print(step) + "\n";
+  for (const auto& decision : decisions) out += "decide " + text_of(decision) + "\n";
+  for (const auto& constraint : constraints) out += text_of(constraint) + "\n";
+  return out;
+}
+
+Trace with_values(const Trace& trace, const std::vector<int64_t>& values) {
+  PW_CHECK(values.size() == trace.decisions.size());
+  Trace out = trace;
+  for (size_t k = 0; k < values.size(); ++k) out.decisions[k].value = values[k];
+  return out;
+}
+
+std::vector<int64_t> values_of(const Trace& trace) {
+  std::vector<int64_t> out;
+  for (const auto& decision : trace.decisions) out.push_back(decision.value);
+  return out;
+}
+
+namespace {
+
+double value_of(const Monomial& term, const Trace& trace, const std::vector<int64_t>& values) {
+  double product = term.coeff;
+  for (const auto& name : term.decisions)
+    for (size_t k = 0; k < trace.decisions.size(); ++k)
+      if (trace.decisions[k].name == name) product *= static_cast<double>(values[k]);
+  return product;
+}
+
+}  // namespace
+
+const Constraint* violated(const Trace& trace, const std::vector<int64_t>& values) {
+  PW_CHECK(values.size() == trace.decisions.size());
+  for (const auto& constraint : trace.constraints) {
+    double sum = 0;
+    for (const auto& term : constraint.terms) sum += value_of(term, trace, values);
+    if (sum > constraint.at_most * (1 + 1e-12)) return &constraint;
+  }
+  return nullptr;
+}
+
+namespace {
+
+struct Renamer {
+  const std::map<std::string, std::string>& names;
+  /// Statements keep what follows the tensor's name: `.1` of hidden tensors, `@2` of later equations.
+  void apply(std::string& name) const {
+    auto whole = names.find(name);
+    if (whole != names.end()) {
+      name = whole->second;
+      return;
+    }
+    size_t cut = std::min(name.find('@'), name.find('.'));
+    if (cut == std::string::npos) return;
+    auto found = names.find(name.substr(0, cut));
+    if (found != names.end()) name = found->second + name.substr(cut);
+  }
+  void operator()(TileStep& s) const { apply(s.statement); }
+  void operator()(PermuteStep& s) const { apply(s.statement); }
+  void operator()(ParallelStep& s) const { apply(s.statement); }
+  void operator()(VectorizeStep& s) const { apply(s.statement); }
+  void operator()(UnrollStep& s) const { apply(s.statement); }
+  void operator()(PromoteStep& s) const { apply(s.tensor), apply(s.statement); }
+  void operator()(AccumulateStep& s) const { apply(s.statement); }
+  void operator()(InlineStep& s) const { apply(s.statement); }
+  void operator()(ComputeAtStep& s) const { apply(s.producer), apply(s.consumer); }
+  void operator()(FuseStep& s) const { apply(s.statement), apply(s.into); }
+  void operator()(DistributeStep& s) const { apply(s.statement); }
+};
+
+}  // namespace
+
+Trace renamed(const Trace& trace, const std::map<std::string, std::string>& names) {
+  Trace out = trace;
+  for (auto& step : out.steps) std::visit(Renamer{names}, step);
+  return out;
+}
+
+}  // namespace polyweft

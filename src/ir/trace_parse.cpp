@@ -1,0 +1,317 @@
+// Parser of traces: recursive descent over one line at a time; everything that comes from outside is bounded here.
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "polyweft/trace.h"
+
+namespace polyweft {
+namespace {
+
+constexpr size_t kMaxBytes = 64 << 10;
+constexpr size_t kMaxSteps = 256;
+constexpr size_t kMaxDecisions = 64;
+constexpr int64_t kMaxSize = int64_t{1} << 40;
+
+/// One pass over the text; the first error stays.
+class Parser {
+ public:
+  explicit Parser(const std::string& text) : text_(text) {}
+
+  Result<Trace> run() {
+    expect_word("trace");
+    if (integer() != 1) error("trace: unknown version; this build reads version 1");
+    while (!failed_ && skip_to_item()) item();
+    if (!failed_) check_names();
+    if (failed_) return error_;
+    return trace_;
+  }
+
+ private:
+  void item() {
+    std::string word = name();
+    if (word == "decide") return decide();
+    if (word == "require") return require();
+    if (trace_.steps.size() >= kMaxSteps) return error("trace: more than 256 steps");
+    if (word == "tile") return tile();
+    if (word == "permute") return permute();
+    if (word == "parallel") return parallel();
+    if (word == "vectorize") return vectorize();
+    if (word == "unroll") return unroll();
+    if (word == "promote") return promote();
+    if (word == "accumulate") return accumulate();
+    if (word == "inline") return add(InlineStep{name()});
+    if (word == "compute_at") return compute_at();
+    if (word == "fuse") return fuse();
+    if (word == "distribute") return add(DistributeStep{name()});
+    error("trace: unknown step '" + word +
+          "'; known are tile permute parallel vectorize unroll promote accumulate inline compute_at fuse distribute");
+  }
+  template <class T>
+  void add(T step) {
+    if (!failed_) trace_.steps.push_back(std::move(step));
+  }
+  void tile() {
+    TileStep s{name(), {}};
+    expect('[');
+    do {
+      TileStep::Level level;
+      level.index = name();
+      expect(':');
+      level.size = size();
+      s.levels.push_back(std::move(level));
+    } while (accept(','));
+    expect(']');
+    add(std::move(s));
+  }
+  void permute() {
+    PermuteStep s{name(), {}};
+    expect('[');
+    s.loops = names();
+    expect(']');
+    add(std::move(s));
+  }
+  void parallel() {
+    ParallelStep s{name(), ""};
+    s.loop = name();
+    add(std::move(s));
+  }
+  void vectorize() {
+    VectorizeStep s{name(), "", {}};
+    s.loop = name();
+    s.lanes = size();
+    add(std::move(s));
+  }
+  void unroll() {
+    UnrollStep s{name(), {}};
+    s.loops = names();
+    add(std::move(s));
+  }
+  void promote() {
+    PromoteStep s;
+    s.tensor = name();
+    if (accept_word("in")) s.statement = name();
+    expect_word("at");
+    s.at = name();
+    s.scope = scope();
+    if (accept_word("layout")) s.layout = layout();
+    add(std::move(s));
+  }
+  void accumulate() {
+    AccumulateStep s{name(), "", Scope::reg};
+    expect_word("at");
+    s.at = name();
+    s.scope = scope();
+    add(std::move(s));
+  }
+  void compute_at() {
+    ComputeAtStep s;
+    s.producer = name();
+    expect_word("in");
+    s.consumer = name();
+    expect_word("at");
+    s.at = name();
+    s.scope = scope();
+    add(std::move(s));
+  }
+  void fuse() {
+    FuseStep s;
+    s.statement = name();
+    expect_word("into");
+    s.into = name();
+    expect_word("at");
+    s.at = name();
+    add(std::move(s));
+  }
+  std::vector<LayoutDigit> layout() {
+    std::vector<LayoutDigit> out;
+    expect('[');
+    do {
+      LayoutDigit digit;
+      digit.dim = name();
+      if (accept('/')) digit.part = LayoutDigit::Part::quotient;
+      else if (accept('%')) digit.part = LayoutDigit::Part::remainder;
+      if (digit.part != LayoutDigit::Part::whole) digit.factor = size();
+      out.push_back(std::move(digit));
+    } while (accept(','));
+    expect(']');
+    return out;
+  }
+  void decide() {
+    do {
+      Decision decision;
+      decision.name = name();
+      expect('=');
+      decision.value = integer();
+      if (accept_word("of"))
+        while (!failed_ && peek_digit() && decision.candidates.size() < 4096) decision.candidates.push_back(integer());
+      if (trace_.decisions.size() >= kMaxDecisions) return error("trace: more than 64 decisions");
+      if (!failed_) trace_.decisions.push_back(std::move(decision));
+    } while (accept(','));
+  }
+  void require() {
+    Constraint constraint;
+    constraint.name = name();
+    expect(':');
+    do constraint.terms.push_back(monomial());
+    while (accept('+') && !failed_);
+    expect('<');
+    expect('=');
+    constraint.at_most = decimal();
+    if (!failed_) trace_.constraints.push_back(std::move(constraint));
+  }
+  Monomial monomial() {
+    Monomial out;
+    if (peek_digit() || peek('-')) out.coeff = decimal();
+    else out.decisions.push_back(name());
+    while (accept('*') && !failed_) out.decisions.push_back(name());
+    return out;
+  }
+  Scope scope() {
+    std::string word = name();
+    for (Scope s : {Scope::heap, Scope::stack, Scope::reg})
+      if (word == name_of(s)) return s;
+    error("trace: unknown scope '" + word + "'; known are heap stack reg");
+    return Scope::heap;
+  }
+  std::vector<std::string> names() {
+    std::vector<std::string> out;
+    do out.push_back(name());
+    while (accept(',') && !failed_);
+    return out;
+  }
+  Size size() {
+    if (peek_digit()) return Size{integer(), ""};
+    return Size{0, name()};
+  }
+
+  // Every decision that a size names must be in the table.
+  void check_names() {
+    std::set<std::string> known;
+    for (const auto& decision : trace_.decisions)
+      if (!known.insert(decision.name).second) return error("trace: decision '" + decision.name + "' is there twice");
+    for (const auto& step : trace_.steps) check_sizes(step, known);
+    for (const auto& constraint : trace_.constraints)
+      for (const auto& term : constraint.terms)
+        for (const auto& used : term.decisions) check_known(used, known);
+  }
+  void check_sizes(const Step& step, const std::set<std::string>& known) {
+    if (const auto* s = std::get_if<TileStep>(&step))
+      for (const auto& level : s->levels) check_known(level.size.decision, known);
+    if (const auto* s = std::get_if<VectorizeStep>(&step)) check_known(s->lanes.decision, known);
+    if (const auto* s = std::get_if<PromoteStep>(&step))
+      for (const auto& digit : s->layout) check_known(digit.factor.decision, known);
+  }
+  void check_known(const std::string& used, const std::set<std::string>& known) {
+    if (!used.empty() && !known.count(used)) error("trace: size '" + used + "' is not decided; add: decide " + used + " = 32");
+  }
+
+  // Lexing.
+  void skip_blank(bool newlines) {
+    while (at_ < text_.size()) {
+      char c = text_[at_];
+      if (c == '#') {
+        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      } else if (c == ' ' || c == '\t' || c == '\r' || (newlines && (c == '\n' || c == ';'))) {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+  bool skip_to_item() {
+    skip_blank(false);
+    if (at_ < text_.size() && text_[at_] != '\n' && text_[at_] != ';') {
+      error("trace: expected the end of the line");
+      return false;
+    }
+    skip_blank(true);
+    return at_ < text_.size();
+  }
+  bool peek(char c) {
+    skip_blank(false);
+    return at_ < text_.size() && text_[at_] == c;
+  }
+  bool peek_digit() {
+    skip_blank(false);
+    return at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]));
+  }
+  bool accept(char c) {
+    if (failed_ || !peek(c)) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!failed_ && !accept(c)) error(std::string("trace: expected '") + c + "'");
+  }
+  static bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '@'; }
+  std::string name() {
+    if (failed_) return "";
+    skip_blank(false);
+    size_t start = at_;
+    if (at_ < text_.size() && (std::isalpha(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+      while (at_ < text_.size() && is_name_char(text_[at_])) ++at_;
+    if (start == at_) error("trace: expected a name");
+    return text_.substr(start, at_ - start);
+  }
+  bool accept_word(const std::string& word) {
+    if (failed_) return false;
+    skip_blank(false);
+    size_t end = at_ + word.size();
+    if (text_.compare(at_, word.size(), word) != 0 || (end < text_.size() && is_name_char(text_[end]))) return false;
+    at_ = end;
+    return true;
+  }
+  void expect_word(const std::string& word) {
+    if (!failed_ && !accept_word(word)) error("trace: expected '" + word + "'");
+  }
+  int64_t integer() {
+    if (failed_) return 0;
+    skip_blank(false);
+    int64_t value = 0;
+    auto [end, status] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (status != std::errc() || value < 0 || value > kMaxSize) {
+      error("trace: expected a number from 0 to 2^40");
+      return 0;
+    }
+    at_ = static_cast<size_t>(end - text_.data());
+    return value;
+  }
+  double decimal() {
+    if (failed_) return 0;
+    skip_blank(false);
+    double value = 0;
+    auto [end, status] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value, std::chars_format::fixed);
+    if (status != std::errc() || !std::isfinite(value)) {
+      error("trace: expected a decimal number");
+      return 0;
+    }
+    at_ = static_cast<size_t>(end - text_.data());
+    return value;
+  }
+  void error(const std::string& message) {
+    if (failed_) return;
+    failed_ = true;
+    int line = 1;
+    size_t start = 0;
+    for (size_t k = 0; k < at_ && k < text_.size(); ++k)
+      if (text_[k] == '\n') ++line, start = k + 1;
+    error_ = fail("PW0301", message, {"line " + std::to_string(line) + ", column " + std::to_string(at_ - start + 1)});
+  }
+
+  const std::string& text_;
+  size_t at_ = 0;
+  bool failed_ = false;
+  Error error_;
+  Trace trace_;
+};
+
+}  // namespace
+
+Result<Trace> parse_trace(const std::string& text) {
+  if (text.size() > kMaxBytes) return fail("PW0301", "trace: longer than 64 KiB");
+  return Parser(text).run();
+}
+
+}  // namespace polyweft
