@@ -1,0 +1,209 @@
+// instantiate(): sizes into a template. The root of the nest: buffers of tensors, packs of constant inputs, one nest after the other.
+#include <algorithm>
+
+#include "ir/instantiate_internal.h"
+#include "ir/scalar.h"
+
+namespace polyweft {
+namespace ir {
+
+Emitter::Emitter(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) : t_(nest_template), decisions_(decisions) {
+  nest_.name = t_.program.name;
+  nest_.cls = t_.cls;
+  nest_.params = t_.program.parameters;
+  nest_.combiners = t_.program.combiners;
+  views_.resize(t_.program.tensors.size());
+  hosted_.resize(t_.stages.size());
+  for (uint32_t k = 0; k < t_.stages.size(); ++k)
+    if (t_.stages[k].placement.kind != Placement::Kind::at_root && t_.stages[k].placement.kind != Placement::Kind::inlined)
+      hosted_[t_.stages[k].placement.host].push_back(k);
+}
+
+Result<LoopNest> Emitter::run() {
+  make_tensor_buffers();
+  pack_const_inputs();
+  nest_.root = root();
+  if (failed_) return error_;
+  return std::move(nest_);
+}
+
+NodeId Emitter::error(std::string code, std::string message, std::vector<std::string> notes) {
+  if (!failed_) error_ = fail(std::move(code), std::move(message), std::move(notes));
+  failed_ = true;
+  return kNoNode;
+}
+
+int64_t Emitter::size_of(const Size& size) const {
+  if (size.decision.empty()) return std::max<int64_t>(size.constant, 1);
+  for (size_t k = 0; k < t_.trace.decisions.size(); ++k)
+    if (t_.trace.decisions[k].name == size.decision) return std::max<int64_t>(decisions_[k], 1);
+  PW_CHECK(false);
+  return 1;
+}
+
+NodeId Emitter::seq(std::vector<NodeId> children) {
+  std::erase(children, kNoNode);
+  if (children.size() == 1) return children[0];
+  return add(Seq{std::move(children)});
+}
+
+/// A new loop variable whose values are multiples of step in [0, hi].
+VarId Emitter::variable(const std::string& name, int64_t step, int64_t hi) {
+  facts_.push_back({step, std::max<int64_t>(hi, 0)});
+  return nest_.new_loop_var(name);
+}
+
+BufferId Emitter::make_tensor_buffer(TensorId id) {
+  const Tensor& tensor = t_.program.tensors[id];
+  Buffer buffer;
+  buffer.name = tensor.name;
+  buffer.type = tensor.type;
+  const Box& box = t_.boxes[id];
+  for (size_t d = 0; d < box.lo.size(); ++d) {
+    buffer.extents.push_back(std::max<int64_t>(box.hi[d] - box.lo[d], 0));
+    buffer.element.push_back(Affine::variable(kCellVar + static_cast<VarId>(d)) + Affine::of(box.lo[d]));
+  }
+  buffer.layout = row_major(buffer.extents);
+  buffer.tensor = id;
+  buffer.scope = Scope::heap;
+  if (tensor.kind == TensorKind::input || tensor.kind == TensorKind::output) {
+    buffer.scope = Scope::argument;
+    buffer.align_bytes = size_bytes(tensor.type);
+    buffer.is_output = tensor.kind == TensorKind::output;
+  }
+  if (tensor.kind == TensorKind::constant) {
+    buffer.scope = Scope::constant;
+    buffer.data = tensor.data;
+  }
+  nest_.buffers.push_back(std::move(buffer));
+  View view{static_cast<BufferId>(nest_.buffers.size() - 1), {}, std::nullopt};
+  for (int64_t lo : box.lo) view.origin.push_back(Affine::of(lo));
+  views_[id].push_back(view);
+  return view.buffer;
+}
+
+/// Arguments first, in the order of the ABI; then what has a buffer of its own for the whole nest.
+void Emitter::make_tensor_buffers() {
+  for (TensorId id : t_.program.inputs()) nest_.arguments.push_back(make_tensor_buffer(id));
+  for (TensorId id : t_.program.outputs()) nest_.arguments.push_back(make_tensor_buffer(id));
+  for (TensorId id = 0; id < t_.program.tensors.size(); ++id)
+    if (t_.program.tensors[id].kind == TensorKind::constant) make_tensor_buffer(id);
+}
+
+/// A `const in` that its one reader promotes outside all loops is packed by a function of its own: the argument is the packed buffer.
+void Emitter::pack_const_inputs() {
+  for (uint32_t s = 0; s < t_.stages.size(); ++s) {
+    for (const Promotion& promotion : t_.stages[s].promotions) {
+      if (promotion.depth != 0 || !t_.program.tensors[promotion.tensor].is_const_input) continue;
+      auto reads = [&](const Stage& stage) {
+        bool found = false;
+        visit(equation_of(stage).rhs, [&](const ExprNode& e) { found |= e.op == Op::read && e.access.id == promotion.tensor; });
+        return found;
+      };
+      if (std::count_if(t_.stages.begin(), t_.stages.end(), reads) != 1) continue;
+      View source = views_[promotion.tensor].front();
+      Window window = hull_window(promotion.tensor);
+      BufferId packed = make_window(window, promotion.tensor, Scope::argument, ".p");
+      Buffer& buffer = nest_.buffers[packed];
+      buffer.layout = layout_of(promotion, window);
+      buffer.is_packed = true;
+      std::replace(nest_.arguments.begin(), nest_.arguments.end(), source.buffer, packed);
+      View view{packed, window.origin, std::nullopt};
+      NodeId copy = copy_nest(window, promotion.tensor, view, source, promotion.layout);
+      nest_.packs.push_back({source.buffer, packed, copy});
+      views_[promotion.tensor] = {view};
+    }
+  }
+}
+
+/// Physical dimensions of a promoted window.
+Layout Emitter::layout_of(const Promotion& promotion, const Window& window) const {
+  if (promotion.layout.empty()) return row_major(window.extent);
+  std::vector<int64_t> low(window.extent.size(), 1);
+  for (const LayoutPart& part : promotion.layout)
+    if (part.part == LayoutDigit::Part::remainder) low[part.dim] = size_of(part.factor);
+  Layout layout;
+  for (const LayoutPart& part : promotion.layout) {
+    int64_t extent = std::max<int64_t>(window.extent[part.dim], 1);
+    int64_t factor = part.part == LayoutDigit::Part::remainder ? low[part.dim]
+                     : part.part == LayoutDigit::Part::whole   ? extent
+                                                               : (extent + low[part.dim] - 1) / low[part.dim];
+    layout.pieces.push_back({part.dim, factor});
+  }
+  return layout;
+}
+
+/// Sizes become numbers; each is rounded up to a multiple of the next smaller one of the same index.
+std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
+  std::vector<SizedLoop> out;
+  for (const TemplateLoop& loop : stage.loops)
+    out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector ? size_of(loop.lanes) : 0,
+                   loop.index >= stage.data_indices, false, loop.name});
+  for (const SizedLoop& vector : std::vector<SizedLoop>(out))
+    if (vector.mark == MarkKind::vector && vector.reduced)
+      for (SizedLoop& loop : out) loop.lane |= loop.is_register() && loop.index == vector.index;
+  std::map<uint32_t, int64_t> inner;
+  for (size_t k = out.size(); k-- > 0;) {
+    int64_t& unit = inner.try_emplace(out[k].index, 1).first->second;
+    out[k].step = (out[k].step + unit - 1) / unit * unit;
+    unit = out[k].mark == MarkKind::vector ? out[k].lanes : out[k].step;
+  }
+  return out;
+}
+
+bool Emitter::is_null_reduction(const Body& body) const {
+  if (!body.stage->reduces) return false;
+  for (uint32_t k = body.stage->data_indices; k < body.stage->lo.size(); ++k)
+    if (body.stage->hi[k] <= body.stage->lo[k]) return true;
+  return false;
+}
+
+Body Emitter::body_of(uint32_t stage_id) {
+  const Stage& stage = t_.stages[stage_id];
+  Body body;
+  body.stage = &stage;
+  body.id = stage_id;
+  body.loops = sized_loops(stage);
+  body.done.assign(stage.inside.size(), 0);
+  body.initialized = !stage.reduces;
+  for (size_t k = 0; k < stage.lo.size(); ++k)
+    body.ranges.push_back({Affine::of(stage.lo[k]), std::max<int64_t>(stage.hi[k] - stage.lo[k], 0), {}, {}});
+  return body;
+}
+
+NodeId Emitter::root() {
+  std::vector<BufferId> allocated;
+  std::set<TensorId> private_ones;
+  for (const Stage& stage : t_.stages)
+    if (stage.placement.kind == Placement::Kind::compute_at || stage.placement.kind == Placement::Kind::inlined)
+      for (TensorId id : equation_of(stage).targets) private_ones.insert(id);
+  for (TensorId id = 0; id < t_.program.tensors.size(); ++id)
+    if (t_.program.tensors[id].kind == TensorKind::local && !private_ones.count(id)) allocated.push_back(make_tensor_buffer(id));
+  std::vector<NodeId> nests;
+  for (uint32_t s = 0; s < t_.stages.size() && !failed_; ++s) {
+    if (t_.stages[s].placement.kind != Placement::Kind::at_root) continue;
+    Body body = body_of(s);
+    bool is_empty = false;
+    for (uint32_t k = 0; k < body.ranges.size(); ++k)
+      is_empty |= body.ranges[k].extent == 0 && (k < t_.stages[s].data_indices || !t_.stages[s].reduces);
+    if (is_empty) continue;
+    nests.push_back(emit(std::move(body), 0));
+  }
+  NodeId node = add(Seq{});
+  std::erase(nests, kNoNode);
+  std::get<Seq>(nest_.nodes[node]).children = std::move(nests);
+  for (size_t k = allocated.size(); k-- > 0;) node = add(Alloc{allocated[k], node});
+  return node;
+}
+
+}  // namespace ir
+
+Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
+  if (nest_template.fixed) return *nest_template.fixed;
+  if (decisions.size() != nest_template.trace.decisions.size())
+    return fail("PW0310", "instantiate: " + std::to_string(decisions.size()) + " values for " +
+                              std::to_string(nest_template.trace.decisions.size()) + " decisions");
+  return ir::Emitter(nest_template, decisions).run();
+}
+
+}  // namespace polyweft

@@ -1,0 +1,195 @@
+// What happens between two loops of a stage: stages placed there, private copies, accumulators, first values of reductions.
+//
+//   compute_at T   alloc T.w { <T's nest on the window>  rest }
+//   promote B      alloc B.p { <copy of the footprint>  rest }
+//   accumulate C   alloc C.a { if first: init else load  rest  store }
+//   reduction      init over the ranges here, then the rest
+//   fused Z        rest, then <Z's nest on the same ranges>
+#include <algorithm>
+
+#include "ir/instantiate_internal.h"
+
+namespace polyweft::ir {
+
+/// Runs hook number `which` at this place, the next ones inside it.
+NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
+  if (failed_) return kNoNode;
+  if (body.leaf != Leaf::compute) return after_hooks(std::move(body), depth);
+  const Stage& stage = *body.stage;
+  size_t number = 0;
+  for (uint32_t guest : hosted_[body.id]) {
+    const Placement& placement = t_.stages[guest].placement;
+    if (placement.kind != Placement::Kind::compute_at || placement.depth != depth) continue;
+    if (number++ == which) return hook_compute_at(std::move(body), depth, which, guest);
+  }
+  for (const Promotion& promotion : stage.promotions) {
+    if (promotion.depth != depth) continue;
+    if (number++ == which) return hook_promotion(std::move(body), depth, which, promotion);
+  }
+  std::vector<uint32_t> after;
+  for (uint32_t guest : hosted_[body.id])
+    if (t_.stages[guest].placement.kind == Placement::Kind::fused && t_.stages[guest].placement.depth == depth) after.push_back(guest);
+  if (!after.empty() && number++ == which) {
+    std::vector<NodeId> children = {hooks(body, depth, which + 1)};
+    for (uint32_t guest : after) children.push_back(emit(body_tied(guest, body), 0));
+    return seq(std::move(children));
+  }
+  if (stage.accumulator && stage.accumulator->depth == depth && number++ == which) return hook_accumulator(std::move(body), depth, which);
+  bool starts_reduction = stage.reduces && !stage.accumulator && (depth == body.loops.size() || body.loops[depth].reduced);
+  if (starts_reduction && !body.initialized && number++ == which) return hook_init(std::move(body), depth, which);
+  return after_hooks(std::move(body), depth);
+}
+
+NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id) {
+  const Stage& guest = t_.stages[stage_id];
+  const auto& targets = equation_of(guest).targets;
+  auto window = window_at(body, depth, targets[0], 0);
+  if (!window) return hooks(std::move(body), depth, which + 1);
+  BufferId buffer = make_window(*window, targets[0], guest.placement.scope, ".w");
+  views_[targets[0]].push_back({buffer, window->origin, std::nullopt});
+  NodeId made = emit(body_in(stage_id, *window), 0);
+  NodeId rest = hooks(std::move(body), depth, which + 1);
+  views_[targets[0]].pop_back();
+  return add(Alloc{buffer, seq({made, rest})});
+}
+
+NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion) {
+  auto window = footprint(body, promotion.tensor);
+  if (!window) return hooks(std::move(body), depth, which + 1);
+  View source = view_of(promotion.tensor, body.id);
+  if (nest_.buffers[source.buffer].is_packed) return hooks(std::move(body), depth, which + 1);
+  BufferId buffer = make_window(*window, promotion.tensor, promotion.scope, ".p");
+  nest_.buffers[buffer].layout = layout_of(promotion, *window);
+  View view{buffer, window->origin, body.id};
+  NodeId copy = copy_nest(*window, promotion.tensor, view, source, promotion.layout);
+  views_[promotion.tensor].push_back(view);
+  NodeId rest = hooks(std::move(body), depth, which + 1);
+  views_[promotion.tensor].pop_back();
+  return add(Alloc{buffer, seq({copy, rest})});
+}
+
+/// True while every reduced loop outside the accumulator is in its first iteration.
+Guard Emitter::first_reduced(const Body& body) const {
+  std::vector<Guard> tests;
+  for (uint32_t k = body.stage->data_indices; k < body.ranges.size(); ++k) {
+    Affine before = body.ranges[k].origin - Affine::of(body.stage->lo[k]);
+    if (!before.is_constant()) tests.push_back(guard_ge0(Affine::of(0) - before));
+  }
+  return guard_all(std::move(tests));
+}
+
+NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
+  const Stage& stage = *body.stage;
+  const Equation& equation = equation_of(stage);
+  TensorId tensor = equation.targets[0];
+  Window window;
+  for (const Slot& slot : equation.slots) {
+    const Range* range = slot.var == kNoVar ? nullptr : &body.ranges[index_of(slot.var)];
+    window.origin.push_back(range ? range->origin : slot.position);
+    window.extent.push_back(range ? range->extent : 1);
+  }
+  BufferId buffer = make_window(window, tensor, stage.accumulator->scope, ".a");
+  Buffer& made = nest_.buffers[buffer];
+  bool has_lanes = false;
+  for (size_t k = depth; k < body.loops.size(); ++k) {
+    const SizedLoop& loop = body.loops[k];
+    if (!loop.is_register() && !loop.reduced && stage.accumulator->scope == Scope::reg && loop.step < body.ranges[loop.index].extent)
+      return error("PW0311", "accumulate " + stage.name + " in registers: loop " + loop.name + " inside is neither unrolled nor vectorized");
+    if (loop.mark == MarkKind::vector && !loop.reduced)
+      for (size_t d = 0; d < equation.slots.size(); ++d)
+        if (equation.slots[d].var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
+    if (!loop.lane) continue;
+    has_lanes = true;
+    int64_t above = body.ranges[loop.index].extent;
+    for (size_t j = depth; j < k; ++j)
+      if (body.loops[j].index == loop.index) above = std::min(above, body.loops[j].step);
+    made.extents.push_back(loop.mark == MarkKind::vector ? loop.lanes : (above + loop.step - 1) / loop.step);
+  }
+  made.layout = row_major(made.extents);
+  Guard first = first_reduced(body);
+  if (has_lanes && !first.is_true())
+    return error("PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
+  body.accumulator = View{buffer, window.origin, std::nullopt};
+  NodeId start = has_lanes ? lane_nest(body, depth) : data_nest(body, depth, Leaf::init);
+  if (!first.is_true()) start = add(If{first, start, data_nest(body, depth, Leaf::load)});
+  NodeId finish = has_lanes ? finish_lanes(body, depth) : data_nest(body, depth, Leaf::store);
+  body.initialized = true;
+  NodeId rest = hooks(std::move(body), depth, which + 1);
+  return add(Alloc{buffer, seq({start, rest, finish})});
+}
+
+NodeId Emitter::hook_init(Body body, size_t depth, size_t which) {
+  NodeId init = data_nest(body, depth, Leaf::init);
+  body.initialized = true;
+  for (uint32_t k = body.stage->data_indices; k < body.ranges.size(); ++k)
+    if (body.stage->hi[k] <= body.stage->lo[k]) return init;
+  return seq({init, hooks(std::move(body), depth, which + 1)});
+}
+
+/// The loops over data indices from `depth` inwards, with another leaf.
+NodeId Emitter::data_nest(const Body& body, size_t depth, Leaf leaf) {
+  Body data = body;
+  data.leaf = leaf;
+  data.loops.clear();
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
+  for (size_t k = 0; k < data.done.size(); ++k)
+    if (mentions_reduced(body, body.stage->inside[k])) data.done[k] = 1;
+  data.inset_tried = false;
+  return emit(std::move(data), 0);
+}
+
+namespace {
+
+bool has_reduced_vector(const Body& body) {
+  return std::any_of(body.loops.begin(), body.loops.end(),
+                     [](const SizedLoop& loop) { return loop.lane && loop.mark == MarkKind::vector; });
+}
+
+}  // namespace
+
+/// Sets every lane of an accumulator to the reducer's identity.
+NodeId Emitter::lane_nest(const Body& body, size_t depth) {
+  Body data = body;
+  data.leaf = Leaf::init;
+  data.loops.clear();
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
+  for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.stage->inside[k]) ? 1 : data.done[k];
+  const Buffer& buffer = nest_.buffers[body.accumulator->buffer];
+  size_t rank = equation_of(*body.stage).slots.size();
+  std::vector<VarId> vars;
+  for (size_t d = rank; d < buffer.extents.size(); ++d) {
+    vars.push_back(variable("l" + std::to_string(d - rank), 1, buffer.extents[d] - 1));
+    data.lanes.push_back(Affine::variable(vars.back()));
+  }
+  // Data indices are points or unrolled here, so that the lane loops may stand outside them.
+  NodeId node = emit(std::move(data), 0);
+  for (size_t d = vars.size(); d-- > 0;) {
+    Loop loop;
+    loop.var = vars[d];
+    int64_t extent = nest_.buffers[body.accumulator->buffer].extents[rank + d];
+    loop.lo.of = {Affine::of(0)};
+    loop.hi.of = {Affine::of(extent)};
+    bool is_vector = d + 1 == vars.size() && has_reduced_vector(body);
+    loop.mark.kind = is_vector ? MarkKind::vector : MarkKind::unroll;
+    if (is_vector) loop.mark.width = static_cast<int32_t>(extent);
+    loop.body = node;
+    node = add(std::move(loop));
+  }
+  return node;
+}
+
+/// Merges the lanes pairwise (a tree), then stores the result.
+NodeId Emitter::finish_lanes(const Body& body, size_t depth) {
+  Body data = body;
+  data.leaf = Leaf::store;
+  data.loops.clear();
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
+  for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.stage->inside[k]) ? 1 : data.done[k];
+  data.merge_lanes = true;
+  return emit(std::move(data), 0);
+}
+
+}  // namespace polyweft::ir

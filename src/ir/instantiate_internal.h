@@ -1,0 +1,190 @@
+// The machinery of instantiate(): ranges of indices, bodies of nests, and the Emitter that writes LoopNest nodes.
+//
+// Every index of a stage has, at each place of the nest, a Range: the values origin + [0, extent), cut by limits. The
+// range starts as the hull; a tile loop of step S with variable x turns (o, e) into (o + x, S) and cuts it by e - x where S does not
+// divide e; a point loop leaves extent 1. Register loops (unroll, vector) need constant extents: before them, what may cut a range is
+// either excluded by arithmetic, tested (`If full`), or replaced by the constant size of the last tile.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "polyweft/nest_template.h"
+
+namespace polyweft::ir {
+
+/// value - origin < e. positive: the loops around make sure that e > 0.
+struct Limit {
+  Affine e;
+  bool positive = true;
+};
+struct Range {
+  Affine origin;
+  int64_t extent = 1;
+  std::vector<Limit> upper;
+  std::vector<Affine> lower;   ///< value - origin >= each (windows and conditions only)
+  bool is_cut() const { return !upper.empty() || !lower.empty(); }
+  bool is_point() const { return extent == 1 && !is_cut(); }
+};
+
+/// A loop with numbers for sizes.
+struct SizedLoop {
+  uint32_t index = 0;
+  int64_t step = 1;
+  MarkKind mark = MarkKind::serial;
+  int64_t lanes = 0;
+  bool reduced = false;
+  bool lane = false;     ///< a register loop over the vectorized reduced index: its iterations have accumulators of their own
+  bool is_register() const { return mark == MarkKind::unroll || mark == MarkKind::vector; }
+  std::string name = {};
+};
+
+/// Where the elements of a tensor live for the code below: buffer cell = element - origin. `only_stage`: promotions serve one stage.
+struct View {
+  BufferId buffer = 0;
+  std::vector<Affine> origin;
+  std::optional<uint32_t> only_stage;
+};
+
+/// What the innermost place of a nest does.
+enum class Leaf : uint8_t { compute, init, load, store, fill };
+
+/// A nest being written: loops left to do, ranges reached. Copied at branches.
+struct Body {
+  const Stage* stage = nullptr;
+  uint32_t id = 0;
+  std::vector<SizedLoop> loops;
+  std::vector<Range> ranges;
+  std::vector<char> done;               ///< of stage->inside: nothing left to test
+  Leaf leaf = Leaf::compute;
+  bool branched = false;                ///< register limits are settled
+  std::set<uint32_t> masked;            ///< indices whose limits are left to the masks of their vector loop
+  bool inset_tried = false;
+  bool initialized = false;             ///< a reduction's first value is written: conditions on reduced indices may cut
+  std::optional<View> accumulator;
+  std::vector<Affine> lanes;            ///< accumulator's dimensions after the tensor's: one a register loop over a reduced index
+  bool merge_lanes = false;             ///< leaf store: merge the lanes first
+  View fill_view, fill_source;          ///< leaf fill: the ranges run over the tensor's own dimensions
+};
+
+/// A box of elements, at constant distance from outer loop variables.
+struct Window {
+  std::vector<Affine> origin;
+  std::vector<int64_t> extent;
+};
+
+class Emitter {
+ public:
+  Emitter(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
+  Result<LoopNest> run();
+
+ private:
+  // instantiate.cpp: root, buffers, sizes
+  void make_tensor_buffers();
+  BufferId make_tensor_buffer(TensorId id);
+  NodeId root();
+  void pack_const_inputs();
+  Layout layout_of(const Promotion& promotion, const Window& window) const;
+  Body body_of(uint32_t stage_id);
+  bool is_null_reduction(const Body& body) const;
+  std::vector<SizedLoop> sized_loops(const Stage& stage);
+  int64_t size_of(const Size& size) const;
+  NodeId seq(std::vector<NodeId> children);
+  NodeId add(Node node) { return nest_.add(std::move(node)); }
+  VarId variable(const std::string& name, int64_t step, int64_t hi);
+  NodeId error(std::string code, std::string message, std::vector<std::string> notes = {});
+
+  // instantiate_range.cpp
+  std::pair<int64_t, int64_t> numeric_bounds(const Affine& e) const;
+  std::optional<int64_t> residue(const Affine& e, int64_t modulus) const;
+  bool never_cuts(const Limit& limit, int64_t extent) const;
+  void prune(Range& range) const;
+  std::optional<int64_t> constant_tail(const Range& range) const;
+  Range advanced(const Range& range, const Affine& by, int64_t extent) const;
+  Affine corner(const Body& body, const Affine& condition, std::optional<VarId> but, bool greatest) const;
+  bool mentions_reduced(const Body& body, const Affine& condition) const;
+  bool others_fixed(const Body& body, const Affine& condition, VarId but) const;
+  bool is_applicable(const Body& body, size_t k) const;
+  enum class Cut : uint8_t { outset, exact, exact_upper };
+  Range cut(Body& body, uint32_t index, Cut how) const;
+
+  // instantiate_loops.cpp
+  NodeId emit(Body body, size_t depth);
+  NodeId emit_loop(Body body, size_t depth);
+  NodeId emit_serial(Body body, size_t depth);
+  NodeId emit_unroll(Body body, size_t depth);
+  NodeId emit_vector(Body body, size_t depth);
+  NodeId with_fixed_conditions(Body body, size_t depth);
+  std::optional<uint32_t> index_to_branch(Body& body, size_t depth) const;
+  NodeId emit_branch(Body body, size_t depth, uint32_t index);
+  NodeId emit_serialized(Body body, size_t depth, uint32_t index);
+  NodeId emit_inset(Body body, size_t depth);
+  bool all_register_from(const Body& body, size_t depth) const;
+
+  // instantiate_hooks.cpp
+  NodeId hooks(Body body, size_t depth, size_t which);
+  NodeId hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id);
+  NodeId hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion);
+  NodeId hook_accumulator(Body body, size_t depth, size_t which);
+  NodeId hook_init(Body body, size_t depth, size_t which);
+  NodeId after_hooks(Body body, size_t depth);
+  NodeId data_nest(const Body& body, size_t depth, Leaf leaf);
+  NodeId lane_nest(const Body& body, size_t depth);
+  NodeId finish_lanes(const Body& body, size_t depth);
+  Guard first_reduced(const Body& body) const;
+
+  // instantiate_windows.cpp
+  void widen(std::optional<Window>& window, const Access& access, const Body& body, TensorId tensor) const;
+  Window hull_window(TensorId tensor) const;
+  void join(std::optional<Window>& window, Window other, TensorId tensor) const;
+  std::optional<Window> footprint(const Body& body, TensorId tensor) const;
+  std::optional<Window> window_at(const Body& host, size_t depth, TensorId tensor, int nesting);
+  Body body_in(uint32_t stage_id, const Window& window);
+  Body body_tied(uint32_t stage_id, const Body& host);
+  BufferId make_window(const Window& window, TensorId tensor, Scope scope, const std::string& suffix);
+  NodeId copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout);
+
+  // instantiate_leaf.cpp
+  NodeId leaf(Body& body);
+  NodeId leaf_compute(Body& body);
+  NodeId leaf_init(Body& body);
+  NodeId leaf_move(Body& body);
+  NodeId leaf_fill(Body& body);
+  NodeId leaf_merge(Body& body);
+  NodeId merge_step(const Compute& header, const View& view, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by, int64_t count);
+  Compute header_of(const Body& body, Write how) const;
+  std::map<VarId, Affine> coordinates(const Body& body) const;
+  std::vector<Affine> element_of(const Body& body, uint32_t target, const std::map<VarId, Affine>& map) const;
+  Expr with_buffers(const Expr& e, uint32_t stage_id);
+  std::vector<Access> destinations(const Body& body, const std::map<VarId, Affine>& map);
+  const View& view_of(TensorId tensor, uint32_t stage_id) const;
+  VarId index_var(uint32_t k) const { return t_.program.index_var(k); }
+  uint32_t index_of(VarId var) const { return var - t_.program.index_var(0); }
+  const Equation& equation_of(const Stage& stage) const { return t_.program.equations[stage.equation]; }
+
+  const NestTemplate& t_;
+  const std::vector<int64_t>& decisions_;
+  LoopNest nest_;
+  std::vector<std::vector<View>> views_;          ///< by tensor; the last applicable one counts
+  struct VarFacts {
+    int64_t step = 1, hi = 0;                     ///< a multiple of step in [0, hi]
+  };
+  std::vector<VarFacts> facts_;                   ///< by VarId - params
+  std::vector<std::vector<uint32_t>> hosted_;     ///< by stage: stages placed in it, in order
+  std::vector<std::unique_ptr<Stage>> made_stages_;   ///< of copy nests
+  bool failed_ = false;
+  Error error_;
+};
+
+Access access_to(const View& view, const std::vector<Affine>& element);
+/// The reduction that is an equation's right-hand side, or null.
+const Reduction* reduction_of(const Equation& equation);
+/// Whether a sum of products may be folded by fma.
+bool is_fused(NumericsClass cls, const Equation& equation);
+
+}  // namespace polyweft::ir

@@ -1,0 +1,242 @@
+// Loops: serial and parallel ones with exact bounds, register loops of constant extent, and the branches that make them so.
+#include <algorithm>
+
+#include "ir/instantiate_internal.h"
+
+namespace polyweft::ir {
+
+/// Everything from loop `depth` inwards.
+NodeId Emitter::emit(Body body, size_t depth) {
+  if (failed_) return kNoNode;
+  if (depth == 0 && body.leaf == Leaf::compute && is_null_reduction(body)) return data_nest(body, 0, Leaf::init);
+  if (!body.branched)
+    if (auto index = index_to_branch(body, depth)) return emit_branch(std::move(body), depth, *index);
+  return hooks(std::move(body), depth, 0);
+}
+
+NodeId Emitter::after_hooks(Body body, size_t depth) {
+  if (depth == body.loops.size()) return leaf(body);
+  if (!body.inset_tried && all_register_from(body, depth)) {
+    body.inset_tried = true;
+    return emit_inset(std::move(body), depth);
+  }
+  return emit_loop(std::move(body), depth);
+}
+
+bool Emitter::all_register_from(const Body& body, size_t depth) const {
+  return std::all_of(body.loops.begin() + static_cast<std::ptrdiff_t>(depth), body.loops.end(),
+                     [](const SizedLoop& loop) { return loop.is_register(); });
+}
+
+NodeId Emitter::emit_loop(Body body, size_t depth) {
+  switch (body.loops[depth].mark) {
+    case MarkKind::unroll: return emit_unroll(std::move(body), depth);
+    case MarkKind::vector: return emit_vector(std::move(body), depth);
+    default: return emit_serial(std::move(body), depth);
+  }
+}
+
+namespace {
+
+/// Is this the last loop over its index that is not a register loop, with register loops to follow?
+bool feeds_registers(const Body& body, size_t depth) {
+  bool follows = false;
+  for (size_t k = depth + 1; k < body.loops.size(); ++k) {
+    if (body.loops[k].index != body.loops[depth].index) continue;
+    if (!body.loops[k].is_register()) return false;
+    follows = true;
+  }
+  return follows;
+}
+
+}  // namespace
+
+/// for x in max(0, lower)..min(extent, upper) step S. A loop that certainly runs once is left out. Where the last tile of a register
+/// index is smaller, at a place known now, it becomes a nest of its own after the loop.
+NodeId Emitter::emit_serial(Body body, size_t depth) {
+  const SizedLoop loop = body.loops[depth];
+  bool last_of_index = true;
+  for (size_t k = depth + 1; k < body.loops.size(); ++k) last_of_index &= body.loops[k].index != loop.index;
+  if (last_of_index && loop.step == 1) body.ranges[loop.index] = cut(body, loop.index, Cut::exact);
+  const Range range = body.ranges[loop.index];
+  if (!range.is_cut() && loop.step >= range.extent) return emit(std::move(body), depth + 1);
+  const Range bounds = cut(body, loop.index, Cut::outset);
+  int64_t step = std::min(loop.step, range.extent);
+  int64_t whole = range.extent / step * step, tail = range.extent - whole;
+  bool split = tail > 0 && whole > 0 && !bounds.is_cut() && loop.mark == MarkKind::serial && feeds_registers(body, depth);
+  int64_t end = split ? whole : range.extent;
+  VarId var = variable(loop.name, step, (end - 1) / step * step);
+  Loop out;
+  out.var = var;
+  out.step = step;
+  out.mark.kind = loop.mark;
+  out.lo.of = {Affine::of(0)};
+  out.hi.of = {Affine::of(end)};
+  for (const Affine& e : bounds.lower) out.lo.of.push_back(step == 1 ? e : step * floor_div(e, step));
+  for (const Limit& limit : bounds.upper) out.hi.of.push_back(limit.e);
+  Body inner = body;
+  inner.ranges[loop.index] = advanced(range, Affine::variable(var), step);
+  if (split) inner.ranges[loop.index].upper.clear();
+  if (step == 1) inner.ranges[loop.index] = Range{range.origin + Affine::variable(var), 1, {}, {}};
+  else for (Limit& limit : inner.ranges[loop.index].upper) limit.positive = true;
+  out.body = emit(std::move(inner), depth + 1);
+  NodeId node = add(std::move(out));
+  if (!split) return node;
+  body.ranges[loop.index] = Range{range.origin + Affine::of(whole), tail, {}, {}};
+  return seq({node, emit(std::move(body), depth + 1)});
+}
+
+/// unroll u in 0..n: the extent is a constant here.
+NodeId Emitter::emit_unroll(Body body, size_t depth) {
+  const SizedLoop loop = body.loops[depth];
+  Range range = body.ranges[loop.index];
+  if (!range.lower.empty() || (loop.step == 1 && range.is_cut()) || range.extent > 1024)
+    return error("PW0311", "unroll " + loop.name + ": the number of iterations is not a small constant",
+                 {"tile the index first, or leave the loop serial"});
+  int64_t step = std::min(loop.step, range.extent);
+  int64_t trips = (range.extent + step - 1) / step;
+  bool lane_loop = loop.lane && body.accumulator && body.leaf == Leaf::compute;
+  if (trips == 1) {
+    if (lane_loop) body.lanes.push_back(Affine::of(0));
+    return with_fixed_conditions(std::move(body), depth + 1);
+  }
+  VarId var = variable(loop.name, 1, trips - 1);
+  if (lane_loop) body.lanes.push_back(Affine::variable(var));
+  Affine by = step * Affine::variable(var);
+  body.ranges[loop.index] = advanced(range, by, step);
+  Loop out;
+  out.var = var;
+  out.lo.of = {Affine::of(0)};
+  out.hi.of = {Affine::of(trips)};
+  out.mark.kind = MarkKind::unroll;
+  out.body = with_fixed_conditions(std::move(body), depth + 1);
+  return add(std::move(out));
+}
+
+/// vector v in 0..min(lanes, limits): a lane is active iff inside.
+NodeId Emitter::emit_vector(Body body, size_t depth) {
+  const SizedLoop loop = body.loops[depth];
+  Range range = cut(body, loop.index, Cut::exact_upper);
+  if (!range.lower.empty() || range.extent > loop.lanes)
+    return error("PW0311", "vectorize " + loop.name + ": more iterations than lanes, or lanes that start late",
+                 {"the extent is " + std::to_string(range.extent) + ", lanes " + std::to_string(loop.lanes)});
+  VarId var = variable(loop.name, 1, range.extent - 1);
+  Loop out;
+  out.var = var;
+  out.lo.of = {Affine::of(0)};
+  out.hi.of = {Affine::of(range.extent)};
+  for (const Limit& limit : range.upper) out.hi.of.push_back(limit.e);
+  out.mark.kind = MarkKind::vector;
+  out.mark.width = static_cast<int32_t>(loop.lanes);
+  if (loop.lane && body.accumulator && body.leaf == Leaf::compute) body.lanes.push_back(Affine::variable(var));
+  body.ranges[loop.index] = Range{range.origin + Affine::variable(var), 1, {}, {}};
+  out.body = with_fixed_conditions(std::move(body), depth + 1);
+  return add(std::move(out));
+}
+
+/// Tests the conditions whose indices have all become points, outside the loops that do not matter for them.
+NodeId Emitter::with_fixed_conditions(Body body, size_t depth) {
+  std::vector<Guard> tests;
+  for (size_t k = 0; k < body.done.size(); ++k) {
+    const Affine& condition = body.stage->inside[k];
+    if (body.done[k] || !others_fixed(body, condition, kNoVar)) continue;
+    Affine value = corner(body, condition, std::nullopt, true);
+    body.done[k] = 1;
+    if (numeric_bounds(value).first < 0) tests.push_back(guard_ge0(value));
+  }
+  NodeId inner = emit(std::move(body), depth);
+  if (tests.empty() || failed_) return inner;
+  return add(If{guard_all(std::move(tests)), inner, kNoNode});
+}
+
+/// At the first place where only register loops over an index are left: the index, if its range may be cut.
+std::optional<uint32_t> Emitter::index_to_branch(Body& body, size_t depth) const {
+  std::set<uint32_t> registers;
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    if (body.loops[k].is_register()) registers.insert(body.loops[k].index);
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    if (!body.loops[k].is_register() && registers.count(body.loops[k].index)) return std::nullopt;
+  for (uint32_t index : registers) {
+    if (body.masked.count(index)) continue;
+    body.ranges[index] = cut(body, index, Cut::exact);
+    if (body.ranges[index].is_cut()) return index;
+  }
+  if (!registers.empty()) body.branched = true;
+  return std::nullopt;
+}
+
+/// If full then the block else the block of the one other size there is, or single rows and masked vectors.
+NodeId Emitter::emit_branch(Body body, size_t depth, uint32_t index) {
+  Range& range = body.ranges[index];
+  std::vector<Guard> full;
+  for (const Limit& limit : range.upper) full.push_back(guard_ge0(limit.e - Affine::of(range.extent)));
+  for (const Affine& e : range.lower) full.push_back(guard_ge0(Affine::of(0) - e));
+  Body inside = body;
+  inside.ranges[index].upper.clear();
+  inside.ranges[index].lower.clear();
+  NodeId then = emit(std::move(inside), depth);
+  NodeId otherwise = kNoNode;
+  if (auto tail = constant_tail(range)) {
+    Body partial = body;
+    partial.ranges[index] = Range{range.origin, *tail, {}, {}};
+    otherwise = emit(std::move(partial), depth);
+  } else {
+    otherwise = emit_serialized(std::move(body), depth, index);
+  }
+  return add(If{guard_all(std::move(full)), then, otherwise});
+}
+
+/// A serial loop over single rows, or over vectors whose last one is masked.
+NodeId Emitter::emit_serialized(Body body, size_t depth, uint32_t index) {
+  int64_t step = 1;
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    if (body.loops[k].index == index && body.loops[k].mark == MarkKind::vector) step = body.loops[k].lanes;
+  Range range = body.ranges[index];
+  step = std::min(step, range.extent);
+  VarId var = variable(body.stage->loops.empty() ? "x" : body.loops[depth].name, 1, range.extent - 1);
+  Loop out;
+  out.var = var;
+  out.step = step;
+  out.lo.of = {Affine::of(0)};
+  out.hi.of = {Affine::of(range.extent)};
+  for (const Affine& e : range.lower) out.lo.of.push_back(e);
+  for (const Limit& limit : range.upper) out.hi.of.push_back(limit.e);
+  Range& inner = body.ranges[index];
+  inner.origin = range.origin + Affine::variable(var);
+  inner.extent = step;
+  inner.lower.clear();
+  inner.upper.clear();
+  if (step > 1) {
+    inner.upper.push_back({Affine::of(range.extent) - Affine::variable(var), true});
+    for (const Limit& limit : range.upper) inner.upper.push_back({limit.e - Affine::variable(var), true});
+    prune(inner);
+  }
+  body.masked.insert(index);
+  out.body = emit(std::move(body), depth);
+  return add(std::move(out));
+}
+
+/// Conditions between register indices and serial ones inside the register block's tile: tested once for the whole block.
+NodeId Emitter::emit_inset(Body body, size_t depth) {
+  std::vector<Guard> tests;
+  bool any_partial = false;
+  Body inside = body;
+  for (size_t k = 0; k < body.done.size(); ++k) {
+    if (body.done[k]) continue;
+    const Affine& condition = body.stage->inside[k];
+    Affine least = corner(body, condition, std::nullopt, false);
+    inside.done[k] = 1;
+    if (numeric_bounds(least).first >= 0) {
+      body.done[k] = 1;
+      continue;
+    }
+    tests.push_back(guard_ge0(least));
+    any_partial |= !others_fixed(body, condition, kNoVar);
+  }
+  if (tests.empty()) return emit_loop(std::move(inside), depth);
+  NodeId then = emit_loop(std::move(inside), depth);
+  NodeId otherwise = any_partial ? emit_loop(std::move(body), depth) : kNoNode;
+  return add(If{guard_all(std::move(tests)), then, otherwise});
+}
+
+}  // namespace polyweft::ir

@@ -1,0 +1,128 @@
+// Arithmetic on ranges: which limits can cut, by how much, and what the conditions of a domain say about an index.
+#include <algorithm>
+#include <cstdlib>
+
+#include "ir/instantiate_internal.h"
+
+namespace polyweft::ir {
+
+namespace {
+
+constexpr int64_t kFar = int64_t{1} << 60;
+
+int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+int64_t positive_remainder(int64_t a, int64_t m) { return ((a % m) + m) % m; }
+
+}  // namespace
+
+std::pair<int64_t, int64_t> Emitter::numeric_bounds(const Affine& e) const {
+  int64_t lo = e.constant, hi = e.constant;
+  for (const Term& term : e.terms) {
+    std::pair<int64_t, int64_t> inner{0, 0};
+    if (!term.quasi) {
+      if (term.var >= nest_.params.size()) inner.second = facts_[term.var - nest_.params.size()].hi;
+    } else if (term.quasi->kind == Quasi::Kind::floor_div) {
+      auto [a, b] = numeric_bounds(term.quasi->e);
+      inner = {floor_quotient(a, term.quasi->den), floor_quotient(b, term.quasi->den)};
+    } else {
+      inner = {numeric_bounds(term.quasi->lo).first, numeric_bounds(term.quasi->hi).second};
+    }
+    lo += term.coeff * (term.coeff > 0 ? inner.first : inner.second);
+    hi += term.coeff * (term.coeff > 0 ? inner.second : inner.first);
+  }
+  return {std::max(lo, -kFar), std::min(hi, kFar)};
+}
+
+/// e mod modulus, where it is the same for all values of the loop variables.
+std::optional<int64_t> Emitter::residue(const Affine& e, int64_t modulus) const {
+  for (const Term& term : e.terms) {
+    if (term.quasi) return std::nullopt;
+    int64_t step = term.var < nest_.params.size() ? 1 : facts_[term.var - nest_.params.size()].step;
+    if (positive_remainder(term.coeff, modulus) * positive_remainder(step, modulus) % modulus != 0) return std::nullopt;
+  }
+  return positive_remainder(e.constant, modulus);
+}
+
+bool Emitter::never_cuts(const Limit& limit, int64_t extent) const {
+  if (numeric_bounds(limit.e).first >= extent) return true;
+  return limit.positive && residue(limit.e, extent) == 0;
+}
+
+void Emitter::prune(Range& range) const {
+  std::erase_if(range.upper, [&](const Limit& limit) { return never_cuts(limit, range.extent); });
+  std::erase_if(range.lower, [&](const Affine& e) { return numeric_bounds(e).second <= 0; });
+  std::vector<Limit> kept;
+  for (auto& limit : range.upper)
+    if (std::none_of(kept.begin(), kept.end(), [&](const Limit& k) { return k.e == limit.e; })) kept.push_back(limit);
+  range.upper = std::move(kept);
+}
+
+/// The extent of the partial tile, where only one size is possible.
+std::optional<int64_t> Emitter::constant_tail(const Range& range) const {
+  if (range.upper.size() != 1 || !range.lower.empty() || !range.upper[0].positive) return std::nullopt;
+  auto tail = residue(range.upper[0].e, range.extent);
+  if (!tail || *tail == 0) return std::nullopt;
+  return tail;
+}
+
+/// The part of a range that starts `by` further on.
+Range Emitter::advanced(const Range& range, const Affine& by, int64_t extent) const {
+  Range out;
+  out.origin = range.origin + by;
+  out.extent = extent;
+  if (extent < range.extent && (range.extent % extent != 0 || residue(by, extent) != 0))
+    out.upper.push_back({Affine::of(range.extent) - by, true});
+  for (const auto& limit : range.upper) out.upper.push_back({limit.e - by, limit.positive});
+  for (const auto& limit : range.lower) out.lower.push_back(limit - by);
+  prune(out);
+  return out;
+}
+
+/// Greatest (least) value of a condition over the ranges of all indices but one.
+Affine Emitter::corner(const Body& body, const Affine& condition, std::optional<VarId> but, bool greatest) const {
+  Affine out = Affine::of(condition.constant);
+  for (const Term& term : condition.terms) {
+    PW_CHECK(!term.quasi);
+    if (but && term.var == *but) continue;
+    const Range& range = body.ranges[index_of(term.var)];
+    int64_t far_end = (term.coeff > 0) == greatest ? range.extent - 1 : 0;
+    out = out + term.coeff * (range.origin + Affine::of(far_end));
+  }
+  return out;
+}
+
+bool Emitter::mentions_reduced(const Body& body, const Affine& condition) const {
+  return std::any_of(condition.terms.begin(), condition.terms.end(),
+                     [&](const Term& term) { return index_of(term.var) >= body.stage->data_indices; });
+}
+
+bool Emitter::others_fixed(const Body& body, const Affine& condition, VarId but) const {
+  return std::all_of(condition.terms.begin(), condition.terms.end(),
+                     [&](const Term& term) { return term.var == but || body.ranges[index_of(term.var)].is_point(); });
+}
+
+bool Emitter::is_applicable(const Body& body, size_t k) const {
+  return !body.done[k] && (body.initialized || !mentions_reduced(body, body.stage->inside[k]));
+}
+
+/// The range of an index, cut by the conditions on it. outset: what certainly lies outside for all values of the others goes.
+/// exact: only conditions whose other indices are points; those are done then (`exact_upper`: only upper limits).
+Range Emitter::cut(Body& body, uint32_t index, Cut how) const {
+  VarId var = index_var(index);
+  Range range = body.ranges[index];
+  for (size_t k = 0; k < body.done.size(); ++k) {
+    const Affine& condition = body.stage->inside[k];
+    int64_t coeff = condition.coefficient(var);
+    if (coeff == 0 || !is_applicable(body, k)) continue;
+    if (how != Cut::outset && !others_fixed(body, condition, var)) continue;
+    if (how == Cut::exact_upper && coeff > 0) continue;
+    Affine rest = corner(body, condition, var, true) + coeff * range.origin;      // coeff * offset + rest >= 0
+    if (coeff < 0) range.upper.push_back({floor_div(rest, -coeff) + Affine::of(1), false});
+    else range.lower.push_back(Affine::of(0) - floor_div(rest, coeff));           // offset >= ceil(-rest / coeff)
+    if (how != Cut::outset) body.done[k] = 1;
+  }
+  prune(range);
+  return range;
+}
+
+}  // namespace polyweft::ir

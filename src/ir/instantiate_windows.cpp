@@ -1,0 +1,203 @@
+// Windows: the box of elements that a body reads of a tensor, with its corner affine in the loops around and constant extents.
+#include <algorithm>
+
+#include "ir/instantiate_internal.h"
+
+namespace polyweft::ir {
+
+namespace {
+
+struct Span1 {
+  Affine origin;
+  int64_t extent = 1;
+};
+
+/// The values of one subscript over the ranges; nothing where it is not linear.
+std::optional<Span1> span_of(const Affine& e, const std::vector<Range>& ranges, VarId first_index) {
+  Span1 out{Affine::of(e.constant), 1};
+  for (const Term& term : e.terms) {
+    if (term.quasi || term.var < first_index) return std::nullopt;
+    const Range& range = ranges[term.var - first_index];
+    int64_t start = term.coeff > 0 ? 0 : range.extent - 1;
+    out.origin = out.origin + term.coeff * (range.origin + Affine::of(start));
+    out.extent += std::abs(term.coeff) * (range.extent - 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+Window Emitter::hull_window(TensorId tensor) const {
+  Window out;
+  const Box& box = t_.boxes[tensor];
+  for (size_t d = 0; d < box.lo.size(); ++d) {
+    out.origin.push_back(Affine::of(box.lo[d]));
+    out.extent.push_back(std::max<int64_t>(box.hi[d] - box.lo[d], 0));
+  }
+  return out;
+}
+
+/// The union of two windows; a dimension whose corners differ by more than a constant becomes the whole dimension.
+void Emitter::join(std::optional<Window>& window, Window other, TensorId tensor) const {
+  if (!window) {
+    window = std::move(other);
+    return;
+  }
+  const Box& box = t_.boxes[tensor];
+  for (size_t d = 0; d < other.origin.size(); ++d) {
+    Affine apart = other.origin[d] - window->origin[d];
+    if (!apart.is_constant()) {
+      window->origin[d] = Affine::of(box.lo[d]);
+      window->extent[d] = box.hi[d] - box.lo[d];
+      continue;
+    }
+    int64_t end = std::max(window->extent[d], apart.constant + other.extent[d]);
+    if (apart.constant < 0) {
+      window->origin[d] = other.origin[d];
+      end -= apart.constant;
+    }
+    window->extent[d] = end;
+  }
+}
+
+/// Adds what one access reads over the ranges of a body.
+void Emitter::widen(std::optional<Window>& window, const Access& access, const Body& body, TensorId tensor) const {
+  const Box& box = t_.boxes[tensor];
+  Window out;
+  for (size_t d = 0; d < access.index.size(); ++d) {
+    auto span = access.index[d].data ? std::nullopt : span_of(access.index[d].affine, body.ranges, index_var(0));
+    int64_t whole = std::max<int64_t>(box.hi[d] - box.lo[d], 0);
+    if (!span || span->extent > whole) span = Span1{Affine::of(box.lo[d]), whole};
+    if (span->origin.is_constant()) {
+      int64_t lo = std::max(span->origin.constant, box.lo[d]);
+      span->extent = std::max<int64_t>(std::min(span->origin.constant + span->extent, box.hi[d]) - lo, 0);
+      span->origin = Affine::of(lo);
+    }
+    out.origin.push_back(span->origin);
+    out.extent.push_back(span->extent);
+  }
+  join(window, std::move(out), tensor);
+}
+
+/// What the body's own statement reads of a tensor.
+std::optional<Window> Emitter::footprint(const Body& body, TensorId tensor) const {
+  std::optional<Window> window;
+  visit(equation_of(*body.stage).rhs, [&](const ExprNode& e) {
+    if (e.op == Op::read && e.access.id == tensor) widen(window, e.access, body, tensor);
+  });
+  return window;
+}
+
+/// What the host reads of a tensor from loop `depth` inwards, through the stages placed there too.
+std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorId tensor, int nesting) {
+  std::optional<Window> window = footprint(host, tensor);
+  if (nesting > 16) return window;
+  for (uint32_t guest : hosted_[host.id]) {
+    const Stage& stage = t_.stages[guest];
+    if (stage.placement.depth < depth || stage.placement.kind == Placement::Kind::inlined) continue;
+    const auto& targets = equation_of(stage).targets;
+    if (std::find(targets.begin(), targets.end(), tensor) != targets.end()) continue;
+    std::optional<Body> body;
+    if (stage.placement.kind == Placement::Kind::fused) body = body_tied(guest, host);
+    else if (auto own = window_at(host, depth, targets[0], nesting + 1)) body = body_in(guest, *own);
+    if (!body) continue;
+    if (auto read = window_at(*body, 0, tensor, nesting + 1)) join(window, std::move(*read), tensor);
+  }
+  return window;
+}
+
+/// A stage restricted to a window of its tensor.
+Body Emitter::body_in(uint32_t stage_id, const Window& window) {
+  Body body = body_of(stage_id);
+  const auto& slots = equation_of(*body.stage).slots;
+  for (size_t d = 0; d < slots.size(); ++d) {
+    if (slots[d].var == kNoVar) continue;
+    uint32_t k = index_of(slots[d].var);
+    Range range{window.origin[d], window.extent[d], {}, {}};
+    range.upper.push_back({Affine::of(body.stage->hi[k]) - range.origin, false});
+    range.lower.push_back(Affine::of(body.stage->lo[k]) - range.origin);
+    prune(range);
+    body.ranges[k] = std::move(range);
+  }
+  return body;
+}
+
+/// A fused stage: its tied indices run over the host's present ranges.
+Body Emitter::body_tied(uint32_t stage_id, const Body& host) {
+  Body body = body_of(stage_id);
+  for (auto [own, other] : body.stage->placement.ties) body.ranges[own] = host.ranges[other];
+  return body;
+}
+
+/// A private buffer for a window.
+BufferId Emitter::make_window(const Window& window, TensorId tensor, Scope scope, const std::string& suffix) {
+  Buffer buffer;
+  const Tensor& of = t_.program.tensors[tensor];
+  buffer.name = of.name + suffix;
+  buffer.type = of.type;
+  buffer.scope = scope;
+  buffer.extents = window.extent;
+  buffer.layout = row_major(buffer.extents);
+  buffer.tensor = tensor;
+  for (size_t d = 0; d < window.origin.size(); ++d)
+    buffer.element.push_back(window.origin[d] + Affine::variable(kCellVar + static_cast<VarId>(d)));
+  nest_.buffers.push_back(std::move(buffer));
+  return static_cast<BufferId>(nest_.buffers.size() - 1);
+}
+
+namespace {
+
+/// Loops of a copy: one a digit of the layout, and the tensor's unit-stride dimension innermost where the layout transposes it.
+std::vector<SizedLoop> copy_loops(const std::vector<std::pair<uint32_t, int64_t>>& digits, uint32_t rank, int64_t lanes) {
+  std::vector<SizedLoop> out;
+  for (auto [dim, step] : digits) out.push_back({dim, step, MarkKind::serial, 0, false, "c" + std::to_string(dim)});
+  if (rank == 0) return out;
+  uint32_t last = rank - 1;
+  auto is_point = [&](const SizedLoop& loop) { return loop.index == last && loop.step == 1; };
+  auto place = std::find_if(out.begin(), out.end(), is_point);
+  bool was_innermost = place + 1 == out.end();
+  std::rotate(place, place + 1, out.end());
+  if (!was_innermost || lanes < 2) return out;
+  out.back().step = lanes;
+  out.push_back({last, 1, MarkKind::vector, lanes, false, "c" + std::to_string(last) + ".v"});
+  return out;
+}
+
+}  // namespace
+
+/// Copies the part of a window that lies in the tensor's box.
+NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src,
+                          const std::vector<LayoutPart>& layout) {
+  auto rank = static_cast<uint32_t>(window.extent.size());
+  auto stage = std::make_unique<Stage>();
+  stage->name = t_.program.tensors[tensor].name;
+  stage->data_indices = rank;
+  stage->lo = t_.boxes[tensor].lo;
+  stage->hi = t_.boxes[tensor].hi;
+  stage->equation = 0;
+  Body body;
+  body.stage = stage.get();
+  body.leaf = Leaf::fill;
+  body.initialized = true;
+  std::vector<std::pair<uint32_t, int64_t>> digits;
+  for (const LayoutPart& part : layout)
+    digits.push_back({part.dim, part.part == LayoutDigit::Part::quotient ? size_of(part.factor) : 1});
+  if (layout.empty())
+    for (uint32_t d = 0; d < rank; ++d) digits.push_back({d, 1});
+  int64_t lanes = 64 / size_bytes(t_.program.tensors[tensor].type);
+  if (rank > 0 && window.extent[rank - 1] < lanes) lanes = 0;
+  body.loops = copy_loops(digits, rank, lanes);
+  for (uint32_t d = 0; d < rank; ++d) {
+    Range range{window.origin[d], window.extent[d], {}, {}};
+    range.upper.push_back({Affine::of(stage->hi[d]) - range.origin, false});
+    range.lower.push_back(Affine::of(stage->lo[d]) - range.origin);
+    prune(range);
+    body.ranges.push_back(std::move(range));
+  }
+  body.fill_view = dst;
+  body.fill_source = src;
+  made_stages_.push_back(std::move(stage));
+  return emit(std::move(body), 0);
+}
+
+}  // namespace polyweft::ir
