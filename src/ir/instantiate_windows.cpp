@@ -150,7 +150,7 @@ namespace {
 /// Loops of a copy: one a digit of the layout, and the tensor's unit-stride dimension innermost where the layout transposes it.
 std::vector<SizedLoop> copy_loops(const std::vector<std::pair<uint32_t, int64_t>>& digits, uint32_t rank, int64_t lanes) {
   std::vector<SizedLoop> out;
-  for (auto [dim, step] : digits) out.push_back({dim, step, MarkKind::serial, 0, false, "c" + std::to_string(dim)});
+  for (auto [dim, step] : digits) out.push_back({dim, step, MarkKind::serial, 0, false, false, "c" + std::to_string(dim)});
   if (rank == 0) return out;
   uint32_t last = rank - 1;
   auto is_point = [&](const SizedLoop& loop) { return loop.index == last && loop.step == 1; };
@@ -159,7 +159,7 @@ std::vector<SizedLoop> copy_loops(const std::vector<std::pair<uint32_t, int64_t>
   std::rotate(place, place + 1, out.end());
   if (!was_innermost || lanes < 2) return out;
   out.back().step = lanes;
-  out.push_back({last, 1, MarkKind::vector, lanes, false, "c" + std::to_string(last) + ".v"});
+  out.push_back({last, 1, MarkKind::vector, lanes, false, false, "c" + std::to_string(last) + ".v"});
   return out;
 }
 

@@ -1,0 +1,188 @@
+// The initial state: every equation as a nest of its own. Legal by construction: single assignment, and a topological order of the
+// equations executes every source before its sinks.
+#include <algorithm>
+#include <functional>
+
+#include "schedules/hulls.h"
+#include "schedules/queries.h"
+#include "schedules/steps.h"
+
+namespace polyweft::schedules {
+namespace {
+
+/// The values of a subscript over the hull of an equation.
+Interval span_of(const Subscript& s, const std::vector<Interval>& values) {
+  Interval out = interval_of(s.affine, values);
+  if (!s.data) return out;
+  out.lo += interval_of(s.lo, values).lo;
+  out.hi += interval_of(s.hi, values).hi;
+  return out;
+}
+
+std::vector<Interval> defined_box(const Program& program, const Equation& equation, const std::vector<Interval>& values) {
+  std::vector<Interval> out;
+  for (const Slot& slot : equation.slots)
+    out.push_back(slot.var == kNoVar ? interval_of(slot.position, values) : values[slot.var]);
+  (void)program;
+  return out;
+}
+
+bool meet(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  for (size_t d = 0; d < a.size(); ++d)
+    if (a[d].hi < b[d].lo || b[d].hi < a[d].lo) return false;
+  return true;
+}
+
+/// sources[q]: equations that may define what equation q reads; boxes that cannot meet are left out.
+std::vector<std::vector<uint32_t>> sources_of(const Program& program) {
+  size_t count = program.equations.size();
+  std::vector<Domain> domains;
+  for (const Equation& equation : program.equations) domains.push_back(domain_of(program, equation));
+  std::vector<std::vector<Interval>> boxes;
+  for (size_t q = 0; q < count; ++q) boxes.push_back(defined_box(program, program.equations[q], domains[q].values));
+  std::vector<std::vector<uint32_t>> out(count);
+  for (size_t q = 0; q < count; ++q) {
+    visit(program.equations[q].rhs, [&](const ExprNode& e) {
+      if (e.op != Op::read) return;
+      std::vector<Interval> wanted;
+      for (const Subscript& s : e.access.index) wanted.push_back(span_of(s, domains[q].values));
+      for (uint32_t r = 0; r < count; ++r) {
+        const auto& targets = program.equations[r].targets;
+        if (std::find(targets.begin(), targets.end(), e.access.id) != targets.end() && meet(wanted, boxes[r])) out[q].push_back(r);
+      }
+    });
+  }
+  return out;
+}
+
+/// Equations, sources first; nothing where there is a cycle. Among those that are ready the first of the text comes first.
+std::optional<std::vector<uint32_t>> topological_order(const Program& program) {
+  auto sources = sources_of(program);
+  std::vector<uint32_t> order;
+  std::vector<char> placed(sources.size(), 0);
+  while (order.size() < sources.size()) {
+    bool moved = false;
+    for (uint32_t q = 0; q < sources.size() && !moved; ++q) {
+      bool ready = !placed[q] && std::all_of(sources[q].begin(), sources[q].end(), [&](uint32_t r) { return placed[r]; });
+      if (!ready) continue;
+      placed[q] = 1;
+      order.push_back(q);
+      moved = true;
+    }
+    if (!moved) return std::nullopt;
+  }
+  return order;
+}
+
+std::string statement_name(const Program& program, EquationId q) {
+  TensorId target = program.equations[q].targets[0];
+  // A tuple whose first target is hidden (the value beside an argmax) goes by the first name that people wrote.
+  for (TensorId id : program.equations[q].targets)
+    if (program.tensors[target].hidden && !program.tensors[id].hidden) target = id;
+  uint32_t ordinal = 0, total = 0;
+  for (EquationId r = 0; r < program.equations.size(); ++r) {
+    const auto& targets = program.equations[r].targets;
+    if (std::find(targets.begin(), targets.end(), target) == targets.end()) continue;
+    ++total;
+    if (r <= q) ++ordinal;
+  }
+  return program.tensors[target].name + (total > 1 ? "@" + std::to_string(ordinal) : "");
+}
+
+DeltaBox order_box(const Stage& stage) {
+  DeltaBox out;
+  out.relation = "order of reduction";
+  out.lo.assign(stage.lo.size(), 0);
+  out.hi.assign(stage.lo.size(), 0);
+  bool outer = false;
+  for (uint32_t k = stage.data_indices; k < stage.lo.size(); ++k) {
+    int64_t extent = stage.hi[k] - stage.lo[k];
+    if (extent <= 1) continue;
+    out.lo[k] = outer ? 1 - extent : 0;
+    out.hi[k] = 1;
+    outer = true;
+  }
+  return out;
+}
+
+Stage stage_of(const NestTemplate& t, EquationId q) {
+  const Program& program = t.program;
+  const Equation& equation = program.equations[q];
+  Domain domain = domain_of(program, equation);
+  Stage stage;
+  stage.equation = q;
+  stage.name = statement_name(program, q);
+  for (const Slot& slot : equation.slots) stage.data_indices += slot.var != kNoVar;
+  stage.reduces = equation.rhs->op == Op::reduce;
+  for (uint32_t k = 0; k < equation.index_names.size(); ++k) {
+    const Interval& values = domain.values[program.index_var(k)];
+    stage.lo.push_back(values.lo);
+    stage.hi.push_back(std::max(values.hi + 1, values.lo));
+    TemplateLoop loop;
+    loop.index = k;
+    loop.step = Size{1, ""};
+    loop.name = equation.index_names[k];
+    stage.loops.push_back(std::move(loop));
+  }
+  stage.inside = std::move(domain.inside);
+  stage.guards = std::move(domain.guards);
+  if (stage.reduces && !is_order_free(t.cls, program, equation)) stage.relations.push_back(order_box(stage));
+  return stage;
+}
+
+}  // namespace
+
+bool has_recurrence(const Program& normalized) { return !topological_order(normalized); }
+
+Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls, std::shared_ptr<const LoopNest> recurrence_nest) {
+  NestTemplate t;
+  t.program = normalized;
+  t.cls = cls;
+  t.boxes = tensor_boxes(normalized);
+  auto order = topological_order(normalized);
+  if (!order) {
+    if (!recurrence_nest) return fail("PW0320", "program " + normalized.name + " has a recurrence: its base order comes from isl and is missing here");
+    t.fixed = std::move(recurrence_nest);
+    return t;
+  }
+  for (EquationId q : *order) t.stages.push_back(stage_of(t, q));
+  return t;
+}
+
+Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest) {
+  auto t = base_template(normalized, cls, std::move(recurrence_nest));
+  if (!t) return t;
+  if (t->fixed && !trace.steps.empty())
+    return fail("PW0321", "program " + normalized.name + " has a recurrence: this version has no steps for it; its trace is empty");
+  t->trace = trace;
+  for (const Step& step : trace.steps) {
+    auto next = apply(std::move(*t), step);
+    if (!next) {
+      Error error = next.error();
+      error.notes.push_back("in step: " + print(step));
+      return error;
+    }
+    *t = std::move(*next);
+  }
+  return t;
+}
+
+Result<NestTemplate> apply(NestTemplate t, const Step& step) {
+  struct Visitor {
+    NestTemplate t;
+    Result<NestTemplate> operator()(const TileStep& s) { return tile(std::move(t), s); }
+    Result<NestTemplate> operator()(const PermuteStep& s) { return permute(std::move(t), s); }
+    Result<NestTemplate> operator()(const ParallelStep& s) { return parallel(std::move(t), s); }
+    Result<NestTemplate> operator()(const VectorizeStep& s) { return vectorize(std::move(t), s); }
+    Result<NestTemplate> operator()(const UnrollStep& s) { return unroll(std::move(t), s); }
+    Result<NestTemplate> operator()(const PromoteStep& s) { return promote(std::move(t), s); }
+    Result<NestTemplate> operator()(const AccumulateStep& s) { return accumulate(std::move(t), s); }
+    Result<NestTemplate> operator()(const InlineStep& s) { return inline_producer(std::move(t), s); }
+    Result<NestTemplate> operator()(const ComputeAtStep& s) { return compute_at(std::move(t), s); }
+    Result<NestTemplate> operator()(const FuseStep& s) { return fuse(std::move(t), s); }
+    Result<NestTemplate> operator()(const DistributeStep& s) { return distribute(std::move(t), s); }
+  };
+  return std::visit(Visitor{std::move(t)}, step);
+}
+
+}  // namespace polyweft::schedules

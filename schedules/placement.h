@@ -1,0 +1,14 @@
+// Questions about running one statement inside another's nest.
+#pragma once
+
+#include "schedules/queries.h"
+
+namespace polyweft::schedules {
+
+/// Is everything that `guest` reads ready inside loops[depth - 1] of `host`? Sources are inputs, nests before the host's, or guests placed
+/// at that depth or further out. PW0314 names the first that is not.
+Status sources_are_ready(const NestTemplate& t, uint32_t guest, uint32_t host, uint32_t depth, const std::string& subject);
+/// The place must lie outside register blocks.
+Status is_open_place(const Stage& host, uint32_t depth, const std::string& subject);
+
+}  // namespace polyweft::schedules

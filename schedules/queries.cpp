@@ -1,0 +1,214 @@
+#include "schedules/queries.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace polyweft::schedules {
+
+const Equation& equation_of(const NestTemplate& t, const Stage& stage) { return t.program.equations[stage.equation]; }
+
+std::string index_name(const NestTemplate& t, const Stage& stage, uint32_t index) { return equation_of(t, stage).index_names[index]; }
+
+Result<uint32_t> stage_named(const NestTemplate& t, const std::string& name) {
+  std::string known;
+  for (uint32_t k = 0; k < t.stages.size(); ++k) {
+    if (t.stages[k].name == name) return k;
+    known += (known.empty() ? "" : " ") + t.stages[k].name;
+  }
+  return fail("PW0302", "trace: there is no statement '" + name + "'", {"statements are " + known});
+}
+
+Result<uint32_t> loop_named(const Stage& stage, const std::string& name) {
+  for (uint32_t k = 0; k < stage.loops.size(); ++k)
+    if (stage.loops[k].name == name) return k;
+  for (uint32_t k = 0; k < stage.loops.size(); ++k)
+    if (!stage.loops[k].step.decision.empty() && stage.loops[k].step.decision == name) return k;
+  std::string known;
+  for (const auto& loop : stage.loops) known += (known.empty() ? "" : " ") + loop.name;
+  return fail("PW0303", "statement " + stage.name + " has no loop '" + name + "'", {"its loops are " + known});
+}
+
+Result<uint32_t> depth_of(const Stage& stage, const std::string& name) {
+  if (name == "root") return uint32_t{0};
+  auto loop = loop_named(stage, name);
+  if (!loop) return loop.error();
+  return *loop + 1;
+}
+
+Result<uint32_t> index_named(const NestTemplate& t, const Stage& stage, const std::string& name) {
+  const auto& names = equation_of(t, stage).index_names;
+  for (uint32_t k = 0; k < names.size(); ++k)
+    if (names[k] == name) return k;
+  std::string known;
+  for (const auto& n : names) known += (known.empty() ? "" : " ") + n;
+  return fail("PW0303", "statement " + stage.name + " has no index '" + name + "'", {"its indices are " + known});
+}
+
+bool is_point_loop(const TemplateLoop& loop) { return loop.step.decision.empty() && loop.step.constant == 1; }
+
+bool is_register_loop(const TemplateLoop& loop) { return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector; }
+
+bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation) {
+  if (!equation.rhs || equation.rhs->op != Op::reduce) return true;
+  const Reduction& reduction = equation.rhs->reduction;
+  switch (reduction.reducer) {
+    case Reducer::sum:
+    case Reducer::prod: return cls == NumericsClass::reassoc || !is_float(equation.rhs->args[0]->type);
+    case Reducer::argmax:
+    case Reducer::argmin: return false;
+    case Reducer::combiner: {
+      const Combiner& combiner = program.combiners[reduction.combiner];
+      return cls == NumericsClass::reassoc && combiner.associative && combiner.commutative;
+    }
+    default: return true;
+  }
+}
+
+std::string instance_text(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point) {
+  std::string out;
+  for (uint32_t k = 0; k < point.size(); ++k)
+    out += (k ? ", " : "") + index_name(t, stage, k) + "=" + std::to_string(point[k]);
+  return stage.name + "[" + out + "]";
+}
+
+bool contains(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point) {
+  std::vector<int64_t> values(t.program.parameters.size(), 0);
+  values.insert(values.end(), point.begin(), point.end());
+  for (size_t k = 0; k < point.size(); ++k)
+    if (point[k] < stage.lo[k] || point[k] >= stage.hi[k]) return false;
+  for (const auto& condition : stage.inside)
+    if (evaluate(condition, values) < 0) return false;
+  return std::all_of(stage.guards.begin(), stage.guards.end(), [&](const Guard& g) { return evaluate(g, values); });
+}
+
+namespace {
+
+/// Calls f for points of the hull in lexicographic order until it returns true or the budget is spent.
+bool search_points(const Stage& stage, int64_t budget, const std::function<bool(const std::vector<int64_t>&)>& f) {
+  std::vector<int64_t> point = stage.lo;
+  for (size_t k = 0; k < point.size(); ++k)
+    if (stage.lo[k] >= stage.hi[k]) return false;
+  while (budget-- > 0) {
+    if (f(point)) return true;
+    size_t k = point.size();
+    while (k > 0 && ++point[k - 1] >= stage.hi[k - 1]) {
+      point[k - 1] = stage.lo[k - 1];
+      --k;
+    }
+    if (k == 0) return false;
+  }
+  return false;
+}
+
+constexpr int64_t kSearchBudget = 100'000;
+
+}  // namespace
+
+std::optional<std::vector<int64_t>> first_point(const NestTemplate& t, const Stage& stage) {
+  std::optional<std::vector<int64_t>> found;
+  search_points(stage, kSearchBudget, [&](const auto& point) {
+    if (contains(t, stage, point)) found = point;
+    return found.has_value();
+  });
+  return found;
+}
+
+std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> neighbours_along(const NestTemplate& t, const Stage& stage, uint32_t index) {
+  std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> found;
+  search_points(stage, kSearchBudget, [&](const auto& point) {
+    auto next = point;
+    ++next[index];
+    if (contains(t, stage, point) && contains(t, stage, next)) found = {point, next};
+    return found.has_value();
+  });
+  return found;
+}
+
+namespace {
+
+/// Two points of one accumulator: first < second in lexicographic order, but second's `inner` index is smaller.
+std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> reversed_pair(const NestTemplate& t, const Stage& stage, uint32_t outer, uint32_t inner) {
+  std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> found;
+  search_points(stage, kSearchBudget, [&](const auto& point) {
+    auto next = point;
+    ++next[outer];
+    for (next[inner] = stage.lo[inner]; next[inner] < point[inner]; ++next[inner])
+      if (contains(t, stage, point) && contains(t, stage, next)) {
+        found = {point, next};
+        return true;
+      }
+    return false;
+  });
+  return found;
+}
+
+}  // namespace
+
+Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const std::vector<TemplateLoop>& loops, const std::string& subject) {
+  if (!stage.reduces || is_order_free(t.cls, t.program, equation_of(t, stage))) return Ok{};
+  std::vector<uint32_t> seen;
+  for (const auto& loop : loops) {
+    uint32_t index = loop.index;
+    if (index < stage.data_indices || stage.hi[index] - stage.lo[index] <= 1) continue;
+    for (uint32_t later : seen) {
+      if (later <= index) continue;
+      auto pair = reversed_pair(t, stage, index, later);
+      if (!pair) continue;
+      return fail("PW0305",
+                  subject + ": class " + name_of(t.cls) + " keeps the order of this reduction, and loop " + loop.name + " inside a loop over " +
+                      index_name(t, stage, later) + " reverses it",
+                  {instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) + " and would come after it",
+                   "use class reassoc, or keep the loops over reduced indices in their order"});
+    }
+    seen.push_back(index);
+  }
+  return Ok{};
+}
+
+std::vector<Access> reads_of(const NestTemplate& t, const Stage& stage, TensorId tensor) {
+  std::vector<Access> out;
+  visit(equation_of(t, stage).rhs, [&](const ExprNode& e) {
+    if (e.op == Op::read && e.access.id == tensor) out.push_back(e.access);
+  });
+  return out;
+}
+
+bool reads(const NestTemplate& t, const Stage& stage, TensorId tensor) { return !reads_of(t, stage, tensor).empty(); }
+
+std::vector<uint32_t> definitions(const NestTemplate& t, TensorId tensor) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = 0; k < t.stages.size(); ++k) {
+    const auto& targets = equation_of(t, t.stages[k]).targets;
+    if (std::find(targets.begin(), targets.end(), tensor) != targets.end()) out.push_back(k);
+  }
+  return out;
+}
+
+namespace {
+
+bool is_guest_of(const Stage& guest, uint32_t host) {
+  return (guest.placement.kind == Placement::Kind::compute_at || guest.placement.kind == Placement::Kind::fused) && guest.placement.host == host;
+}
+
+}  // namespace
+
+std::vector<uint32_t> used_depths(const NestTemplate& t, uint32_t stage) {
+  std::vector<uint32_t> out;
+  for (const auto& promotion : t.stages[stage].promotions) out.push_back(promotion.depth);
+  if (t.stages[stage].accumulator) out.push_back(t.stages[stage].accumulator->depth);
+  for (const auto& guest : t.stages)
+    if (is_guest_of(guest, stage)) out.push_back(guest.placement.depth);
+  return out;
+}
+
+void shift_depths(NestTemplate& t, uint32_t stage, uint32_t from, uint32_t by) {
+  auto shift = [&](uint32_t& depth) {
+    if (depth > from) depth += by;
+  };
+  for (auto& promotion : t.stages[stage].promotions) shift(promotion.depth);
+  if (t.stages[stage].accumulator) shift(t.stages[stage].accumulator->depth);
+  for (auto& guest : t.stages)
+    if (is_guest_of(guest, stage)) shift(guest.placement.depth);
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,48 @@
+// Questions that several steps ask of a template.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyweft/nest_template.h"
+
+namespace polyweft::schedules {
+
+/// The stage of a statement's name; PW0302 where there is none.
+Result<uint32_t> stage_named(const NestTemplate& t, const std::string& name);
+/// Position of a loop by name or by the decision that sizes it; PW0303.
+Result<uint32_t> loop_named(const Stage& stage, const std::string& name);
+/// Loops outside and including the named one; 0 for `root`.
+Result<uint32_t> depth_of(const Stage& stage, const std::string& name);
+/// Number of an index by name; PW0303.
+Result<uint32_t> index_named(const NestTemplate& t, const Stage& stage, const std::string& name);
+std::string index_name(const NestTemplate& t, const Stage& stage, uint32_t index);
+const Equation& equation_of(const NestTemplate& t, const Stage& stage);
+bool is_point_loop(const TemplateLoop& loop);
+bool is_register_loop(const TemplateLoop& loop);
+/// May the points of this reduction be folded in any order (SCHEDULES.md T6)?
+bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation);
+/// Do loops in this order fold each accumulator's points in the order that the class keeps? All loops of an earlier reduced index must
+/// stand outside those of a later one (T1 holds for one reduced index with any tiling; with several the order chain has a negative
+/// distance). PW0305 with two instances otherwise.
+Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const std::vector<TemplateLoop>& loops, const std::string& subject);
+/// "C[i=0, j=0, k=1]".
+std::string instance_text(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point);
+/// The lexicographically first point of a stage's domain that satisfies its conditions, searched in the hull (at most some 10^5 points).
+std::optional<std::vector<int64_t>> first_point(const NestTemplate& t, const Stage& stage);
+/// Is the point in the stage's domain?
+bool contains(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point);
+/// Two instances, next to each other along `index`, else equal; nothing where the domain has none.
+std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> neighbours_along(const NestTemplate& t, const Stage& stage, uint32_t index);
+/// Reads of a tensor in the stage's right-hand side.
+std::vector<Access> reads_of(const NestTemplate& t, const Stage& stage, TensorId tensor);
+bool reads(const NestTemplate& t, const Stage& stage, TensorId tensor);
+/// Stages that define a tensor.
+std::vector<uint32_t> definitions(const NestTemplate& t, TensorId tensor);
+/// Loop places that promotions, accumulator or guests of a stage are tied to.
+std::vector<uint32_t> used_depths(const NestTemplate& t, uint32_t stage);
+/// Moves every place at or inside `from` inwards by `by`.
+void shift_depths(NestTemplate& t, uint32_t stage, uint32_t from, uint32_t by);
+
+}  // namespace polyweft::schedules

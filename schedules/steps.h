@@ -1,0 +1,34 @@
+// Steps: pure functions from a template to a template, one a file in steps/. Each is legal by a theorem of docs/theorems.md or by structure;
+// what is not legal is refused with PW03xx and, where a dependence is the reason, with a pair of instances.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "polyweft/nest_template.h"
+
+namespace polyweft::schedules {
+
+/// Every equation as a nest of its own, loops in the order of its indices, in a topological order. `recurrence_nest` is the base nest
+/// that serves programs with a recurrence (made with isl, see poly/base_nest.h); PW0320 where one is needed and there is none.
+Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls, std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
+/// Does an element of some tensor depend on another element of the same tensor?
+bool has_recurrence(const Program& normalized);
+/// base_template and then every step of the trace.
+Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace,
+                            std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
+
+Result<NestTemplate> apply(NestTemplate t, const Step& step);
+Result<NestTemplate> tile(NestTemplate t, const TileStep& step);
+Result<NestTemplate> permute(NestTemplate t, const PermuteStep& step);
+Result<NestTemplate> parallel(NestTemplate t, const ParallelStep& step);
+Result<NestTemplate> vectorize(NestTemplate t, const VectorizeStep& step);
+Result<NestTemplate> unroll(NestTemplate t, const UnrollStep& step);
+Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step);
+Result<NestTemplate> accumulate(NestTemplate t, const AccumulateStep& step);
+Result<NestTemplate> inline_producer(NestTemplate t, const InlineStep& step);
+Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step);
+Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step);
+Result<NestTemplate> distribute(NestTemplate t, const DistributeStep& step);
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,66 @@
+// compute_at P in Y at i.1 heap: each iteration of that loop first computes what it reads of P, into a private buffer.
+//
+//   for y: P          for i.1: alloc P.w { for y in window: P;  ..Y reads P.w.. }
+//   for i.1: ..Y..
+//
+// Legal by T5 (single assignment recompute): the window covers what is read inside (box arithmetic on the subscripts, at instantiation),
+// P's own sources are ready before the loop or made at the same place or further out, and the buffer is private to the iteration.
+#include <algorithm>
+
+#include "schedules/placement.h"
+#include "schedules/steps.h"
+
+namespace polyweft::schedules {
+namespace {
+
+Status check_producer(const NestTemplate& t, uint32_t id, const std::string& subject) {
+  const Stage& stage = t.stages[id];
+  const Equation& equation = equation_of(t, stage);
+  if (equation.targets.size() != 1 || definitions(t, equation.targets[0]).size() != 1)
+    return fail("PW0308", subject + ": several equations or targets share it");
+  if (t.program.tensors[equation.targets[0]].kind != TensorKind::local)
+    return fail("PW0308", subject + ": an output is stored on its whole domain, once", {"place the other statement instead, or fuse"});
+  for (const Slot& slot : equation.slots)
+    if (slot.var == kNoVar) return fail("PW0308", subject + ": a slot is not an index");
+  for (const Stage& guest : t.stages)
+    if (guest.placement.kind != Placement::Kind::at_root && guest.placement.host == id && guest.placement.kind != Placement::Kind::inlined)
+      return fail("PW0304", subject + ": " + guest.name + " is placed inside it");
+  if (stage.placement.kind != Placement::Kind::at_root) return fail("PW0304", subject + ": it is placed already", {"distribute it first"});
+  return Ok{};
+}
+
+/// Every reader must run inside the loop where the buffer lives.
+Status check_readers(const NestTemplate& t, uint32_t id, uint32_t host, uint32_t depth, const std::string& subject) {
+  TensorId tensor = equation_of(t, t.stages[id]).targets[0];
+  for (uint32_t k = 0; k < t.stages.size(); ++k) {
+    const Stage& reader = t.stages[k];
+    if (k == host || reader.placement.kind == Placement::Kind::inlined || !reads(t, reader, tensor)) continue;
+    bool is_inside = reader.placement.kind != Placement::Kind::at_root && reader.placement.host == host && reader.placement.depth >= depth;
+    if (!is_inside) return fail("PW0314", subject + ": " + reader.name + " reads it outside that loop", {"place " + reader.name + " there first"});
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step) {
+  auto id = stage_named(t, step.producer);
+  if (!id) return id.error();
+  auto host = stage_named(t, step.consumer);
+  if (!host) return host.error();
+  const std::string subject = "compute_at " + step.producer + " in " + step.consumer + " at " + step.at;
+  auto depth = depth_of(t.stages[*host], step.at);
+  if (!depth) return depth.error();
+  if (*id == *host) return fail("PW0304", subject + ": a statement cannot run inside itself");
+  if (t.stages[*host].placement.kind != Placement::Kind::at_root) return fail("PW0304", subject + ": the host runs inside another nest itself");
+  if (auto status = check_producer(t, *id, subject); !status) return status.error();
+  if (auto status = check_readers(t, *id, *host, *depth, subject); !status) return status.error();
+  if (auto status = is_open_place(t.stages[*host], *depth, subject); !status) return status.error();
+  if (auto status = sources_are_ready(t, *id, *host, *depth, subject); !status) return status.error();
+  for (TemplateLoop& loop : t.stages[*id].loops)
+    if (loop.mark.kind == MarkKind::parallel) loop.mark = Mark{};
+  t.stages[*id].placement = Placement{Placement::Kind::compute_at, *host, *depth, step.scope, {}};
+  return t;
+}
+
+}  // namespace polyweft::schedules
