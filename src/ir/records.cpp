@@ -6,32 +6,52 @@ namespace polyweft {
 
 const char* name_of(RunStatus status) {
   switch (status) {
-    case RunStatus::ok: return "ok";
-    case RunStatus::wrong_result: return "wrong_result";
-    case RunStatus::crash: return "crash";
-    case RunStatus::hang: return "hang";
-    case RunStatus::illegal_instruction: return "illegal_instruction";
-    case RunStatus::out_of_bounds: return "out_of_bounds";
-    case RunStatus::out_of_memory: return "out_of_memory";
-    case RunStatus::forbidden_system_call: return "forbidden_system_call";
-    case RunStatus::input_overwritten: return "input_overwritten";
-    case RunStatus::early_exit: return "early_exit";
-    case RunStatus::arithmetic_trap: return "arithmetic_trap";
-    case RunStatus::kernel_error: return "kernel_error";
-    case RunStatus::build_failed: return "build_failed";
-    case RunStatus::spilled: return "spilled";
-    case RunStatus::slower: return "slower";
-    case RunStatus::not_run: return "not_run";
+    case RunStatus::ok:
+      return "ok";
+    case RunStatus::wrong_result:
+      return "wrong_result";
+    case RunStatus::crash:
+      return "crash";
+    case RunStatus::hang:
+      return "hang";
+    case RunStatus::illegal_instruction:
+      return "illegal_instruction";
+    case RunStatus::out_of_bounds:
+      return "out_of_bounds";
+    case RunStatus::out_of_memory:
+      return "out_of_memory";
+    case RunStatus::forbidden_system_call:
+      return "forbidden_system_call";
+    case RunStatus::input_overwritten:
+      return "input_overwritten";
+    case RunStatus::early_exit:
+      return "early_exit";
+    case RunStatus::arithmetic_trap:
+      return "arithmetic_trap";
+    case RunStatus::kernel_error:
+      return "kernel_error";
+    case RunStatus::build_failed:
+      return "build_failed";
+    case RunStatus::spilled:
+      return "spilled";
+    case RunStatus::slower:
+      return "slower";
+    case RunStatus::not_run:
+      return "not_run";
   }
   return "unknown";
 }
 
 const char* name_of(Verdict verdict) {
   switch (verdict) {
-    case Verdict::not_checked: return "not_checked";
-    case Verdict::proven: return "proven";
-    case Verdict::refuted: return "refuted";
-    case Verdict::not_proven: return "not_proven";
+    case Verdict::not_checked:
+      return "not_checked";
+    case Verdict::proven:
+      return "proven";
+    case Verdict::refuted:
+      return "refuted";
+    case Verdict::not_proven:
+      return "not_proven";
   }
   return "unknown";
 }

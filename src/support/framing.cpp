@@ -66,9 +66,12 @@ Result<FrameHeader> decode_frame_header(std::string_view bytes) {
 Result<Frame> read_frame(int fd) {
   char head[kFrameHeaderBytes];
   switch (fill(fd, head, sizeof head)) {
-    case Fill::complete: break;
-    case Fill::closed_at_start: return fail("PW0607", "message: the other side closed the stream");
-    case Fill::failed: return fail("PW0605", "message: the stream ended inside a header");
+    case Fill::complete:
+      break;
+    case Fill::closed_at_start:
+      return fail("PW0607", "message: the other side closed the stream");
+    case Fill::failed:
+      return fail("PW0605", "message: the stream ended inside a header");
   }
   auto header = decode_frame_header({head, sizeof head});
   if (!header) return header.error();
@@ -104,8 +107,12 @@ ByteWriter& ByteWriter::u64(uint64_t value) {
   put_integer(bytes_, value);
   return *this;
 }
-ByteWriter& ByteWriter::i64(int64_t value) { return u64(static_cast<uint64_t>(value)); }
-ByteWriter& ByteWriter::f64(double value) { return u64(std::bit_cast<uint64_t>(value)); }
+ByteWriter& ByteWriter::i64(int64_t value) {
+  return u64(static_cast<uint64_t>(value));
+}
+ByteWriter& ByteWriter::f64(double value) {
+  return u64(std::bit_cast<uint64_t>(value));
+}
 ByteWriter& ByteWriter::string(std::string_view value) {
   PW_CHECK(value.size() <= UINT32_MAX);
   u32(static_cast<uint32_t>(value.size()));
@@ -129,11 +136,21 @@ std::string_view ByteReader::take(size_t bytes) {
   return out;
 }
 
-uint8_t ByteReader::u8() { return integer_at<uint8_t>(take(1)); }
-uint32_t ByteReader::u32() { return integer_at<uint32_t>(take(4)); }
-uint64_t ByteReader::u64() { return integer_at<uint64_t>(take(8)); }
-int64_t ByteReader::i64() { return static_cast<int64_t>(u64()); }
-double ByteReader::f64() { return std::bit_cast<double>(u64()); }
+uint8_t ByteReader::u8() {
+  return integer_at<uint8_t>(take(1));
+}
+uint32_t ByteReader::u32() {
+  return integer_at<uint32_t>(take(4));
+}
+uint64_t ByteReader::u64() {
+  return integer_at<uint64_t>(take(8));
+}
+int64_t ByteReader::i64() {
+  return static_cast<int64_t>(u64());
+}
+double ByteReader::f64() {
+  return std::bit_cast<double>(u64());
+}
 
 std::string_view ByteReader::view() {
   const uint32_t length = u32();
@@ -143,7 +160,9 @@ std::string_view ByteReader::view() {
   }
   return take(length);
 }
-std::string ByteReader::string() { return std::string(view()); }
+std::string ByteReader::string() {
+  return std::string(view());
+}
 
 uint64_t ByteReader::u64_in(uint64_t lo, uint64_t hi) {
   const uint64_t value = u64();

@@ -9,7 +9,9 @@
 namespace polyweft {
 namespace {
 
-const unsigned char* raw(const void* data) { return static_cast<const unsigned char*>(data); }
+const unsigned char* raw(const void* data) {
+  return static_cast<const unsigned char*>(data);
+}
 
 Digest128 shortened(const Digest256& digest) {
   Digest128 out;
@@ -48,10 +50,18 @@ std::optional<Digest<Bytes>> from_hex(std::string_view text) {
 
 }  // namespace
 
-std::string hex(const Digest128& digest) { return hex_of(digest.bytes.data(), digest.bytes.size()); }
-std::string hex(const Digest256& digest) { return hex_of(digest.bytes.data(), digest.bytes.size()); }
-std::optional<Digest128> digest128_from_hex(std::string_view text) { return from_hex<16>(text); }
-std::optional<Digest256> digest256_from_hex(std::string_view text) { return from_hex<32>(text); }
+std::string hex(const Digest128& digest) {
+  return hex_of(digest.bytes.data(), digest.bytes.size());
+}
+std::string hex(const Digest256& digest) {
+  return hex_of(digest.bytes.data(), digest.bytes.size());
+}
+std::optional<Digest128> digest128_from_hex(std::string_view text) {
+  return from_hex<16>(text);
+}
+std::optional<Digest256> digest256_from_hex(std::string_view text) {
+  return from_hex<32>(text);
+}
 
 Digest256 blake2b_256(std::string_view bytes) {
   Digest256 out;
@@ -59,7 +69,9 @@ Digest256 blake2b_256(std::string_view bytes) {
   return out;
 }
 
-Digest128 blake2b_128(std::string_view bytes) { return shortened(blake2b_256(bytes)); }
+Digest128 blake2b_128(std::string_view bytes) {
+  return shortened(blake2b_256(bytes));
+}
 
 Digest256 blake2b_256_keyed(std::string_view key, std::string_view bytes) {
   PW_CHECK(key.size() >= 16 && key.size() <= crypto_generichash_blake2b_KEYBYTES_MAX);
@@ -72,12 +84,16 @@ struct Hasher::State {
   crypto_generichash_blake2b_state blake;
 };
 
-Hasher::Hasher() : state_(std::make_unique<State>()) { crypto_generichash_blake2b_init(&state_->blake, nullptr, 0, sizeof(Digest256)); }
+Hasher::Hasher() : state_(std::make_unique<State>()) {
+  crypto_generichash_blake2b_init(&state_->blake, nullptr, 0, sizeof(Digest256));
+}
 Hasher::~Hasher() = default;
 Hasher::Hasher(Hasher&&) noexcept = default;
 Hasher& Hasher::operator=(Hasher&&) noexcept = default;
 
-Hasher& Hasher::update(std::string_view bytes) { return update(bytes.data(), bytes.size()); }
+Hasher& Hasher::update(std::string_view bytes) {
+  return update(bytes.data(), bytes.size());
+}
 
 Hasher& Hasher::update(const void* data, size_t bytes) {
   PW_CHECK(state_ != nullptr);
@@ -100,6 +116,8 @@ Digest256 Hasher::finish256() {
   return out;
 }
 
-Digest128 Hasher::finish128() { return shortened(finish256()); }
+Digest128 Hasher::finish128() {
+  return shortened(finish256());
+}
 
 }  // namespace polyweft

@@ -65,32 +65,46 @@ void die_with_parent(pid_t parent) {
 
 const char* name_of(EndKind kind) {
   switch (kind) {
-    case EndKind::running: return "running";
-    case EndKind::exited: return "exited";
-    case EndKind::signalled: return "signalled";
-    case EndKind::timed_out: return "timed_out";
-    case EndKind::out_of_memory: return "out_of_memory";
-    case EndKind::forbidden_call: return "forbidden_call";
-    case EndKind::protocol_error: return "protocol_error";
-    case EndKind::stopped: return "stopped";
+    case EndKind::running:
+      return "running";
+    case EndKind::exited:
+      return "exited";
+    case EndKind::signalled:
+      return "signalled";
+    case EndKind::timed_out:
+      return "timed_out";
+    case EndKind::out_of_memory:
+      return "out_of_memory";
+    case EndKind::forbidden_call:
+      return "forbidden_call";
+    case EndKind::protocol_error:
+      return "protocol_error";
+    case EndKind::stopped:
+      return "stopped";
   }
   return "unknown";
 }
 
 std::string ChildEnd::text() const {
   switch (kind) {
-    case EndKind::running: return "still running";
-    case EndKind::exited: return "exited with code " + std::to_string(exit_code);
+    case EndKind::running:
+      return "still running";
+    case EndKind::exited:
+      return "exited with code " + std::to_string(exit_code);
     case EndKind::signalled: {
       const char* name = sigabbrev_np(signal);
       return "killed by signal " + std::to_string(signal) + (name ? std::string(" (SIG") + name + ")" : "");
     }
-    case EndKind::timed_out: return "did not answer before its deadline and was killed";
-    case EndKind::out_of_memory: return "ran out of memory";
+    case EndKind::timed_out:
+      return "did not answer before its deadline and was killed";
+    case EndKind::out_of_memory:
+      return "ran out of memory";
     case EndKind::forbidden_call:
       return "tried a forbidden system call" + (system_call >= 0 ? " (number " + std::to_string(system_call) + ")" : std::string());
-    case EndKind::protocol_error: return "sent a malformed message and was killed";
-    case EndKind::stopped: return "was stopped";
+    case EndKind::protocol_error:
+      return "sent a malformed message and was killed";
+    case EndKind::stopped:
+      return "was stopped";
   }
   return "ended in an unknown way";
 }

@@ -51,11 +51,16 @@ Interval median_interval(std::vector<double> samples, double confidence) {
 
 const char* name_of(RaceVerdict verdict) {
   switch (verdict) {
-    case RaceVerdict::undecided: return "undecided";
-    case RaceVerdict::faster: return "faster";
-    case RaceVerdict::slower: return "slower";
-    case RaceVerdict::tie: return "tie";
-    case RaceVerdict::too_noisy: return "too noisy";
+    case RaceVerdict::undecided:
+      return "undecided";
+    case RaceVerdict::faster:
+      return "faster";
+    case RaceVerdict::slower:
+      return "slower";
+    case RaceVerdict::tie:
+      return "tie";
+    case RaceVerdict::too_noisy:
+      return "too noisy";
   }
   return "unknown";
 }

@@ -24,10 +24,10 @@ enum class RaceVerdict : uint8_t { undecided = 0, faster = 1, slower = 2, tie = 
 const char* name_of(RaceVerdict verdict);
 
 struct RaceOptions {
-  double confidence = 0.99;    ///< of each look; the looks are few (counts grow by half), so the whole race stays above 95 %
-  double tie_width = 0.01;     ///< an interval inside 1 -+ this is a tie
-  double drop_ratio = 1.25;    ///< after the first look-in: fastest candidate run over this times the fastest incumbent run ends the race
-  size_t first_look = 8;       ///< pairs
+  double confidence = 0.99;  ///< of each look; the looks are few (counts grow by half), so the whole race stays above 95 %
+  double tie_width = 0.01;   ///< an interval inside 1 -+ this is a tie
+  double drop_ratio = 1.25;  ///< after the first look-in: fastest candidate run over this times the fastest incumbent run ends the race
+  size_t first_look = 8;     ///< pairs
   size_t max_pairs = 200;
 };
 

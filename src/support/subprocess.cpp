@@ -45,14 +45,18 @@ class Descriptor {
 };
 
 struct Pipes {
-  Descriptor ours_in, theirs_in;    // a socket pair: writing to a dead child must not raise SIGPIPE in the host
+  Descriptor ours_in, theirs_in;  // a socket pair: writing to a dead child must not raise SIGPIPE in the host
   Descriptor ours_out, theirs_out;
   Descriptor ours_err, theirs_err;
 };
 
-Error system_error(const char* what) { return fail("PW0606", std::string("child process: ") + what + ": " + std::strerror(errno)); }
+Error system_error(const char* what) {
+  return fail("PW0606", std::string("child process: ") + what + ": " + std::strerror(errno));
+}
 
-void make_non_blocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
+void make_non_blocking(int fd) {
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
 
 Result<Pipes> make_pipes(StandardError standard_error) {
   Pipes pipes;
@@ -130,20 +134,29 @@ std::optional<int> forbidden_call_in(const Frame& frame) {
 
 EndKind kind_of_signal(int signal) {
   switch (signal) {
-    case SIGSYS: return EndKind::forbidden_call;
-    case SIGKILL: return EndKind::out_of_memory;  // not sent by us: the kernel's out-of-memory killer
-    case SIGXCPU: return EndKind::timed_out;
-    default: return EndKind::signalled;
+    case SIGSYS:
+      return EndKind::forbidden_call;
+    case SIGKILL:
+      return EndKind::out_of_memory;  // not sent by us: the kernel's out-of-memory killer
+    case SIGXCPU:
+      return EndKind::timed_out;
+    default:
+      return EndKind::signalled;
   }
 }
 
 const char* code_for(EndKind kind) {
   switch (kind) {
-    case EndKind::timed_out: return "PW0602";
-    case EndKind::out_of_memory: return "PW0603";
-    case EndKind::forbidden_call: return "PW0604";
-    case EndKind::protocol_error: return "PW0605";
-    default: return "PW0601";
+    case EndKind::timed_out:
+      return "PW0602";
+    case EndKind::out_of_memory:
+      return "PW0603";
+    case EndKind::forbidden_call:
+      return "PW0604";
+    case EndKind::protocol_error:
+      return "PW0605";
+    default:
+      return "PW0601";
   }
 }
 
@@ -292,10 +305,14 @@ Result<Frame> WorkerProcess::State::talk(const std::string& message, Clock::time
       continue;
     }
     switch (receive_some(buffer, frame)) {
-      case Received::more: break;
-      case Received::complete: return frame;
-      case Received::closed: return ended(EndKind::running);
-      case Received::malformed: return ended(EndKind::protocol_error);
+      case Received::more:
+        break;
+      case Received::complete:
+        return frame;
+      case Received::closed:
+        return ended(EndKind::running);
+      case Received::malformed:
+        return ended(EndKind::protocol_error);
     }
   }
 }
@@ -339,10 +356,20 @@ Status WorkerProcess::restart() {
   stop();
   return state_->launch();
 }
-void WorkerProcess::stop() { state_->finish(EndKind::stopped); }
-bool WorkerProcess::running() const { return state_->pid >= 0; }
-pid_t WorkerProcess::pid() const { return state_->pid; }
-const ChildEnd& WorkerProcess::last_end() const { return state_->end; }
-uint64_t WorkerProcess::starts() const { return state_->starts; }
+void WorkerProcess::stop() {
+  state_->finish(EndKind::stopped);
+}
+bool WorkerProcess::running() const {
+  return state_->pid >= 0;
+}
+pid_t WorkerProcess::pid() const {
+  return state_->pid;
+}
+const ChildEnd& WorkerProcess::last_end() const {
+  return state_->end;
+}
+uint64_t WorkerProcess::starts() const {
+  return state_->starts;
+}
 
 }  // namespace polyweft

@@ -90,7 +90,9 @@ void catch_faults() {
 
 // --- the kernels' runtime ---
 
-void keep_message(void*, const char* text) { std::snprintf(shared_control->message, sizeof shared_control->message, "%s", text); }
+void keep_message(void*, const char* text) {
+  std::snprintf(shared_control->message, sizeof shared_control->message, "%s", text);
+}
 
 void* allocate(void* context, size_t bytes) {
   void* memory = bytes <= largest_allocation ? halide_default_malloc(context, bytes) : nullptr;
@@ -122,11 +124,16 @@ halide_type_t halide_type_of(ElementType type) {
   switch (type) {
     case ElementType::f64:
     case ElementType::f32:
-    case ElementType::f16: return {halide_type_float, bits};
-    case ElementType::bf16: return {halide_type_bfloat, bits};
-    case ElementType::u8: return {halide_type_uint, bits};
-    case ElementType::boolean: return {halide_type_uint, 1};
-    default: return {halide_type_int, bits};
+    case ElementType::f16:
+      return {halide_type_float, bits};
+    case ElementType::bf16:
+      return {halide_type_bfloat, bits};
+    case ElementType::u8:
+      return {halide_type_uint, bits};
+    case ElementType::boolean:
+      return {halide_type_uint, 1};
+    default:
+      return {halide_type_int, bits};
   }
 }
 
@@ -306,10 +313,18 @@ class Worker {
     Reply reply;
     if (static_cast<size_t>(command.slot) >= kernels_.size()) return reply;
     switch (command.order) {
-      case Order::call: reply.code = timed(command, command.slot, 1, reply.elapsed_ns); break;
-      case Order::pack: reply.code = pack(command, reply.elapsed_ns); break;
-      case Order::time: reply.code = time(command); break;
-      case Order::time_pairs: reply.code = time_pairs(command); break;
+      case Order::call:
+        reply.code = timed(command, command.slot, 1, reply.elapsed_ns);
+        break;
+      case Order::pack:
+        reply.code = pack(command, reply.elapsed_ns);
+        break;
+      case Order::time:
+        reply.code = time(command);
+        break;
+      case Order::time_pairs:
+        reply.code = time_pairs(command);
+        break;
     }
     return reply;
   }

@@ -28,13 +28,13 @@ struct Module {
 
 struct ChildPlan {
   Control* control = nullptr;
-  std::vector<Module> modules;               ///< by Slot; one or two
+  std::vector<Module> modules;  ///< by Slot; one or two
   std::span<const Region> regions;
   int threads = 1;
-  uint64_t memory_limit_bytes = 0;           ///< of one allocation
-  uint64_t address_space_bytes = 0;          ///< RLIMIT_AS to set; 0: none
+  uint64_t memory_limit_bytes = 0;   ///< of one allocation
+  uint64_t address_space_bytes = 0;  ///< RLIMIT_AS to set; 0: none
   const Sandbox* sandbox = nullptr;
-  int commands = -1;                         ///< stream from and to the supervisor
+  int commands = -1;  ///< stream from and to the supervisor
   int null_device = -1;
   pid_t supervisor = -1;
 };

@@ -29,8 +29,8 @@ struct Control {
   std::atomic<uint32_t> running{0};            ///< Slot
   std::atomic<uint32_t> allocation_failed{0};
   Fault fault;
-  char message[512] = {};                      ///< of the kernel's runtime, or of the loader
-  uint64_t packed_address[64] = {};            ///< where packed arguments lie, for naming an overrun
+  char message[512] = {};            ///< of the kernel's runtime, or of the loader
+  uint64_t packed_address[64] = {};  ///< where packed arguments lie, for naming an overrun
   uint64_t packed_bytes[64] = {};
   double samples_ns[kSlots][kMaxSamples] = {};
 };
@@ -56,7 +56,7 @@ struct Command {
 /// Candidate's process -> supervisor.
 struct Reply {
   enum class Kind : uint32_t { ready, not_loadable, done } kind = Kind::done;
-  int32_t code = 0;   ///< what the kernel returned
+  int32_t code = 0;  ///< what the kernel returned
   double elapsed_ns = 0;
 };
 

@@ -13,12 +13,18 @@ struct IntegerRange {
 
 IntegerRange range_of(ElementType type) {
   switch (type) {
-    case ElementType::i64: return {INT64_MIN, INT64_MAX};
-    case ElementType::i32: return {INT32_MIN, INT32_MAX};
-    case ElementType::i16: return {INT16_MIN, INT16_MAX};
-    case ElementType::i8: return {INT8_MIN, INT8_MAX};
-    case ElementType::u8: return {0, UINT8_MAX};
-    default: return {0, 1};
+    case ElementType::i64:
+      return {INT64_MIN, INT64_MAX};
+    case ElementType::i32:
+      return {INT32_MIN, INT32_MAX};
+    case ElementType::i16:
+      return {INT16_MIN, INT16_MAX};
+    case ElementType::i8:
+      return {INT8_MIN, INT8_MAX};
+    case ElementType::u8:
+      return {0, UINT8_MAX};
+    default:
+      return {0, 1};
   }
 }
 
@@ -30,9 +36,12 @@ int64_t within(ElementType type, int64_t value) {
 int64_t integer_value(ElementType type, InputSet set, Rng& rng) {
   if (type == ElementType::boolean) return static_cast<int64_t>(rng() & 1);
   switch (set) {
-    case InputSet::integer_valued: return type == ElementType::u8 ? rng.between(0, 15) : rng.between(-8, 7);
-    case InputSet::random: return within(type, rng.between(-1000, 1000));
-    case InputSet::adversarial: break;
+    case InputSet::integer_valued:
+      return type == ElementType::u8 ? rng.between(0, 15) : rng.between(-8, 7);
+    case InputSet::random:
+      return within(type, rng.between(-1000, 1000));
+    case InputSet::adversarial:
+      break;
   }
   const IntegerRange range = range_of(type);
   const int64_t edges[] = {range.lo, range.hi, 0, 1, within(type, -1), range.hi - 1, range.lo + 1};
@@ -51,18 +60,25 @@ struct FloatEdges {
 
 FloatEdges edges_of(ElementType type) {
   switch (type) {
-    case ElementType::f64: return {std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min()};
-    case ElementType::f32: return {std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()};
-    case ElementType::f16: return {65504, std::ldexp(1.0, -24)};
-    default: return {bf16_value(0x7f7f), bf16_value(0x0001)};
+    case ElementType::f64:
+      return {std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min()};
+    case ElementType::f32:
+      return {std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()};
+    case ElementType::f16:
+      return {65504, std::ldexp(1.0, -24)};
+    default:
+      return {bf16_value(0x7f7f), bf16_value(0x0001)};
   }
 }
 
 double edge_value(ElementType type, int64_t number, Rng& rng) {
   switch (rng.below(4)) {
-    case 0: return rng.chance(0.5) ? 0.0 : -0.0;
-    case 1: return edges_of(type).smallest_denormal * static_cast<double>(rng.between(1, 3));
-    default: return number % 2 == 0 ? 1.0 : -1.0;
+    case 0:
+      return rng.chance(0.5) ? 0.0 : -0.0;
+    case 1:
+      return edges_of(type).smallest_denormal * static_cast<double>(rng.between(1, 3));
+    default:
+      return number % 2 == 0 ? 1.0 : -1.0;
   }
 }
 
@@ -81,9 +97,15 @@ void fill_floats(const ArgumentSpec& argument, InputSet set, Rng& rng, unsigned 
   for (int64_t i = 0; i < elements; ++i) {
     unsigned char* at = out + static_cast<size_t>(i) * step;
     switch (set) {
-      case InputSet::integer_valued: store_value(type, at, small_integer(type, rng)); break;
-      case InputSet::random: store_value(type, at, 2 * rng.uniform() - 1); break;
-      case InputSet::adversarial: store_value(type, at, edge_value(type, i, rng)); break;
+      case InputSet::integer_valued:
+        store_value(type, at, small_integer(type, rng));
+        break;
+      case InputSet::random:
+        store_value(type, at, 2 * rng.uniform() - 1);
+        break;
+      case InputSet::adversarial:
+        store_value(type, at, edge_value(type, i, rng));
+        break;
     }
   }
   if (set == InputSet::adversarial) sprinkle_specials(type, elements, rng, out);
@@ -105,6 +127,8 @@ void fill_input(const ArgumentSpec& argument, InputSet set, Rng rng, unsigned ch
   }
 }
 
-unsigned char poison_byte(ElementType type) { return is_floating(type) ? 0xff : 0xa5; }
+unsigned char poison_byte(ElementType type) {
+  return is_floating(type) ? 0xff : 0xa5;
+}
 
 }  // namespace polyweft::runner

@@ -14,7 +14,9 @@ namespace {
 constexpr size_t kTasksKept = 4;
 constexpr double kReferenceLimitNs = 300e9;
 
-size_t bytes_of(const ArgumentSpec& argument) { return static_cast<size_t>(element_count(argument.extents)) * element_bytes(argument.type); }
+size_t bytes_of(const ArgumentSpec& argument) {
+  return static_cast<size_t>(element_count(argument.extents)) * element_bytes(argument.type);
+}
 
 ArgumentSpec bound_of(const ArgumentSpec& output) {
   ArgumentSpec bound = output;
@@ -59,8 +61,8 @@ Status acceptable(const RunnerTask& task, uint64_t memory_limit) {
   if (task.reference.shared_object.empty()) return fail("PW0610", "runner: task " + task.id + " has no reference kernel");
   const uint64_t needed = bytes_needed(task);
   if (needed > memory_limit)
-    return fail("PW0609", "runner: the task's arguments and their reference copies take " + std::to_string(needed) + " bytes, more than the limit of " + std::to_string(memory_limit) +
-                              "; raise the memory limit or bind smaller sizes");
+    return fail("PW0609", "runner: the task's arguments and their reference copies take " + std::to_string(needed) + " bytes, more than the limit of " +
+                              std::to_string(memory_limit) + "; raise the memory limit or bind smaller sizes");
   return Ok{};
 }
 
@@ -183,8 +185,10 @@ Result<double> Lab::begin(const RunnerTask& task, std::string encoded) {
 
 Status Lab::set_incumbent(LoadableKernel kernel) {
   if (tasks_.empty()) return fail("PW0610", "runner: an incumbent came before any task");
-  if (kernel.shared_object.empty()) tasks_.back()->incumbent.reset();
-  else tasks_.back()->incumbent = std::move(kernel);
+  if (kernel.shared_object.empty())
+    tasks_.back()->incumbent.reset();
+  else
+    tasks_.back()->incumbent = std::move(kernel);
   return Ok{};
 }
 

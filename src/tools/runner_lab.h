@@ -25,9 +25,9 @@ struct SetData {
 /// One task: its arguments' memory and what is known about it.
 struct TaskData {
   RunnerTask task;
-  std::string encoded;                       ///< as received: the same id with other contents is another task
-  std::vector<ArgumentSpec> bound_outputs;   ///< the outputs as f64
-  std::vector<Region> regions;               ///< arguments, then bound_outputs
+  std::string encoded;                      ///< as received: the same id with other contents is another task
+  std::vector<ArgumentSpec> bound_outputs;  ///< the outputs as f64
+  std::vector<Region> regions;              ///< arguments, then bound_outputs
   std::array<std::optional<SetData>, 3> sets;
   std::optional<LoadableKernel> incumbent;
   uint64_t bytes = 0;

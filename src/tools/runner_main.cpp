@@ -25,7 +25,9 @@ struct Answer {
   std::string payload;
 };
 
-Answer refusal(const Error& error) { return {RunnerMessage::refused, targets::encode(error)}; }
+Answer refusal(const Error& error) {
+  return {RunnerMessage::refused, targets::encode(error)};
+}
 
 Answer describe(const runner::SandboxReport& report) {
   return {RunnerMessage::described, targets::encode(targets::WorkerDescription{report.landlock_abi, report.seccomp, report.weaker})};
@@ -56,11 +58,16 @@ Answer run(runner::Lab& lab, const std::string& payload) {
 
 Answer answer(runner::Lab& lab, const runner::SandboxReport& report, const Frame& frame) {
   switch (static_cast<RunnerMessage>(frame.type)) {
-    case RunnerMessage::hello: return describe(report);
-    case RunnerMessage::begin: return begin(lab, frame.payload);
-    case RunnerMessage::set_incumbent: return set_incumbent(lab, frame.payload);
-    case RunnerMessage::run: return run(lab, frame.payload);
-    default: return refusal(fail("PW0605", "runner: message of unknown type " + std::to_string(frame.type)));
+    case RunnerMessage::hello:
+      return describe(report);
+    case RunnerMessage::begin:
+      return begin(lab, frame.payload);
+    case RunnerMessage::set_incumbent:
+      return set_incumbent(lab, frame.payload);
+    case RunnerMessage::run:
+      return run(lab, frame.payload);
+    default:
+      return refusal(fail("PW0605", "runner: message of unknown type " + std::to_string(frame.type)));
   }
 }
 

@@ -56,12 +56,15 @@ std::string address_text(uint64_t address) {
   return text;
 }
 
-const char* verb_of(const Fault& fault) { return fault.is_write == 1 ? "writes" : fault.is_write == 0 ? "reads" : "accesses"; }
+const char* verb_of(const Fault& fault) {
+  return fault.is_write == 1 ? "writes" : fault.is_write == 0 ? "reads" : "accesses";
+}
 
 std::string outside_text(const Fault& fault, const std::string& name, uint64_t begin, uint64_t bytes) {
   const bool before = fault.address < begin;
   const uint64_t distance = before ? begin - fault.address : fault.address - (begin + bytes);
-  return std::string("the kernel ") + verb_of(fault) + " " + std::to_string(distance) + " bytes " + (before ? "before " : "behind ") + name + " (" + std::to_string(bytes) + " bytes)";
+  return std::string("the kernel ") + verb_of(fault) + " " + std::to_string(distance) + " bytes " + (before ? "before " : "behind ") + name + " (" +
+         std::to_string(bytes) + " bytes)";
 }
 
 }  // namespace
@@ -80,7 +83,8 @@ CandidateProcess::~CandidateProcess() {
   if (control_ != nullptr) munmap(control_, sizeof(Control));
 }
 
-std::variant<CandidateProcess, Failure> CandidateProcess::start(const ProcessSetting& setting, std::vector<Module> modules, std::span<const Region> regions, int threads) {
+std::variant<CandidateProcess, Failure> CandidateProcess::start(const ProcessSetting& setting, std::vector<Module> modules, std::span<const Region> regions,
+                                                                int threads) {
   CandidateProcess process;
   process.modules_ = std::move(modules);
   if (!process.fork_child(setting, regions, threads)) return Failure{RunStatus::not_run, std::string("cannot start a process: ") + std::strerror(errno), Slot::candidate};
@@ -90,7 +94,9 @@ std::variant<CandidateProcess, Failure> CandidateProcess::start(const ProcessSet
     return std::move(*failure);
   }
   if (std::get<Reply>(reply).kind != Reply::Kind::ready)
-    return Failure{RunStatus::build_failed, "the object cannot be loaded: " + std::string(process.control_->message, strnlen(process.control_->message, sizeof process.control_->message)), Slot::candidate};
+    return Failure{RunStatus::build_failed,
+                   "the object cannot be loaded: " + std::string(process.control_->message, strnlen(process.control_->message, sizeof process.control_->message)),
+                   Slot::candidate};
   process.ready_ = true;
   return process;
 }
@@ -102,7 +108,8 @@ bool CandidateProcess::fork_child(const ProcessSetting& setting, std::span<const
   control_ = new (memory) Control;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
-  ChildPlan plan{control_, modules_, regions, threads, setting.memory_limit_bytes, address_space_limit(setting, threads), setting.sandbox, ends[1], setting.null_device, getpid()};
+  ChildPlan plan{control_, modules_, regions, threads, setting.memory_limit_bytes, address_space_limit(setting, threads), setting.sandbox, ends[1], setting.null_device,
+                 getpid()};
   pid_ = fork();  // the supervisor has one thread
   if (pid_ == 0) run_candidate_process(plan);
   close(ends[1]);
@@ -136,7 +143,9 @@ std::variant<Reply, Failure> CandidateProcess::await(double launch_limit_ns) {
   }
 }
 
-Slot CandidateProcess::running() const { return control_->running.load() == 1 && modules_.size() > 1 ? Slot::incumbent : Slot::candidate; }
+Slot CandidateProcess::running() const {
+  return control_->running.load() == 1 && modules_.size() > 1 ? Slot::incumbent : Slot::candidate;
+}
 
 /// Ends and reaps the process; says why it is over. `reason`: "hang", "ended", or null when nobody asks.
 Failure CandidateProcess::over(const char* reason) {
@@ -149,11 +158,13 @@ Failure CandidateProcess::over(const char* reason) {
   const bool by_itself = reason != nullptr && !hung && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
   if (!by_itself) kill(pid_, SIGKILL);
   int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
   pid_ = -1;
   close(std::exchange(commands_, -1));
   if (pidfd_ >= 0) close(std::exchange(pidfd_, -1));
-  if (hung) return {RunStatus::hang, ready_ ? "the kernel did not return before its deadline and was killed" : "loading the object did not end and was stopped", running()};
+  if (hung)
+    return {RunStatus::hang, ready_ ? "the kernel did not return before its deadline and was killed" : "loading the object did not end and was stopped", running()};
   return explain(status);
 }
 
@@ -172,12 +183,18 @@ Failure CandidateProcess::explain_fault() const {
   const Fault& fault = control_->fault;
   switch (fault.signal.load()) {
     case SIGSEGV:
-    case SIGBUS: return explain_segment();
-    case SIGILL: return {RunStatus::illegal_instruction, "illegal instruction at " + address_text(fault.address), running()};
-    case SIGTRAP: return {RunStatus::crash, "trap instruction", running()};
-    case SIGFPE: return {RunStatus::arithmetic_trap, fault.code == FPE_INTDIV ? "integer division by zero or overflow" : "arithmetic trap", running()};
-    case SIGSYS: return {RunStatus::forbidden_system_call, "forbidden system call " + system_call_name(fault.system_call), running()};
-    default: return {RunStatus::crash, signal_text(fault.signal.load()), running()};
+    case SIGBUS:
+      return explain_segment();
+    case SIGILL:
+      return {RunStatus::illegal_instruction, "illegal instruction at " + address_text(fault.address), running()};
+    case SIGTRAP:
+      return {RunStatus::crash, "trap instruction", running()};
+    case SIGFPE:
+      return {RunStatus::arithmetic_trap, fault.code == FPE_INTDIV ? "integer division by zero or overflow" : "arithmetic trap", running()};
+    case SIGSYS:
+      return {RunStatus::forbidden_system_call, "forbidden system call " + system_call_name(fault.system_call), running()};
+    default:
+      return {RunStatus::crash, signal_text(fault.signal.load()), running()};
   }
 }
 

@@ -25,8 +25,8 @@ struct Failure {
 struct ProcessSetting {
   const Sandbox* sandbox = nullptr;
   int null_device = -1;
-  int own_memory_figures = -1;        ///< /proc/self/statm, opened before files were given up
-  uint64_t memory_limit_bytes = 0;    ///< beyond what the process has when its kernel starts
+  int own_memory_figures = -1;      ///< /proc/self/statm, opened before files were given up
+  uint64_t memory_limit_bytes = 0;  ///< beyond what the process has when its kernel starts
 };
 
 class CandidateProcess {

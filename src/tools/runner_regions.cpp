@@ -13,12 +13,14 @@ namespace polyweft::runner {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kGuard = size_t{32} << 20;      // addresses only; wide, because kernels step by rows
+constexpr size_t kGuard = size_t{32} << 20;  // addresses only; wide, because kernels step by rows
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kWorthHugePages = size_t{4} << 20;  // as NumPy does for its arrays
 constexpr unsigned char kCanary = 0xc7;
 
-size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+size_t rounded_up(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 Error memory_error(const std::string& name, size_t bytes) {
   return fail("PW0609", "runner: cannot get " + std::to_string(bytes) + " bytes for " + name + ": " + std::strerror(errno));

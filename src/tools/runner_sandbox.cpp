@@ -36,7 +36,9 @@ uint64_t file_rights(int abi) {
   return (uint64_t{1} << 13) - 1;
 }
 
-size_t rules_size(int abi) { return abi >= 6 ? 24 : abi >= 4 ? 16 : 8; }
+size_t rules_size(int abi) {
+  return abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
+}
 
 /// No file, no TCP, no signal to the outside. Returns the ABI in force, 0 for none.
 int restrict_with_landlock() {
@@ -53,15 +55,58 @@ int restrict_with_landlock() {
 using Filter = std::unique_ptr<void, decltype(&seccomp_release)>;
 
 /// What neither the supervisor nor the constructors of an object that is being loaded ever need.
-constexpr int kNeverNeeded[] = {
-    SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(accept), SCMP_SYS(accept4),
-    SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter),
-    SCMP_SYS(io_uring_register), SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd), SCMP_SYS(mount), SCMP_SYS(umount2), SCMP_SYS(unshare),
-    SCMP_SYS(setns), SCMP_SYS(pivot_root), SCMP_SYS(chroot), SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key), SCMP_SYS(init_module),
-    SCMP_SYS(finit_module), SCMP_SYS(delete_module), SCMP_SYS(kexec_load), SCMP_SYS(reboot), SCMP_SYS(open_by_handle_at), SCMP_SYS(personality),
-    SCMP_SYS(setuid), SCMP_SYS(setgid), SCMP_SYS(setresuid), SCMP_SYS(setresgid), SCMP_SYS(capset), SCMP_SYS(pidfd_getfd), SCMP_SYS(quotactl),
-    SCMP_SYS(swapon), SCMP_SYS(swapoff), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime), SCMP_SYS(acct), SCMP_SYS(iopl), SCMP_SYS(ioperm), SCMP_SYS(shmat),
-    SCMP_SYS(shmget), SCMP_SYS(msgget), SCMP_SYS(semget), SCMP_SYS(mq_open)};
+constexpr int kNeverNeeded[] = {SCMP_SYS(execve),
+                                SCMP_SYS(execveat),
+                                SCMP_SYS(socket),
+                                SCMP_SYS(connect),
+                                SCMP_SYS(bind),
+                                SCMP_SYS(listen),
+                                SCMP_SYS(accept),
+                                SCMP_SYS(accept4),
+                                SCMP_SYS(ptrace),
+                                SCMP_SYS(process_vm_readv),
+                                SCMP_SYS(process_vm_writev),
+                                SCMP_SYS(io_uring_setup),
+                                SCMP_SYS(io_uring_enter),
+                                SCMP_SYS(io_uring_register),
+                                SCMP_SYS(bpf),
+                                SCMP_SYS(perf_event_open),
+                                SCMP_SYS(userfaultfd),
+                                SCMP_SYS(mount),
+                                SCMP_SYS(umount2),
+                                SCMP_SYS(unshare),
+                                SCMP_SYS(setns),
+                                SCMP_SYS(pivot_root),
+                                SCMP_SYS(chroot),
+                                SCMP_SYS(keyctl),
+                                SCMP_SYS(add_key),
+                                SCMP_SYS(request_key),
+                                SCMP_SYS(init_module),
+                                SCMP_SYS(finit_module),
+                                SCMP_SYS(delete_module),
+                                SCMP_SYS(kexec_load),
+                                SCMP_SYS(reboot),
+                                SCMP_SYS(open_by_handle_at),
+                                SCMP_SYS(personality),
+                                SCMP_SYS(setuid),
+                                SCMP_SYS(setgid),
+                                SCMP_SYS(setresuid),
+                                SCMP_SYS(setresgid),
+                                SCMP_SYS(capset),
+                                SCMP_SYS(pidfd_getfd),
+                                SCMP_SYS(quotactl),
+                                SCMP_SYS(swapon),
+                                SCMP_SYS(swapoff),
+                                SCMP_SYS(settimeofday),
+                                SCMP_SYS(clock_settime),
+                                SCMP_SYS(acct),
+                                SCMP_SYS(iopl),
+                                SCMP_SYS(ioperm),
+                                SCMP_SYS(shmat),
+                                SCMP_SYS(shmget),
+                                SCMP_SYS(msgget),
+                                SCMP_SYS(semget),
+                                SCMP_SYS(mq_open)};
 
 bool restrict_supervisor_calls() {
   const Filter filter(seccomp_init(SCMP_ACT_ALLOW), &seccomp_release);
@@ -71,9 +116,10 @@ bool restrict_supervisor_calls() {
   return seccomp_load(filter.get()) == 0;
 }
 
-constexpr int kAllowedToCandidates[] = {
-    SCMP_SYS(futex), SCMP_SYS(munmap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(sched_yield),
-    SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group)};
+constexpr int kAllowedToCandidates[] = {SCMP_SYS(futex),          SCMP_SYS(munmap),          SCMP_SYS(brk),         SCMP_SYS(madvise),
+                                        SCMP_SYS(clock_gettime),  SCMP_SYS(gettimeofday),    SCMP_SYS(sched_yield), SCMP_SYS(clock_nanosleep),
+                                        SCMP_SYS(nanosleep),      SCMP_SYS(getpid),          SCMP_SYS(gettid),      SCMP_SYS(rt_sigreturn),
+                                        SCMP_SYS(rt_sigprocmask), SCMP_SYS(restart_syscall), SCMP_SYS(exit),        SCMP_SYS(exit_group)};
 
 bool add_conditional_rules(scmp_filter_ctx filter) {
   const auto command = static_cast<scmp_datum_t>(kCommandDescriptor);
@@ -112,7 +158,9 @@ std::vector<sock_filter> candidate_program() {
   return add_conditional_rules(filter.get()) ? compiled(filter.get()) : std::vector<sock_filter>{};
 }
 
-void note(std::string& list, const std::string& item) { list += (list.empty() ? "" : "; ") + item; }
+void note(std::string& list, const std::string& item) {
+  list += (list.empty() ? "" : "; ") + item;
+}
 
 }  // namespace
 
@@ -123,8 +171,10 @@ Sandbox Sandbox::lock_supervisor() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   report.landlock_abi = restrict_with_landlock();
   report.seccomp = !sandbox.candidate_filter_.empty() && restrict_supervisor_calls();
-  if (report.landlock_abi == 0) note(report.weaker, "this kernel has no Landlock: files are guarded by the system call filter alone");
-  else if (report.landlock_abi < 4) note(report.weaker, "Landlock ABI " + std::to_string(report.landlock_abi) + " does not know the network: it is guarded by the system call filter alone");
+  if (report.landlock_abi == 0)
+    note(report.weaker, "this kernel has no Landlock: files are guarded by the system call filter alone");
+  else if (report.landlock_abi < 4)
+    note(report.weaker, "Landlock ABI " + std::to_string(report.landlock_abi) + " does not know the network: it is guarded by the system call filter alone");
   if (!report.seccomp) note(report.weaker, "this kernel has no system call filter");
   return sandbox;
 }

@@ -9,7 +9,7 @@
 namespace polyweft::runner {
 namespace {
 
-constexpr double kShortestSampleNs = 20e3;   // shorter calls are repeated: the clock's own cost is some 40 ns
+constexpr double kShortestSampleNs = 20e3;  // shorter calls are repeated: the clock's own cost is some 40 ns
 constexpr double kDropRatio = 1.25;
 constexpr size_t kFirstSamples = 3;
 constexpr size_t kMostSamples = 200;
@@ -92,7 +92,8 @@ Trial::Verdict Trial::judge_outputs(const ComparedSet& set, Placement placement)
   const size_t inputs = task_.inputs();
   for (size_t a = inputs; a < task_.task.arguments.size(); ++a) {
     const Region& region = task_.regions[a];
-    if (const auto side = region.damaged_canary(placement)) return Failure{RunStatus::out_of_bounds, std::string("the kernel writes ") + *side + " " + region.name(), Slot::candidate};
+    if (const auto side = region.damaged_canary(placement))
+      return Failure{RunStatus::out_of_bounds, std::string("the kernel writes ") + *side + " " + region.name(), Slot::candidate};
   }
   for (size_t a = inputs; a < task_.task.arguments.size(); ++a) {
     CompareRule rule{set.set, task_.task.bit_exact, nullptr, task_.task.relative_bound};
@@ -109,7 +110,9 @@ double Trial::launch_limit_ns(const ComparedSet& set) const {
   return 3 * slowdown * std::max({out_.reference_ns, set.data->reference_ns, request_.incumbent_ns}) + 1e9;
 }
 
-double Trial::budget_left_ns() const { return static_cast<double>(request_.time_budget.count()) * 1e6 - (now_ns() - clock_started_ns_); }
+double Trial::budget_left_ns() const {
+  return static_cast<double>(request_.time_budget.count()) * 1e6 - (now_ns() - clock_started_ns_);
+}
 
 uint32_t Trial::affordable(size_t wanted, double each_ns) const {
   const double fits = budget_left_ns() / std::max(each_ns, 1.0);

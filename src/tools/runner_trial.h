@@ -47,7 +47,7 @@ class Trial {
   CandidateProcess* process_ = nullptr;
   RunOutcome out_;
   double clock_started_ns_ = 0;
-  double expected_ns_ = 0;            ///< of one call of the candidate, once known
+  double expected_ns_ = 0;  ///< of one call of the candidate, once known
   double expected_incumbent_ns_ = 0;
   uint32_t repeat_ = 1;
 };

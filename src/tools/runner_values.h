@@ -17,24 +17,35 @@ namespace polyweft::runner {
 constexpr size_t element_bytes(ElementType type) {
   switch (type) {
     case ElementType::f64:
-    case ElementType::i64: return 8;
+    case ElementType::i64:
+      return 8;
     case ElementType::f32:
-    case ElementType::i32: return 4;
+    case ElementType::i32:
+      return 4;
     case ElementType::f16:
     case ElementType::bf16:
-    case ElementType::i16: return 2;
-    default: return 1;
+    case ElementType::i16:
+      return 2;
+    default:
+      return 1;
   }
 }
-constexpr bool is_floating(ElementType type) { return type <= ElementType::bf16; }
+constexpr bool is_floating(ElementType type) {
+  return type <= ElementType::bf16;
+}
 /// Bits of the significand, the hidden one included: integers up to 2^this are exact.
 constexpr int significand_bits(ElementType type) {
   switch (type) {
-    case ElementType::f64: return 53;
-    case ElementType::f32: return 24;
-    case ElementType::f16: return 11;
-    case ElementType::bf16: return 8;
-    default: return 63;
+    case ElementType::f64:
+      return 53;
+    case ElementType::f32:
+      return 24;
+    case ElementType::f16:
+      return 11;
+    case ElementType::bf16:
+      return 8;
+    default:
+      return 63;
   }
 }
 
@@ -60,7 +71,9 @@ inline uint16_t f16_bits(double value) {
   return static_cast<uint16_t>(sign + units + (static_cast<uint32_t>(scale + 24) << 10));
 }
 
-inline double bf16_value(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+inline double bf16_value(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 inline uint16_t bf16_bits(double value) {
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
   if (std::isnan(value)) return 0x7fc0;
@@ -81,37 +94,56 @@ void store(unsigned char* at, T value) {
 /// The element as an integer; integer types and bool only.
 inline int64_t integer_at(ElementType type, const unsigned char* at) {
   switch (type) {
-    case ElementType::i64: return load<int64_t>(at);
-    case ElementType::i32: return load<int32_t>(at);
-    case ElementType::i16: return load<int16_t>(at);
-    case ElementType::i8: return load<int8_t>(at);
-    default: return *at;
+    case ElementType::i64:
+      return load<int64_t>(at);
+    case ElementType::i32:
+      return load<int32_t>(at);
+    case ElementType::i16:
+      return load<int16_t>(at);
+    case ElementType::i8:
+      return load<int8_t>(at);
+    default:
+      return *at;
   }
 }
 inline double value_at(ElementType type, const unsigned char* at) {
   switch (type) {
-    case ElementType::f64: return load<double>(at);
-    case ElementType::f32: return load<float>(at);
-    case ElementType::f16: return f16_value(load<uint16_t>(at));
-    case ElementType::bf16: return bf16_value(load<uint16_t>(at));
-    default: return static_cast<double>(integer_at(type, at));
+    case ElementType::f64:
+      return load<double>(at);
+    case ElementType::f32:
+      return load<float>(at);
+    case ElementType::f16:
+      return f16_value(load<uint16_t>(at));
+    case ElementType::bf16:
+      return bf16_value(load<uint16_t>(at));
+    default:
+      return static_cast<double>(integer_at(type, at));
   }
 }
 inline void store_value(ElementType type, unsigned char* at, double value) {
   switch (type) {
-    case ElementType::f64: return store(at, value);
-    case ElementType::f32: return store(at, static_cast<float>(value));
-    case ElementType::f16: return store(at, f16_bits(value));
-    case ElementType::bf16: return store(at, bf16_bits(value));
-    default: break;
+    case ElementType::f64:
+      return store(at, value);
+    case ElementType::f32:
+      return store(at, static_cast<float>(value));
+    case ElementType::f16:
+      return store(at, f16_bits(value));
+    case ElementType::bf16:
+      return store(at, bf16_bits(value));
+    default:
+      break;
   }
 }
 inline void store_integer(ElementType type, unsigned char* at, int64_t value) {
   switch (type) {
-    case ElementType::i64: return store(at, value);
-    case ElementType::i32: return store(at, static_cast<int32_t>(value));
-    case ElementType::i16: return store(at, static_cast<int16_t>(value));
-    default: *at = static_cast<unsigned char>(value);
+    case ElementType::i64:
+      return store(at, value);
+    case ElementType::i32:
+      return store(at, static_cast<int32_t>(value));
+    case ElementType::i16:
+      return store(at, static_cast<int16_t>(value));
+    default:
+      *at = static_cast<unsigned char>(value);
   }
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReferenceDeadline{320'000};   // the worker itself gives the reference 300 s
-constexpr milliseconds kSupervisionSlack{30'000};     // the worker's own deadlines come first; this one is for a worker that hangs
+constexpr milliseconds kReferenceDeadline{320'000};  // the worker itself gives the reference 300 s
+constexpr milliseconds kSupervisionSlack{30'000};    // the worker's own deadlines come first; this one is for a worker that hangs
 
 std::vector<std::string> command_line(const RunnerOptions& options) {
   std::vector<std::string> argv = options.command;
@@ -30,10 +30,14 @@ ProcessLimits supervisor_limits() {
 
 RunStatus status_of(EndKind kind) {
   switch (kind) {
-    case EndKind::timed_out: return RunStatus::hang;
-    case EndKind::out_of_memory: return RunStatus::out_of_memory;
-    case EndKind::forbidden_call: return RunStatus::forbidden_system_call;
-    default: return RunStatus::crash;
+    case EndKind::timed_out:
+      return RunStatus::hang;
+    case EndKind::out_of_memory:
+      return RunStatus::out_of_memory;
+    case EndKind::forbidden_call:
+      return RunStatus::forbidden_system_call;
+    default:
+      return RunStatus::crash;
   }
 }
 

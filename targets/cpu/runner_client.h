@@ -31,9 +31,9 @@ class WorkerRunner : public Runner {
   WorkerProcess worker_;
   RunnerOptions options_;
   WorkerDescription description_;
-  std::string task_, incumbent_;   ///< encoded; empty: none
+  std::string task_, incumbent_;  ///< encoded; empty: none
   double reference_ns_ = 0;
-  uint64_t told_worker_ = 0;       ///< number of the child that knows task and incumbent
+  uint64_t told_worker_ = 0;  ///< number of the child that knows task and incumbent
 };
 
 }  // namespace polyweft::targets

@@ -47,8 +47,10 @@ ArgumentSpec take_argument(ByteReader& in) {
   int64_t elements = 1;
   for (uint32_t d = 0; d < rank && !in.failed(); ++d) {
     argument.extents.push_back(in.i64_in(0, kMaxElements));
-    if (argument.extents.back() > 0 && elements > kMaxElements / argument.extents.back()) in.mark_failed("has an argument of too many elements");
-    else elements *= std::max<int64_t>(argument.extents.back(), 1);
+    if (argument.extents.back() > 0 && elements > kMaxElements / argument.extents.back())
+      in.mark_failed("has an argument of too many elements");
+    else
+      elements *= std::max<int64_t>(argument.extents.back(), 1);
   }
   argument.is_output = in.u8() != 0;
   argument.partial = in.u8() != 0;
@@ -60,7 +62,9 @@ ArgumentSpec take_argument(ByteReader& in) {
   return argument;
 }
 
-int64_t take_ms(ByteReader& in) { return in.i64_in(0, kLongestMs); }
+int64_t take_ms(ByteReader& in) {
+  return in.i64_in(0, kLongestMs);
+}
 
 template <class T>
 Result<T> finished(const ByteReader& in, T value) {

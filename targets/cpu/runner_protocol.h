@@ -16,8 +16,11 @@ enum class RunnerMessage : uint16_t {
   begin = 101,          ///< RunnerTask -> began
   set_incumbent = 102,  ///< LoadableKernel -> accepted
   run = 103,            ///< RunRequest -> outcome
-  described = 150, began = 151, accepted = 152, outcome = 153,
-  refused = 160,        ///< an Error: code and message
+  described = 150,
+  began = 151,
+  accepted = 152,
+  outcome = 153,
+  refused = 160,  ///< an Error: code and message
 };
 
 inline constexpr size_t kMaxArguments = 64;
@@ -27,9 +30,9 @@ inline constexpr int kMaxThreads = 256;
 
 /// What a worker says about itself.
 struct WorkerDescription {
-  int landlock_abi = 0;    ///< 0: this kernel has none
+  int landlock_abi = 0;  ///< 0: this kernel has none
   bool seccomp = false;
-  std::string weaker;      ///< what is weaker than it should be; empty: nothing
+  std::string weaker;  ///< what is weaker than it should be; empty: nothing
 };
 
 std::string encode(const WorkerDescription& description);

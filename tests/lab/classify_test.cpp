@@ -152,7 +152,8 @@ TEST(Classify, objects_that_cannot_be_loaded_are_failed_builds) {
 }
 
 TEST(Classify, an_object_that_misbehaves_while_it_is_loaded_meets_the_walls) {
-  const std::pair<const char*, RunStatus> cases[] = {{"-DPW_SOCKET", RunStatus::forbidden_system_call}, {"-DPW_EXEC", RunStatus::forbidden_system_call}, {"-DPW_EXIT", RunStatus::early_exit}};
+  const std::pair<const char*, RunStatus> cases[] = {
+      {"-DPW_SOCKET", RunStatus::forbidden_system_call}, {"-DPW_EXEC", RunStatus::forbidden_system_call}, {"-DPW_EXIT", RunStatus::early_exit}};
   for (const auto& [flag, status] : cases) {
     RunRequest request = compare("kernel");
     request.candidate.shared_object = object_of("constructor_kernel.c", flag);
@@ -180,7 +181,9 @@ TEST(Classify, nothing_is_left_after_many_failures) {
     ASSERT_NE(outcome->status, RunStatus::ok);
   }
   EXPECT_EQ(open_descriptors(pid), before);
-  if (!kBuiltWithSanitizer) EXPECT_LE(resident_kilobytes(pid), resident + resident / 100);  // else: the quarantine of freed memory
+  if (!kBuiltWithSanitizer) {  // whose quarantine of freed memory grows
+    EXPECT_LE(resident_kilobytes(pid), resident + resident / 100);
+  }
   EXPECT_EQ(child_processes((*runner)->worker().pid()), 0u);
   EXPECT_EQ((*runner)->worker().starts(), 1u);
   EXPECT_NE(access("/tmp/polyweft_escaped", F_OK), 0);

@@ -39,7 +39,9 @@ const std::vector<unsigned char>& object_of(const std::string& file, const std::
   return object;
 }
 
-LoadableKernel kernel(const std::string& symbol) { return {object_of("kernels.c"), symbol, symbol}; }
+LoadableKernel kernel(const std::string& symbol) {
+  return {object_of("kernels.c"), symbol, symbol};
+}
 
 ArgumentSpec input(const std::string& name, ElementType type, std::vector<int64_t> extents) {
   ArgumentSpec argument;
@@ -99,7 +101,9 @@ RunOutcome run(const RunnerTask& task, const RunRequest& request) {
   return failed;
 }
 
-size_t open_descriptors(const std::string& process) { return entries("/proc/" + process + "/fd"); }
+size_t open_descriptors(const std::string& process) {
+  return entries("/proc/" + process + "/fd");
+}
 
 size_t child_processes(int pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children");

@@ -1,18 +1,19 @@
 // The messages come back as they were sent, and no bytes from the other side do more than fail.
-#include "targets/cpu/runner_protocol.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "support/rng.h"
+#include "targets/cpu/runner_protocol.h"
 #include "tools/runner_values.h"
 
 namespace polyweft::targets {
 namespace {
 
-LoadableKernel some_kernel() { return {{0, 1, 255, 0}, "gemm", "0123"}; }
+LoadableKernel some_kernel() {
+  return {{0, 1, 255, 0}, "gemm", "0123"};
+}
 
 RunnerTask some_task() {
   RunnerTask task;
@@ -106,10 +107,18 @@ void mutate(std::string& bytes, Rng& rng) {
     if (bytes.empty()) return;
     const size_t at = rng.below(bytes.size());
     switch (rng.below(4)) {
-      case 0: bytes[at] = static_cast<char>(rng()); break;
-      case 1: bytes.resize(at); break;
-      case 2: bytes.insert(at, 1 + rng.below(8), static_cast<char>(rng())); break;
-      case 3: bytes[at] = static_cast<char>(0xff); break;
+      case 0:
+        bytes[at] = static_cast<char>(rng());
+        break;
+      case 1:
+        bytes.resize(at);
+        break;
+      case 2:
+        bytes.insert(at, 1 + rng.below(8), static_cast<char>(rng()));
+        break;
+      case 3:
+        bytes[at] = static_cast<char>(0xff);
+        break;
     }
   }
 }

@@ -106,7 +106,8 @@ TEST(Runner, promised_values_are_kept_on_every_set) {
 }
 
 TEST(Runner, every_element_type_arrives_as_the_interface_says) {
-  const ElementType types[] = {ElementType::f64, ElementType::f32, ElementType::f16, ElementType::i64, ElementType::i32, ElementType::i16, ElementType::i8, ElementType::u8};
+  const ElementType types[] = {ElementType::f64, ElementType::f32, ElementType::f16, ElementType::i64,
+                               ElementType::i32, ElementType::i16, ElementType::i8,  ElementType::u8};
   RunnerTask task;
   task.id = "types";
   for (const ElementType type : types) task.arguments.push_back(input("a" + std::to_string(task.arguments.size()), type, {33}));

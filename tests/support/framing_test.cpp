@@ -114,12 +114,24 @@ TEST(Framing, random_bytes_never_crash_a_reader) {
     for (char& c : bytes) c = static_cast<char>(rng());
     ByteReader reader(bytes);
     for (int i = 0; i < 8; ++i) switch (rng.below(6)) {
-        case 0: reader.u8(); break;
-        case 1: reader.i64_in(-3, 3); break;
-        case 2: reader.string(); break;
-        case 3: reader.count(4); break;
-        case 4: reader.f64(); break;
-        case 5: reader.view(); break;
+        case 0:
+          reader.u8();
+          break;
+        case 1:
+          reader.i64_in(-3, 3);
+          break;
+        case 2:
+          reader.string();
+          break;
+        case 3:
+          reader.count(4);
+          break;
+        case 4:
+          reader.f64();
+          break;
+        case 5:
+          reader.view();
+          break;
       }
     (void)reader.finish().ok();
   }

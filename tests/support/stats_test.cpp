@@ -46,14 +46,28 @@ TEST(Stats, the_interval_covers_the_true_median_as_often_as_it_says) {
 // A simulated device: what a kernel of true time `t` takes at the moment `now`.
 using Device = std::function<double(Rng&, double t, double now)>;
 
-double jitter(Rng& rng) { return 1 + 0.02 * (-std::log(1 - rng.uniform())); }
+double jitter(Rng& rng) {
+  return 1 + 0.02 * (-std::log(1 - rng.uniform()));
+}
 
-double quiet(Rng& rng, double t, double) { return t * jitter(rng); }
-double drifting(Rng& rng, double t, double now) { return t * (1 + now / 400) * jitter(rng); }
-double bimodal(Rng& rng, double t, double now) { return t * (std::fmod(now, 170) < 60 ? 2.7 : 1.0) * jitter(rng); }
-double heating(Rng& rng, double t, double now) { return t * (now < 50 ? 1 : std::min(1.6, 1 + (now - 50) / 100)) * jitter(rng); }
-double interrupted(Rng& rng, double t, double) { return t * jitter(rng) * (rng.chance(0.01) ? 30 : 1); }
-double coarse(Rng& rng, double t, double) { return std::max(1.0, std::round(t * 40 * jitter(rng))) / 40; }  // a clock of 1/40 of the run
+double quiet(Rng& rng, double t, double) {
+  return t * jitter(rng);
+}
+double drifting(Rng& rng, double t, double now) {
+  return t * (1 + now / 400) * jitter(rng);
+}
+double bimodal(Rng& rng, double t, double now) {
+  return t * (std::fmod(now, 170) < 60 ? 2.7 : 1.0) * jitter(rng);
+}
+double heating(Rng& rng, double t, double now) {
+  return t * (now < 50 ? 1 : std::min(1.6, 1 + (now - 50) / 100)) * jitter(rng);
+}
+double interrupted(Rng& rng, double t, double) {
+  return t * jitter(rng) * (rng.chance(0.01) ? 30 : 1);
+}
+double coarse(Rng& rng, double t, double) {
+  return std::max(1.0, std::round(t * 40 * jitter(rng))) / 40;
+}  // a clock of 1/40 of the run
 
 struct Outcome {
   RaceVerdict verdict;

@@ -41,11 +41,12 @@ std::string answer(std::string_view request) {
     raise(SIGSEGV);
   }
   if (request == "exit") _exit(3);
-  if (request == "hang") while (true) pause();
+  if (request == "hang")
+    while (true) pause();
   if (request == "memory") _exit(kExitOutOfMemory);
   if (request == "new") {
     exit_when_out_of_memory();
-    for (std::vector<void*> kept;;) kept.push_back(::operator new(size_t{64} << 20));
+    for (std::vector<void*> kept;;) kept.push_back(::operator new (size_t{64} << 20));
   }
   if (request == "killed") raise(SIGKILL);
   if (request == "sigsys") raise(SIGSYS);
@@ -75,13 +76,16 @@ std::string answer(std::string_view request) {
   }
   if (request == "leave a grandchild") {
     const pid_t pid = fork();
-    if (pid == 0) while (true) pause();
+    if (pid == 0)
+      while (true) pause();
     (void)!write(2, &pid, sizeof pid);
     raise(SIGABRT);
   }
   if (request == "descriptors") return listed_descriptors();
   if (request == "big") return big_allocation();
-  if (request == "burn") for (volatile bool on = true; on;) {}
+  if (request == "burn")
+    for (volatile bool on = true; on;) {
+    }
   if (request == "signals") {
     sigset_t blocked;
     sigprocmask(SIG_BLOCK, nullptr, &blocked);
@@ -108,7 +112,9 @@ std::string answer(std::string_view request) {
   }
 }
 
-WorkerOptions this_program(ProcessLimits limits = {}) { return {{"/proc/self/exe", "--answer-requests"}, limits, StandardError::capture}; }
+WorkerOptions this_program(ProcessLimits limits = {}) {
+  return {{"/proc/self/exe", "--answer-requests"}, limits, StandardError::capture};
+}
 
 WorkerProcess started(ProcessLimits limits = {}) {
   auto worker = WorkerProcess::start(this_program(limits));
@@ -148,12 +154,18 @@ struct EndCase {
 
 TEST(Subprocess, every_end_is_classified_and_the_next_call_starts_a_new_child) {
   const EndCase cases[] = {
-      {"crash", "PW0601", EndKind::signalled},         {"exit", "PW0601", EndKind::exited},
-      {"hang", "PW0602", EndKind::timed_out},          {"memory", "PW0603", EndKind::out_of_memory},
-      {"killed", "PW0603", EndKind::out_of_memory},    {"sigsys", "PW0604", EndKind::forbidden_call},
-      {"last words", "PW0604", EndKind::forbidden_call}, {"garbage", "PW0605", EndKind::protocol_error},
-      {"huge", "PW0605", EndKind::protocol_error},     {"two answers", "PW0605", EndKind::protocol_error},
-      {"close", "PW0605", EndKind::protocol_error},    {"complain", "PW0601", EndKind::signalled},
+      {"crash", "PW0601", EndKind::signalled},
+      {"exit", "PW0601", EndKind::exited},
+      {"hang", "PW0602", EndKind::timed_out},
+      {"memory", "PW0603", EndKind::out_of_memory},
+      {"killed", "PW0603", EndKind::out_of_memory},
+      {"sigsys", "PW0604", EndKind::forbidden_call},
+      {"last words", "PW0604", EndKind::forbidden_call},
+      {"garbage", "PW0605", EndKind::protocol_error},
+      {"huge", "PW0605", EndKind::protocol_error},
+      {"two answers", "PW0605", EndKind::protocol_error},
+      {"close", "PW0605", EndKind::protocol_error},
+      {"complain", "PW0601", EndKind::signalled},
   };
   auto worker = started();
   for (const auto& c : cases) {
