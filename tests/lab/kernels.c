@@ -161,6 +161,8 @@ KERNEL(overflows_the_stack) { multiply(A, B, C); return deeper(0) == 1; }
 // --- other ends ---
 KERNEL(hang) { for (volatile int on = 1; on;) {} return 0; }
 KERNEL(hangs_later) { static int calls; multiply(A, B, C); if (++calls > 6) for (volatile int on = 1; on;) {} return 0; }
+#define HANGS_AT(n) KERNEL(hangs_at_##n) { static int calls; multiply(A, B, C); if (++calls >= n) for (volatile int on = 1; on;) {} return 0; }
+HANGS_AT(1) HANGS_AT(2) HANGS_AT(3) HANGS_AT(4) HANGS_AT(5) HANGS_AT(20) HANGS_AT(200)
 KERNEL(sleeps_for_ever) { while (1) { struct timespec t = {1000, 0}; nanosleep(&t, 0); } }
 KERNEL(illegal) { multiply(A, B, C); __builtin_trap(); return 0; }
 KERNEL(divides_by_zero) { multiply(A, B, C); volatile int zero = 0; return 7 / zero; }

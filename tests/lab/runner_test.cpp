@@ -230,6 +230,26 @@ TEST(Runner, interleaved_pairs_tell_faster_from_slower) {
   EXPECT_EQ(against_incumbent("times_8", "times_4").status, RunStatus::slower);
 }
 
+TEST(Runner, a_hang_at_any_position_of_the_pairs_is_one_lost_candidate) {
+  ASSERT_TRUE(shared_runner().begin(matrix_task()).ok());
+  ASSERT_TRUE(shared_runner().set_incumbent(kernel("reference")).ok());
+  RunRequest request;
+  request.pair_with_incumbent = true;
+  request.time_budget = milliseconds(200);
+  request.deadline = milliseconds(100);
+  for (const char* symbol : {"hangs_at_1", "hangs_at_2", "hangs_at_3", "hangs_at_4", "hangs_at_5", "hangs_at_20", "hangs_at_200"}) {
+    request.candidate = kernel(symbol);
+    auto hung = shared_runner().run(request);
+    ASSERT_TRUE(hung.ok());
+    EXPECT_EQ(hung->status, RunStatus::hang) << symbol << ": " << hung->detail;
+    request.candidate = kernel("times_4");
+    auto next = shared_runner().run(request);
+    ASSERT_TRUE(next.ok());
+    EXPECT_EQ(next->status, RunStatus::slower) << next->detail;
+    EXPECT_GT(next->timing.ratio, 1.25) << "the incumbent is still there to race against";
+  }
+}
+
 TEST(Runner, an_incumbent_that_fails_is_not_held_against_the_candidate) {
   const RunOutcome outcome = against_incumbent("reference", "crash");
   EXPECT_EQ(outcome.status, RunStatus::not_run);
