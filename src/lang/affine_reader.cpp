@@ -86,17 +86,17 @@ std::optional<Affine> AffineReader::refuse_symbolic(const Node& chain, size_t op
   return std::nullopt;
 }
 
+bool AffineReader::is_within_limits(const Affine& e, const Node& node) {
+  bool is_large = has_large_number(e);
+  if (is_large) context_.report.error("PW0807", node.extent, "'" + show(node) + "' has a number above 2^40");
+  bool is_long = !is_large && written_size(e, kMaxAffineSize) > kMaxAffineSize;
+  if (is_long) context_.report.error("PW0811", node.extent, "'" + show(node) + "' has more than 512 terms when written out");
+  problem_.reported |= is_large || is_long;
+  return !is_large && !is_long;
+}
+
 std::optional<Affine> AffineReader::within_limits(Affine e, const Node& node) {
-  if (has_large_number(e)) {
-    context_.report.error("PW0807", node.extent, "'" + show(node) + "' has a number above 2^40");
-    problem_.reported = true;
-    return std::nullopt;
-  }
-  if (written_size(e, kMaxAffineSize) > kMaxAffineSize) {
-    context_.report.error("PW0811", node.extent, "'" + show(node) + "' has more than 512 terms when written out");
-    problem_.reported = true;
-    return std::nullopt;
-  }
+  if (!is_within_limits(e, node)) return std::nullopt;
   return e;
 }
 

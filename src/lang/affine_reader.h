@@ -29,6 +29,8 @@ class AffineReader {
   const NotAffine& problem() const { return problem_; }
   /// As try_affine, and reports; `role` names the place: "range", "shape", "position".
   std::optional<Affine> affine(const Node& node, const char* role);
+  /// Whether numbers and size are within the limits of the language; reports where not.
+  bool is_within_limits(const Affine& e, const Node& node);
   void report_problem(const Node& whole, const char* role);
   /// lo..hi of a range. Reports an extent that is a number above 2^31 - 1.
   struct Bounds {

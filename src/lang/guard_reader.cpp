@@ -101,7 +101,12 @@ std::optional<Guard> AffineReader::comparison(const Node& node) {
     sides.push_back(std::move(*side));
   }
   std::vector<Guard> parts;
-  for (size_t i = 0; i < node.ops.size(); ++i) parts.push_back(compared(node.op_text[i], sides[i], sides[i + 1]));
+  for (size_t i = 0; i < node.ops.size(); ++i) {
+    Affine difference = sides[i] - sides[i + 1];
+    int64_t sign = difference.constant < 0 ? -1 : 1;
+    if (!is_within_limits(difference + Affine::of(2 * sign), node)) return std::nullopt;
+    parts.push_back(compared(node.op_text[i], sides[i], sides[i + 1]));
+  }
   return guard_all(std::move(parts));
 }
 

@@ -91,6 +91,7 @@ std::optional<Subscript> ValueReader::subscript(Node& node, const Node& access, 
   for (const SignedTerm& term : terms) {
     if (auto affine = affine_.try_affine(*term.node)) {
       result.affine = term.negative ? result.affine - *affine : result.affine + *affine;
+      if (!affine_.is_within_limits(result.affine, node)) return std::nullopt;
       continue;
     }
     if (affine_.problem().reported) return std::nullopt;
