@@ -26,13 +26,13 @@ std::string text_of(const Quasi& q, const Names& names) {
   return "clamp(" + print(q.e, names) + ", " + print(q.lo, names) + ", " + print(q.hi, names) + ")";
 }
 
-/// |coeff| * base.
-std::string text_of(const Term& term, const Names& names) {
+/// |coeff| * base. A minus sign before the first term binds tighter than //: -(W // 2).
+std::string text_of(const Term& term, const Names& names, bool is_first) {
   uint64_t magnitude = term.coeff < 0 ? 0 - static_cast<uint64_t>(term.coeff) : static_cast<uint64_t>(term.coeff);
   std::string factor = magnitude == 1 ? "" : std::to_string(magnitude) + "*";
   if (!term.quasi) return factor + name_of_variable(term.var, names);
   std::string base = text_of(*term.quasi, names);
-  bool needs_parentheses = term.quasi->kind == Quasi::Kind::floor_div && !factor.empty();
+  bool needs_parentheses = term.quasi->kind == Quasi::Kind::floor_div && (!factor.empty() || (is_first && term.coeff < 0));
   return factor + (needs_parentheses ? "(" + base + ")" : base);
 }
 
@@ -82,8 +82,9 @@ std::string print(const Affine& e, const std::vector<std::string>& names) {
   std::string out;
   for (const Term& term : e.terms) {
     bool negative = term.coeff < 0;
-    out += out.empty() ? (negative ? "-" : "") : negative ? " - " : " + ";
-    out += text_of(term, names);
+    bool is_first = out.empty();
+    out += is_first ? (negative ? "-" : "") : negative ? " - " : " + ";
+    out += text_of(term, names, is_first);
   }
   if (e.terms.empty()) return std::to_string(e.constant);
   if (e.constant > 0) out += " + " + std::to_string(e.constant);
