@@ -368,14 +368,12 @@ class Worker {
     return 0;
   }
 
+  /// Strictly alternating: a call that follows one of its own kind finds its code in the caches and is some percent faster.
   int time_pairs(const Command& command) {
-    for (uint32_t i = 0; i < std::min(command.count, kMaxSamples); ++i) {
-      const bool candidate_first = i % 2 == 0;
-      for (const bool candidate : {candidate_first, !candidate_first}) {
-        const Slot slot = candidate ? Slot::candidate : Slot::incumbent;
+    const Slot second = command.slot == Slot::candidate ? Slot::incumbent : Slot::candidate;
+    for (uint32_t i = 0; i < std::min(command.count, kMaxSamples); ++i)
+      for (const Slot slot : {command.slot, second})
         if (const int code = timed(command, slot, command.repeat, control_.samples_ns[static_cast<uint32_t>(slot)][i]); code != 0) return code;
-      }
-    }
     return 0;
   }
 

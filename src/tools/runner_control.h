@@ -40,7 +40,7 @@ enum class Order : uint32_t {
   call,        ///< run slot once
   pack,        ///< make the packed arguments of slot
   time,        ///< `count` samples of slot, each of `repeat` calls
-  time_pairs,  ///< `count` pairs candidate/incumbent, the order alternating
+  time_pairs,  ///< `count` pairs of both kernels, slot first
 };
 enum class Placement : uint32_t { at_start = 0, at_end = 1 };
 inline constexpr uint32_t kPlacements = 2;

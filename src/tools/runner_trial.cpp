@@ -180,10 +180,12 @@ Trial::Verdict Trial::time_alone() {
 
 Trial::Verdict Trial::time_against_incumbent() {
   PairRace race({.drop_ratio = kDropRatio, .max_pairs = kMostSamples});
+  Slot first = Slot::candidate;
   size_t wanted = kFirstSamples;
   do {
     const uint32_t count = affordable(wanted, (expected_ns_ + expected_incumbent_ns_) * repeat_);
-    if (auto failure = take({Order::time_pairs, Slot::candidate, Placement::at_start, count, repeat_})) return failure;
+    if (auto failure = take({Order::time_pairs, first, Placement::at_start, count, repeat_})) return failure;
+    first = first == Slot::candidate ? Slot::incumbent : Slot::candidate;  // so that neither profits from being next after the pause
     const Control& control = process_->control();
     for (uint32_t i = 0; i < count; ++i) race.add(std::max(control.samples_ns[0][i], 1e-3), std::max(control.samples_ns[1][i], 1e-3));
     if (race.hopeless()) out_.status = RunStatus::slower;

@@ -82,9 +82,8 @@ Outcome race(const Device& device, double ratio, Rng& rng) {
     now += took;
     return took;
   };
-  while (true) {
+  for (bool candidate_first = true;; candidate_first = !candidate_first) {
     for (size_t i = race.wanted(); i > 0; --i) {
-      const bool candidate_first = race.pairs() % 2 == 0;
       const double first = timed(candidate_first ? ratio : 1.0), second = timed(candidate_first ? 1.0 : ratio);
       race.add(candidate_first ? first : second, candidate_first ? second : first);
     }
