@@ -88,6 +88,8 @@ class PW_EXPORT Kernel {
   explicit Kernel(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   /// Inputs in program order; gives the outputs. Packs const inputs where their bytes changed. PW06xx where a size or type is wrong.
   Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
+  /// On the caller's memory: inputs and outputs in ABI order, dense row-major; elements that a partial output leaves undefined stay as they are.
+  Status call(const std::vector<void*>& buffers);
   /// As run(), `repetitions` calls timed one by one on buffers of its own.
   Result<std::vector<std::chrono::nanoseconds>> time(const std::vector<TensorData>& inputs, int repetitions);
   const std::vector<ArgumentSpec>& arguments() const;

@@ -186,20 +186,12 @@ pw_status pw_kernel_run(pw_kernel* kernel, void* const* buffers, const size_t* b
   return guarded([&] {
     const auto& arguments = kernel->kernel.arguments();
     if (count != arguments.size()) return fail_with(PW_BAD_INPUT, "the kernel has " + std::to_string(arguments.size()) + " arguments, not " + std::to_string(count));
-    std::vector<polyweft::TensorData> inputs;
     for (size_t i = 0; i < count; ++i) {
-      auto data = polyweft::make_tensor(arguments[i].type, arguments[i].extents);
-      if (bytes[i] != data.bytes.size())
-        return fail_with(PW_BAD_INPUT, arguments[i].name + " has " + std::to_string(data.bytes.size()) + " bytes, not " + std::to_string(bytes[i]));
-      if (!buffers[i] && bytes[i] > 0) return null_argument(arguments[i].name.c_str());
-      if (arguments[i].is_output) continue;
-      std::memcpy(data.bytes.data(), buffers[i], bytes[i]);
-      inputs.push_back(std::move(data));
+      const size_t expected = polyweft::make_tensor(arguments[i].type, arguments[i].extents).bytes.size();
+      if (bytes[i] != expected) return fail_with(PW_BAD_INPUT, arguments[i].name + " has " + std::to_string(expected) + " bytes, not " + std::to_string(bytes[i]));
+      if (!buffers[i] && expected > 0) return null_argument(arguments[i].name.c_str());
     }
-    auto outputs = kernel->kernel.run(inputs);
-    if (!outputs) return fail_with(outputs.error());
-    for (size_t i = 0, o = 0; i < count; ++i)
-      if (arguments[i].is_output) std::memcpy(buffers[i], (*outputs)[o].bytes.data(), bytes[i]), ++o;
+    if (auto called = kernel->kernel.call(std::vector<void*>(buffers, buffers + count)); !called) return fail_with(called.error());
     return PW_OK;
   });
 }

@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <cmath>
+
+#include "driver/kernel_impl.h"
+#include "support/rng.h"
+
+namespace polyweft {
+namespace {
+
+std::string shape_text(const std::vector<int64_t>& extents) {
+  std::string out = "[";
+  for (size_t d = 0; d < extents.size(); ++d) out += (d ? ", " : "") + std::to_string(extents[d]);
+  return out + "]";
+}
+
+Status fits(const ArgumentSpec& spec, const TensorData& data) {
+  if (data.type != spec.type) return fail("PW0652", spec.name + " is " + name_of(spec.type) + ", not " + name_of(data.type));
+  if (data.extents != spec.extents) return fail("PW0653", spec.name + " has the shape " + shape_text(spec.extents) + ", not " + shape_text(data.extents));
+  return Ok{};
+}
+
+struct Call {
+  std::vector<TensorData> inputs, outputs;
+  std::vector<TensorData*> arguments;
+};
+
+Result<Call> bind_arguments(const std::vector<ArgumentSpec>& specs, const std::vector<TensorData>& inputs) {
+  Call call;
+  call.inputs = inputs;
+  for (const auto& spec : specs)
+    if (spec.is_output) call.outputs.push_back(make_tensor(spec.type, spec.extents));
+  if (specs.size() != inputs.size() + call.outputs.size())
+    return fail("PW0654", "the kernel has " + std::to_string(specs.size() - call.outputs.size()) + " inputs, not " + std::to_string(inputs.size()));
+  size_t in = 0, out = 0;
+  for (const auto& spec : specs) {
+    TensorData& data = spec.is_output ? call.outputs[out++] : call.inputs[in++];
+    if (auto ok = fits(spec, data); !ok) return ok.error();
+    call.arguments.push_back(&data);
+  }
+  return call;
+}
+
+Status run_once(LoadedKernel& kernel, const std::vector<TensorData*>& arguments) {
+  auto code = kernel.call(arguments);
+  if (!code) return code.error();
+  if (*code != 0) return fail("PW0655", "the kernel returned error " + std::to_string(*code));
+  return Ok{};
+}
+
+}  // namespace
+
+Result<std::vector<TensorData>> Kernel::run(const std::vector<TensorData>& inputs) {
+  auto call = bind_arguments(impl_->arguments, inputs);
+  if (!call) return call.error();
+  impl_->loaded->forget_packed();
+  if (auto ran = run_once(*impl_->loaded, call->arguments); !ran) return ran.error();
+  return std::move(call->outputs);
+}
+
+Status Kernel::call(const std::vector<void*>& buffers) {
+  if (buffers.size() != impl_->arguments.size())
+    return fail("PW0654", "the kernel has " + std::to_string(impl_->arguments.size()) + " arguments, not " + std::to_string(buffers.size()));
+  impl_->loaded->forget_packed();
+  auto code = impl_->loaded->call_raw(buffers);
+  if (!code) return code.error();
+  if (*code != 0) return fail("PW0655", "the kernel returned error " + std::to_string(*code));
+  return Ok{};
+}
+
+Result<std::vector<std::chrono::nanoseconds>> Kernel::time(const std::vector<TensorData>& inputs, int repetitions) {
+  auto call = bind_arguments(impl_->arguments, inputs);
+  if (!call) return call.error();
+  std::vector<std::chrono::nanoseconds> times;
+  for (int r = 0; r < repetitions; ++r) {
+    const auto start = std::chrono::steady_clock::now();
+    if (auto ran = run_once(*impl_->loaded, call->arguments); !ran) return ran.error();
+    times.push_back(std::chrono::steady_clock::now() - start);
+  }
+  return times;
+}
+
+const std::vector<ArgumentSpec>& Kernel::arguments() const { return impl_->arguments; }
+const std::string& Kernel::origin() const { return impl_->origin; }
+
+namespace {
+
+Literal seeded_value(const ArgumentSpec& spec, InputSet set, Rng& rng) {
+  Literal value;
+  value.type = spec.type;
+  if (spec.has_values) value.i = spec.values_hi > spec.values_lo ? rng.between(spec.values_lo, spec.values_hi - 1) : 0;
+  else if (spec.type == ElementType::boolean) value.i = rng.chance(0.5);
+  else if (is_integer(spec.type)) value.i = spec.type == ElementType::u8 ? rng.between(0, 15) : rng.between(-8, 8);
+  else if (set == InputSet::integer_valued) value.f = static_cast<double>(rng.between(-4, 4));
+  else value.f = static_cast<double>(static_cast<float>(rng.uniform() * 2 - 1));
+  return value;
+}
+
+}  // namespace
+
+std::vector<TensorData> seeded_inputs(const std::vector<ArgumentSpec>& arguments, InputSet set, uint64_t seed) {
+  std::vector<TensorData> inputs;
+  for (const auto& spec : arguments) {
+    if (spec.is_output) continue;
+    Rng rng = Rng(seed).fork(inputs.size());
+    TensorData data = make_tensor(spec.type, spec.extents);
+    for (int64_t i = 0; i < data.elements(); ++i) data.set(i, seeded_value(spec, set, rng));
+    inputs.push_back(std::move(data));
+  }
+  return inputs;
+}
+
+namespace {
+
+double number(const Literal& v) { return is_float(v.type) ? v.f : static_cast<double>(v.i); }
+
+// The scale of an output: what sums of its magnitude may lose does not shrink where terms cancel.
+double scale_of(const TensorData& data) {
+  double scale = 0;
+  for (int64_t i = 0; i < data.elements(); ++i) {
+    const double v = std::abs(number(data.at(i)));
+    if (std::isfinite(v)) scale = std::max(scale, v);
+  }
+  return scale;
+}
+
+bool same(const Literal& a, const Literal& b, double tolerance) {
+  if (!is_float(a.type)) return a.i == b.i;
+  if (std::isnan(a.f) || std::isnan(b.f)) return std::isnan(a.f) && std::isnan(b.f);
+  return a.f == b.f || std::abs(a.f - b.f) <= tolerance;
+}
+
+}  // namespace
+
+Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vector<TensorData> got, const std::vector<TensorData>& expected, const RunnerTask& bounds,
+                           const std::string& origin) {
+  Comparison out;
+  out.equal = true;
+  double worst = 0;
+  int64_t elements = 0;
+  size_t o = 0;
+  for (const auto& spec : arguments) {
+    if (!spec.is_output) continue;
+    const double tolerance = bounds.bit_exact ? 0 : bounds.relative_bound * scale_of(expected[o]);
+    for (int64_t i = 0; i < got[o].elements() && out.equal; ++i) {
+      const Literal a = got[o].at(i), b = expected[o].at(i);
+      if (!same(a, b, tolerance)) {
+        out.equal = false;
+        out.detail = spec.name + ": element " + std::to_string(i) + " is " + std::to_string(number(a)) + ", the reference says " + std::to_string(number(b));
+      } else if (tolerance > 0 && is_float(a.type) && std::isfinite(a.f)) {
+        worst = std::max(worst, std::abs(a.f - b.f) / tolerance);
+      }
+      ++elements;
+    }
+    ++o;
+  }
+  if (out.equal) {
+    char text[160];
+    std::snprintf(text, sizeof text, "%lld elements of %s equal the base nest's (at most %.3f of the error bound)", static_cast<long long>(elements), origin.c_str(), worst);
+    out.detail = text;
+  }
+  out.outputs = std::move(got);
+  return out;
+}
+
+}  // namespace polyweft

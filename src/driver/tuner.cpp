@@ -1,0 +1,459 @@
+// Tuner: joins the layers. Hit: record -> nest -> code. Miss: helper process -> templates -> search -> lab -> proof -> record.
+#include "polyweft/tuner.h"
+
+#include <ctime>
+
+#include "driver/helpers.h"
+#include "driver/isl_client.h"
+#include "driver/kernel_impl.h"
+#include "driver/spaces.h"
+#include "driver/task.h"
+#include "driver/tune_loop.h"
+#include "driver/workshop.h"
+
+namespace polyweft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// A nest and where it came from.
+struct Plan {
+  LoopNest nest;
+  std::string trace;
+  std::string origin;
+};
+
+}  // namespace
+
+struct Tuner::Impl {
+  Impl(Target t, TunerOptions o) : options(std::move(o)), workshop(std::move(t)), isl(isl_options(options)) {}
+
+  static IslClient::Options isl_options(const TunerOptions& o) {
+    IslClient::Options isl;
+    isl.helper = helper_path(o.helper_directory, "polyweft-isl");
+    isl.deadline = o.isl_deadline;
+    isl.workspace_limit_bytes = o.workspace_limit_bytes;
+    return isl;
+  }
+
+  Result<Task> task(const Program& program, const TaskOptions& task_options) { return make_task(program, task_options, workshop.target()); }
+
+  // A program that fails a check has no meaning: nothing is scheduled for it.
+  Status checked(const Program& program) {
+    const CheckReport report = isl.check(program);
+    if (report.errors.empty()) return Ok{};
+    Error error = fail(report.errors.front().code, report.errors.front().text, report.errors.front().notes);
+    error.diagnostics = report.errors;
+    error.source_name = program.source_name;
+    return error;
+  }
+
+  Result<Database*> open() {
+    if (options.database.empty()) return fail("PW0709", "no database was given", {"give --database PATH, or TunerOptions::database"});
+    if (!database) {
+      auto opened = open_database(options.database);
+      if (!opened) return opened.error();
+      database = std::move(opened).value();
+    }
+    return database.get();
+  }
+
+  Result<std::optional<TuningRecord>> stored(const Task& t) {
+    if (options.database.empty()) return std::optional<TuningRecord>();
+    auto db = open();
+    if (!db) return db.error();
+    return (*db)->best(t.key, t.canonical_text);
+  }
+
+  SketchFacts facts(int threads) const {
+    const MachineModel machine = workshop.machine_model(threads);
+    return {machine.vector_bytes, machine.vector_registers, machine.cache_bytes, threads};
+  }
+
+  Result<Certificate> proven(const Task& t, const LoopNest& nest) {
+    std::string why;
+    auto certificate = isl.prove(t, print(nest), &why);
+    if (!certificate) return certificate.error();
+    if (certificate->verdict == Verdict::refuted) return fail("PW0400", "the checker refutes this nest: " + why);
+    if (certificate->verdict != Verdict::proven) return fail("PW0401", "the nest could not be proven: " + why);
+    return certificate;
+  }
+
+  Result<Plan> plan_by_trace(const Task& t, const std::string& trace) {
+    auto nest_template = isl.replay(t, trace);
+    if (!nest_template) return nest_template.error();
+    const auto decisions = values_of(nest_template->trace);
+    auto nest = instantiate(*nest_template, decisions);
+    if (!nest) return nest.error();
+    if (auto certificate = proven(t, *nest); !certificate) return certificate.error();
+    return Plan{std::move(nest).value(), trace_text(*nest_template, decisions), "trace"};
+  }
+
+  // The model's first choice that the checker proves; the base nest where there is no sketch.
+  Result<Plan> plan_by_model(const Task& t) {
+    auto templates = isl.sketches(t, facts(t.key.threads));
+    if (templates && !templates->empty()) {
+      const auto model = analytic_model(workshop.machine_model(t.key.threads));
+      auto strategy = enumerate_by_model(search_spaces(*templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
+      for (const auto& candidate : strategy->ask(4)) {
+        auto nest = instantiate((*templates)[candidate.sketch], candidate.decisions);
+        if (!nest || !proven(t, *nest) || !workshop.for_runner(*nest)) continue;
+        return Plan{std::move(nest).value(), trace_text((*templates)[candidate.sketch], candidate.decisions), "analytic model"};
+      }
+    }
+    auto base = isl.base_nest(t);
+    if (!base) return base.error();
+    return Plan{std::move(base).value(), "trace 1\n", "base order"};
+  }
+
+  Result<Plan> plan(const Program& program, const TaskOptions& task_options) {
+    auto t = task(program, task_options);
+    if (!t) return t.error();
+    if (!task_options.trace.empty()) {
+      if (auto ok = checked(program); !ok) return ok.error();
+      return plan_by_trace(*t, task_options.trace);
+    }
+    auto record = stored(*t);
+    if (!record) return record.error();
+    if (*record) {
+      auto nest = parse_loop_nest((*record)->nest_text);
+      if (nest) return Plan{std::move(nest).value(), (*record)->trace_text, "record #" + std::to_string((*record)->id)};
+    }
+    if (auto ok = checked(program); !ok) return ok.error();
+    return plan_by_model(*t);
+  }
+
+  Result<RunnerTask> runner_task(const Task& t, const LoopNest& base) {
+    auto reference = workshop.for_runner(base);
+    if (!reference) return reference.error();
+    RunnerTask out;
+    out.arguments = argument_specs(base, t.program);
+    out.reference = std::move(reference).value();
+    out.id = out.reference.id;
+    out.threads = t.key.threads;
+    set_bounds(t, out);
+    return out;
+  }
+  void set_bounds(const Task& t, RunnerTask& out);
+
+  Status start_runner() {
+    if (runner) return Ok{};
+    RunnerOptions runner_options;
+    runner_options.command = {helper_path(options.helper_directory, "polyweft-runner")};
+    auto started = start_local_runner(runner_options);
+    if (!started) return started.error();
+    runner = std::move(started).value();
+    return Ok{};
+  }
+
+  Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);
+  Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, Clock::time_point start);
+  Result<TuningRecord> store_winner(const Task& t, const std::vector<Winner>& winners);
+
+  TunerOptions options;
+  Workshop workshop;
+  IslClient isl;
+  std::unique_ptr<Database> database;
+  std::unique_ptr<Runner> runner;
+};
+
+// Sums of n terms round n times; the functions of the language are within 4 ULP. A wrong element exceeds this by orders of magnitude.
+void Tuner::Impl::set_bounds(const Task& t, RunnerTask& out) {
+  double longest = 1;
+  bool approximate = false;
+  for (const auto& equation : t.program.equations)
+    visit(equation.rhs, [&](const ExprNode& node) {
+      approximate |= node.op >= Op::exp && node.op <= Op::cos && node.op != Op::sqrt;
+      if (node.op != Op::reduce) return;
+      double terms = 1;
+      for (const auto& range : node.reduction.ranges) terms *= 1 + std::max<double>(0, static_cast<double>(range.hi.constant - range.lo.constant));
+      longest = std::max(longest, terms);
+    });
+  double unit = 0;
+  for (const auto& tensor : t.program.tensors)
+    if (is_float(tensor.type)) unit = std::max(unit, tensor.type == ElementType::f64 ? 0x1p-53 : tensor.type == ElementType::f32 ? 0x1p-24 : tensor.type == ElementType::f16 ? 0x1p-11 : 0x1p-8);
+  out.bit_exact = t.key.cls == NumericsClass::strict && !approximate;
+  out.relative_bound = unit * (16 + 2 * longest) * (approximate ? 8 : 1);
+}
+
+Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& tune_options) {
+  const auto start = Clock::now();
+  auto t = task(program, tune_options);
+  if (!t) return t.error();
+  if (!tune_options.refresh) {
+    auto record = stored(*t);
+    if (!record) return record.error();
+    if (*record) {
+      TuneReport report;
+      report.record = std::move(**record);
+      report.hit = true;
+      report.reason = "hit";
+      if (auto nest = parse_loop_nest(report.record.nest_text)) report.flops = count_flops(*nest);
+      report.wall_s = seconds_since(start);
+      return report;
+    }
+  }
+  if (auto ok = checked(program); !ok) return ok.error();
+  return search(*t, tune_options, start);
+}
+
+Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options, Clock::time_point start) {
+  auto base = isl.base_nest(t);
+  if (!base) return base.error();
+  if (auto started = start_runner(); !started) return started.error();
+  auto lab_task = runner_task(t, *base);
+  if (!lab_task) return lab_task.error();
+  lab_task->seed = tune_options.seed;
+  if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
+
+  auto templates = isl.sketches(t, facts(t.key.threads));
+  if (!templates) return templates.error();
+  const auto model = analytic_model(workshop.machine_model(t.key.threads));
+  auto strategy = evolve(search_spaces(*templates, *model), {.seed = tune_options.seed});
+  TuneWorld world;
+  world.build = [&](const LoopNest& nest) { return workshop.for_runner(nest); };
+  world.runner = runner.get();
+  if (!options.database.empty()) {
+    auto db = open();
+    if (!db) return db.error();
+    world.database = *db;
+  }
+  world.elapsed_s = [start] { return seconds_since(start); };
+  world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
+  TuneLoop loop(t, *templates, *strategy, tune_options, world);
+  if (auto ran = loop.run(); !ran) return ran.error();
+
+  // The untuned base nest is a candidate like any other: a schedule slower than it is never returned.
+  RunRequest reference_run;
+  reference_run.candidate = lab_task->reference;
+  reference_run.pair_with_incumbent = !loop.winners().empty();
+  auto reference = runner->run(reference_run);
+  if (!reference) return reference.error();
+  std::vector<Winner> winners = loop.winners();
+  const bool base_wins = reference->status == RunStatus::ok && (winners.empty() || (reference->timing.ratio > 0 && reference->timing.ratio_hi < 1));
+  if (base_wins) {
+    Winner winner;
+    winner.nest = *base;
+    winner.trace = "trace 1\n";
+    winner.measurement.nest_hash = hash(*base);
+    winner.measurement.status = reference->status;
+    winner.measurement.timing = reference->timing;
+    winner.measurement.strategy = "base";
+    winner.measurement.toolchain = toolchain();
+    winner.measurement.unix_time = world.unix_time();
+    winners.insert(winners.begin(), std::move(winner));
+  }
+  auto record = store_winner(t, winners);
+  if (!record) return record.error();
+  TuneReport report;
+  report.record = std::move(record).value();
+  report.interrupted = loop.interrupted();
+  report.measured = loop.measured();
+  report.failed = loop.failed();
+  report.sketches = static_cast<int>(templates->size());
+  report.scored = strategy->scored();
+  report.flops = count_flops(*base);
+  report.reference_ns = reference->status == RunStatus::ok ? reference->timing.median_ns : reference->reference_ns;
+  report.reason = loop.reason();
+  report.wall_s = seconds_since(start);
+  return report;
+}
+
+// The fastest that the checker proves. A refuted winner is a bug of ours, kept in the record's place by the next one.
+Result<TuningRecord> Tuner::Impl::store_winner(const Task& t, const std::vector<Winner>& winners) {
+  std::optional<Error> last;
+  for (const auto& winner : winners) {
+    auto certificate = proven(t, winner.nest);
+    if (!certificate) {
+      last = certificate.error();
+      continue;
+    }
+    TuningRecord record;
+    record.key = t.key;
+    record.canonical_text = t.canonical_text;
+    record.program_text = t.source_text;
+    record.program_name = t.source.name;
+    record.trace_text = winner.trace;
+    record.nest_text = print(winner.nest);
+    record.certificate = *certificate;
+    record.measurement = winner.measurement;
+    if (options.database.empty()) return record;
+    auto db = open();
+    if (!db) return db.error();
+    auto id = (*db)->insert(record);
+    if (!id) return id.error();
+    record.id = *id;
+    return record;
+  }
+  if (last) return *last;
+  return fail("PW0650", "no candidate ran correctly on this machine, not even the base nest", {"run: polyweft run FILE --verify"});
+}
+
+Tuner::Tuner(Target target, TunerOptions options) : impl_(std::make_unique<Impl>(std::move(target), std::move(options))) {}
+Tuner::~Tuner() = default;
+Tuner::Tuner(Tuner&&) noexcept = default;
+Tuner& Tuner::operator=(Tuner&&) noexcept = default;
+
+const Target& Tuner::target() const { return impl_->workshop.target(); }
+CheckReport Tuner::check(const Program& program) { return impl_->isl.check(program); }
+Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& options) { return impl_->tune(program, options); }
+Result<Database*> Tuner::database() { return impl_->open(); }
+
+Result<std::optional<TuningRecord>> Tuner::best(const Program& program, const TaskOptions& options) {
+  auto task = impl_->task(program, options);
+  if (!task) return task.error();
+  return impl_->stored(*task);
+}
+
+namespace {
+
+Result<Task> task_of(const TuningRecord& record, const Target& target) {
+  auto parsed = parse_programs(record.program_text, "");
+  if (!parsed) return parsed.error();
+  for (const auto& program : parsed->programs) {
+    if (program_key(program) != record.key.program) continue;
+    TaskOptions options;
+    options.cls = record.key.cls;
+    options.threads = record.key.threads;
+    for (size_t p = 0; p < program.parameters.size() && p < record.key.binding.size(); ++p) options.parameters[program.parameters[p].name] = record.key.binding[p];
+    return make_task(program, options, target);
+  }
+  return fail("PW0711", "record #" + std::to_string(record.id) + ": its program text does not have its key", {"run: polyweft db verify"});
+}
+
+Result<Kernel> load_kernel(const Workshop& workshop, const LoopNest& nest, const Program& program, const std::string& origin) {
+  auto loaded = workshop.load(nest);
+  if (!loaded) return loaded.error();
+  auto impl = std::make_shared<Kernel::Impl>();
+  impl->loaded = std::move(loaded).value();
+  impl->arguments = argument_specs(nest, program);
+  impl->origin = origin;
+  return Kernel(std::move(impl));
+}
+
+}  // namespace
+
+Result<Kernel> Tuner::compile(const TuningRecord& record) {
+  auto task = task_of(record, target());
+  if (!task) return task.error();
+  auto nest = parse_loop_nest(record.nest_text);
+  if (!nest) return nest.error();
+  return load_kernel(impl_->workshop, *nest, task->program, "record #" + std::to_string(record.id));
+}
+
+Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options) {
+  auto task = impl_->task(program, options);
+  if (!task) return task.error();
+  auto plan = impl_->plan(program, options);
+  if (!plan) return plan.error();
+  return load_kernel(impl_->workshop, plan->nest, task->program, plan->origin);
+}
+
+Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol) {
+  auto plan = impl_->plan(program, options);
+  if (!plan) return plan.error();
+  auto bytes = impl_->workshop.product(plan->nest, emit, symbol);
+  if (!bytes) return bytes.error();
+  return BuildResult{std::move(bytes).value(), plan->origin};
+}
+
+Result<std::string> Tuner::show(const Program& program, const TaskOptions& options, Stage stage) {
+  if (stage == Stage::program) return print(program);
+  if (stage == Stage::scop || stage == Stage::dependences || stage == Stage::schedule) {
+    auto task = impl_->task(program, options);
+    if (!task) return task.error();
+    if (auto ok = impl_->checked(program); !ok) return ok.error();
+    return impl_->isl.show(*task, stage == Stage::scop ? "scop" : stage == Stage::dependences ? "dependences" : "schedule");
+  }
+  auto plan = impl_->plan(program, options);
+  if (!plan) return plan.error();
+  if (stage == Stage::trace) return plan->trace;
+  if (stage == Stage::loops) return print(plan->nest);
+  auto bytes = impl_->workshop.product(plan->nest, stage == Stage::llvm ? Emit::llvm : Emit::assembly, "");
+  if (!bytes) return bytes.error();
+  return std::string(bytes->begin(), bytes->end());
+}
+
+Result<std::string> Tuner::show(const TuningRecord& record, Stage stage) {
+  if (stage == Stage::program) return record.program_text;
+  if (stage == Stage::trace) return record.trace_text;
+  if (stage == Stage::loops) return record.nest_text;
+  auto task = task_of(record, target());
+  if (!task) return task.error();
+  if (stage == Stage::llvm || stage == Stage::assembly) {
+    auto nest = parse_loop_nest(record.nest_text);
+    if (!nest) return nest.error();
+    auto bytes = impl_->workshop.product(*nest, stage == Stage::llvm ? Emit::llvm : Emit::assembly, "");
+    if (!bytes) return bytes.error();
+    return std::string(bytes->begin(), bytes->end());
+  }
+  return impl_->isl.show(*task, stage == Stage::scop ? "scop" : stage == Stage::dependences ? "dependences" : "schedule");
+}
+
+Result<Certificate> Tuner::prove(const TuningRecord& record) {
+  auto task = task_of(record, target());
+  if (!task) return task.error();
+  if (task->canonical_text != record.canonical_text) return fail("PW0711", "record #" + std::to_string(record.id) + ": its canonical text is not its program's");
+  return impl_->isl.prove(*task, record.nest_text);
+}
+
+Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set, uint64_t seed) {
+  auto plan = impl_->plan(program, options);
+  if (!plan) return plan.error();
+  auto task = impl_->task(program, options);
+  if (!task) return task.error();
+  return seeded_inputs(argument_specs(plan->nest, task->program), set, seed);
+}
+
+Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs) {
+  auto task = impl_->task(program, options);
+  if (!task) return task.error();
+  auto plan = impl_->plan(program, options);
+  if (!plan) return plan.error();
+  auto base = impl_->isl.base_nest(*task);
+  if (!base) return base.error();
+  auto kernel = load_kernel(impl_->workshop, plan->nest, task->program, plan->origin);
+  if (!kernel) return kernel.error();
+  auto reference = load_kernel(impl_->workshop, *base, task->program, "base order");
+  if (!reference) return reference.error();
+  auto got = kernel->run(inputs);
+  if (!got) return got.error();
+  auto expected = reference->run(inputs);
+  if (!expected) return expected.error();
+  RunnerTask bounds;
+  impl_->set_bounds(*task, bounds);
+  return compare_outputs(kernel->arguments(), *got, *expected, bounds, plan->origin);
+}
+
+Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget) {
+  auto task = impl_->task(program, options);
+  if (!task) return task.error();
+  auto plan = impl_->plan(program, options);
+  if (!plan) return plan.error();
+  auto base = impl_->isl.base_nest(*task);
+  if (!base) return base.error();
+  if (auto started = impl_->start_runner(); !started) return started.error();
+  auto lab_task = impl_->runner_task(*task, *base);
+  if (!lab_task) return lab_task.error();
+  if (auto begun = impl_->runner->begin(*lab_task); !begun) return begun.error();
+  auto kernel = impl_->workshop.for_runner(plan->nest);
+  if (!kernel) return kernel.error();
+  BenchReport report;
+  report.origin = plan->origin;
+  report.flops = count_flops(*base);
+  for (auto* slot : {&report.kernel, &report.reference}) {
+    RunRequest request;
+    request.candidate = slot == &report.kernel ? *kernel : lab_task->reference;
+    request.time_budget = budget / 2;
+    auto outcome = impl_->runner->run(request);
+    if (!outcome) return outcome.error();
+    if (outcome->status != RunStatus::ok) return fail("PW0651", std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
+    *slot = outcome->timing;
+    if (slot == &report.kernel) report.peak_gflops = impl_->workshop.measured_peak_gflops(options.threads);
+  }
+  return report;
+}
+
+}  // namespace polyweft

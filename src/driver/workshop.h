@@ -1,0 +1,45 @@
+// What the driver asks of code generation, in its own words: kernels for the runner, kernels in this process, products for files.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "polyweft/cost_model.h"
+#include "polyweft/loop_nest.h"
+#include "polyweft/runner.h"
+#include "polyweft/target.h"
+#include "polyweft/tuner.h"
+
+namespace polyweft {
+
+/// A kernel of a nest, loaded in this process. Calls must not overlap.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+  /// ABI order, row-major bytes of each argument; const inputs are given unpacked. Gives the kernel's return value.
+  virtual Result<int> call(const std::vector<TensorData*>& arguments) = 0;
+  /// The same on bare memory of the right sizes.
+  virtual Result<int> call_raw(const std::vector<void*>& arguments) = 0;
+  /// Packs const inputs again at the next call.
+  virtual void forget_packed() = 0;
+};
+
+class Workshop {
+ public:
+  explicit Workshop(Target target) : target_(std::move(target)) {}
+  /// PW0501 when spills or block size make the nest no candidate.
+  Result<LoadableKernel> for_runner(const LoopNest& nest) const;
+  Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
+  Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& symbol) const;
+  /// Calibrated once a process where the target is this machine.
+  MachineModel machine_model(int threads) const;
+  /// FMA peak of `threads` threads of this machine, measured now; 0 where the target is not this machine.
+  double measured_peak_gflops(int threads) const;
+  const Target& target() const { return target_; }
+
+ private:
+  Target target_;
+};
+
+}  // namespace polyweft

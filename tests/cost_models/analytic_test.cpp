@@ -1,0 +1,147 @@
+// The model is judged by order: pairs of nests whose faster one is known, and why.
+#include <gtest/gtest.h>
+
+#include "polyweft/cost_model.h"
+
+namespace polyweft {
+namespace {
+
+MachineModel machine() {
+  MachineModel m;
+  m.clock_ghz = 2;
+  m.vector_bytes = 64;
+  m.vector_registers = 32;
+  m.cache_bytes = {48 << 10, 2 << 20, 16 << 20};
+  m.bytes_per_cycle = {128, 50, 10, 5};
+  return m;
+}
+
+/// C[M, N] += A[M, K] * B[K, N] with loops i, j, k by tiles: [mc][kc] i-tile mr (unroll), j-tile u*w, k innermost serial; the accumulator
+/// in registers where `in_registers`.
+struct GemmShape {
+  int64_t m = 512, n = 512, k = 512, mr = 12;
+  int64_t vectors = 2;
+  int32_t width = 16;     // 1: scalar
+  bool in_registers = true;
+  bool parallel = false;
+};
+
+Buffer argument(const char* name, std::vector<int64_t> extents, bool output) {
+  Buffer b;
+  b.name = name;
+  b.scope = Scope::argument;
+  b.layout = row_major(extents);
+  b.extents = std::move(extents);
+  b.is_output = output;
+  return b;
+}
+
+class GemmNest {
+ public:
+  explicit GemmNest(const GemmShape& s) : s_(s) {
+    nest_.buffers = {argument("A", {s.m, s.k}, false), argument("B", {s.k, s.n}, false), argument("C", {s.m, s.n}, true), Buffer{}};
+    nest_.arguments = {0, 1, 2};
+    Buffer& acc = nest_.buffers[3];
+    acc.name = "acc";
+    acc.scope = Scope::reg;
+    acc.extents = {s.mr, s.vectors, s.width};
+    acc.layout = row_major(acc.extents);
+    it_ = nest_.new_loop_var("it"), jt_ = nest_.new_loop_var("jt"), k_ = nest_.new_loop_var("k");
+    i_ = nest_.new_loop_var("i"), u_ = nest_.new_loop_var("u"), v_ = nest_.new_loop_var("v");
+  }
+  LoopNest build() {
+    NodeId tile = loop(k_, s_.k, 1, {}, block());
+    if (s_.in_registers) tile = nest_.add(Alloc{3, nest_.add(Seq{{tile, store()}})});
+    Mark outer;
+    if (s_.parallel) outer.kind = MarkKind::parallel;
+    nest_.root = loop(it_, s_.m, s_.mr, outer, loop(jt_, s_.n, s_.vectors * s_.width, {}, tile));
+    return nest_;
+  }
+
+ private:
+  NodeId loop(VarId var, int64_t extent, int64_t step, Mark mark, NodeId body) {
+    Loop l;
+    l.var = var;
+    l.lo.of = {Affine::of(0)};
+    l.hi.of = {Affine::of(extent)};
+    l.step = step;
+    l.mark = mark;
+    l.body = body;
+    return nest_.add(l);
+  }
+  NodeId register_loops(NodeId body) {
+    Mark vector, unroll;
+    vector.kind = MarkKind::vector;
+    vector.width = s_.width;
+    unroll.kind = MarkKind::unroll;
+    return loop(i_, s_.mr, 1, unroll, loop(u_, s_.vectors, 1, unroll, s_.width > 1 ? loop(v_, s_.width, 1, vector, body) : body));
+  }
+  static Access access(BufferId id, std::vector<Affine> index) {
+    Access a;
+    a.id = id;
+    for (auto& e : index) a.index.push_back({std::move(e), nullptr, {}, {}});
+    return a;
+  }
+  Affine row() const { return Affine::variable(it_) + Affine::variable(i_); }
+  Affine column() const {
+    Affine e = Affine::variable(jt_) + Affine::variable(u_, s_.width);
+    return s_.width > 1 ? e + Affine::variable(v_) : e;
+  }
+  Access accumulator() const {
+    if (!s_.in_registers) return access(2, {row(), column()});
+    return access(3, {Affine::variable(i_), Affine::variable(u_), s_.width > 1 ? Affine::variable(v_) : Affine::of(0)});
+  }
+  NodeId block() {
+    Compute c;
+    c.how = Write::accumulate;
+    c.fused = true;
+    c.dst = {accumulator()};
+    c.rhs = {make_op(Op::mul, ElementType::f32,
+                     {make_read(ElementType::f32, access(0, {row(), Affine::variable(k_)})), make_read(ElementType::f32, access(1, {Affine::variable(k_), column()}))})};
+    return register_loops(nest_.add(c));
+  }
+  NodeId store() {
+    Copy c;
+    c.dst = access(2, {row(), column()});
+    c.src = accumulator();
+    return register_loops(nest_.add(c));
+  }
+  GemmShape s_;
+  LoopNest nest_;
+  VarId it_, jt_, k_, i_, u_, v_;
+};
+
+double predicted(const GemmShape& shape, const MachineModel& m = machine()) { return analytic_model(m)->predict_ns(GemmNest(shape).build()); }
+
+TEST(AnalyticModel, a_register_tiled_gemm_is_near_the_fma_bound) {
+  const double bound_ns = 512.0 * 512 * 512 / 16 / 2 / machine().clock_ghz;
+  const double ns = predicted({.mr = 12, .vectors = 2});
+  EXPECT_GE(ns, bound_ns);
+  EXPECT_LE(ns, 1.6 * bound_ns);
+}
+
+TEST(AnalyticModel, vectors_beat_scalars) { EXPECT_LT(4 * predicted({}), predicted({.vectors = 2, .width = 1})); }
+
+TEST(AnalyticModel, registers_beat_memory_accumulators) { EXPECT_LT(1.5 * predicted({}), predicted({.in_registers = false})); }
+
+TEST(AnalyticModel, few_chains_expose_latency) { EXPECT_LT(1.5 * predicted({.mr = 12, .vectors = 2}), predicted({.mr = 1, .vectors = 1})); }
+
+TEST(AnalyticModel, a_tile_beyond_the_register_file_spills) { EXPECT_LT(1.2 * predicted({.mr = 12, .vectors = 2}), predicted({.mr = 24, .vectors = 4})); }
+
+TEST(AnalyticModel, a_tile_that_loads_less_a_multiply_add_wins) { EXPECT_LE(predicted({.mr = 12, .vectors = 2}), predicted({.mr = 3, .vectors = 3})); }
+
+TEST(AnalyticModel, two_threads_nearly_halve_a_large_product) {
+  MachineModel two = machine();
+  two.threads = 2;
+  const double serial = predicted({.parallel = true}), parallel = predicted({.parallel = true}, two);
+  EXPECT_LT(parallel, 0.6 * serial);
+  EXPECT_GT(parallel, 0.45 * serial);
+}
+
+TEST(AnalyticModel, masked_lanes_cost_as_much_as_active_ones) {
+  // 17 columns take two vectors a row: twice the time of 16.
+  EXPECT_GT(predicted({.n = 17, .vectors = 1}), 1.5 * predicted({.n = 16, .vectors = 1}));
+}
+
+}  // namespace
+}  // namespace polyweft
