@@ -1,0 +1,239 @@
+// Functions around the nest: the halide_buffer_t ABI of the kernel and its pack functions.
+#include "targets/common/lower.h"
+
+#include <llvm/Support/raw_ostream.h>
+
+#include "targets/common/nest_code.h"
+
+namespace polyweft::targets {
+namespace {
+
+// Offsets of halide_buffer_t and halide_dimension_t (HalideRuntime.h of Halide 14, 64-bit).
+constexpr uint64_t kHost = 16, kTypeCode = 32, kTypeBits = 33, kDimensions = 36, kDim = 40;
+constexpr uint64_t kDimBytes = 16, kDimMin = 0, kDimExtent = 4, kDimStride = 8;
+// halide_error_code_t.
+constexpr int kBadType = -3, kConstraintViolated = -8, kBufferIsNull = -12, kBadDimensions = -43;
+
+
+struct HalideType {
+  uint8_t code, bits;
+};
+HalideType halide_type(ElementType type) {
+  if (type == ElementType::bf16) return {4, 16};
+  if (type == ElementType::boolean) return {1, 1};
+  if (type == ElementType::u8) return {1, 8};
+  return {static_cast<uint8_t>(is_float(type) ? 2 : 0), static_cast<uint8_t>(8 * size_bytes(type))};
+}
+
+/// What an argument must look like: dim[0] is the last axis.
+struct Shape {
+  HalideType type;
+  std::vector<int64_t> extents;
+};
+Shape shape_of(const Buffer& buffer) {
+  if (buffer.is_packed) return {{1, 8}, {allocated_elements(buffer) * size_bytes(buffer.type)}};
+  return {halide_type(buffer.type), {buffer.extents.rbegin(), buffer.extents.rend()}};
+}
+
+class ModuleCode {
+ public:
+  ModuleCode(llvm::LLVMContext& context, const LoopNest& nest, const LowerOptions& options)
+      : module_(std::make_unique<llvm::Module>(nest.name, context)), nest_(nest), options_(options), b_(context) {}
+
+  std::unique_ptr<llvm::Module> run() {
+    add_constants();
+    kernel(options_.symbol, nest_.arguments, nest_.root);
+    for (const auto& pack : nest_.packs) {
+      const std::string name = options_.symbol + "_pack_" + nest_.buffers[pack.source].name;
+      kernel(name, {pack.source, pack.packed}, pack.root);
+      pack_bytes(name + "_bytes", nest_.buffers[pack.packed]);
+    }
+    return std::move(module_);
+  }
+
+ private:
+  llvm::Function* function(const std::string& name, llvm::FunctionType* type) {
+    if (module_->getFunction(name)) throw Refusal{fail("PW0505", "symbol " + name + " is taken", {"give the kernel another name with --name"})};
+    auto* f = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, *module_);
+    f->addFnAttr("target-cpu", options_.cpu);
+    f->addFnAttr("target-features", options_.cpu_features);
+    f->addFnAttr("prefer-vector-width", std::to_string(options_.vector_bits));
+    f->addFnAttr("min-legal-vector-width", std::to_string(options_.vector_bits));
+    f->addFnAttr("no-trapping-math", "true");
+    f->addFnAttr(llvm::Attribute::NoUnwind);
+    return f;
+  }
+
+  void add_constants() {
+    bases_.assign(nest_.buffers.size(), nullptr);
+    ScalarCode scalar(b_, nest_.cls);
+    for (BufferId id = 0; id < nest_.buffers.size(); ++id) {
+      const Buffer& buffer = nest_.buffers[id];
+      if (buffer.scope != Scope::constant) continue;
+      std::vector<llvm::Constant*> cells(static_cast<size_t>(allocated_elements(buffer)), llvm::Constant::getNullValue(scalar.memory_type(buffer.type)));
+      TensorData data = make_tensor(buffer.type, {static_cast<int64_t>(buffer.data.size())});
+      for (size_t i = 0; i < buffer.data.size(); ++i) data.set(static_cast<int64_t>(i), buffer.data[i]);
+      for (size_t i = 0; i < buffer.data.size(); ++i) cells[static_cast<size_t>(physical_offset(buffer, index_of(buffer, static_cast<int64_t>(i))))] = cell(data, i, scalar.memory_type(buffer.type));
+      auto* type = llvm::ArrayType::get(scalar.memory_type(buffer.type), cells.size());
+      auto* global = new llvm::GlobalVariable(*module_, type, true, llvm::GlobalValue::PrivateLinkage, llvm::ConstantArray::get(type, cells), buffer.name);
+      global->setAlignment(llvm::Align(64));
+      bases_[id] = global;
+    }
+  }
+  static std::vector<int64_t> index_of(const Buffer& buffer, int64_t flat) {
+    std::vector<int64_t> index(buffer.extents.size());
+    for (size_t d = index.size(); d-- > 0; flat /= buffer.extents[d]) index[d] = flat % buffer.extents[d];
+    return index;
+  }
+  static llvm::Constant* cell(const TensorData& data, size_t i, llvm::Type* type) {
+    const size_t width = data.bytes.size() / static_cast<size_t>(std::max<int64_t>(1, data.elements()));
+    uint64_t bits = 0;
+    for (size_t byte = 0; byte < width; ++byte) bits |= static_cast<uint64_t>(data.bytes[i * width + byte]) << (8 * byte);
+    const llvm::APInt raw(static_cast<unsigned>(8 * width), bits);
+    if (type->isDoubleTy()) return llvm::ConstantFP::get(type->getContext(), llvm::APFloat(llvm::APFloat::IEEEdouble(), raw));
+    if (type->isFloatTy()) return llvm::ConstantFP::get(type->getContext(), llvm::APFloat(llvm::APFloat::IEEEsingle(), raw));
+    return llvm::ConstantInt::get(type, raw);
+  }
+
+  llvm::Value* field(llvm::Value* base, uint64_t offset, llvm::Type* type) { return b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.getInt64(offset)), llvm::Align(1)); }
+  void set_field(llvm::Value* base, uint64_t offset, llvm::Value* value) {
+    b_.CreateAlignedStore(value, b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.getInt64(offset)), llvm::Align(1));
+  }
+  void fail_if(llvm::Function* f, llvm::Value* bad, int code) {
+    auto* failed = llvm::BasicBlock::Create(b_.getContext(), "refuse", f);
+    auto* good = llvm::BasicBlock::Create(b_.getContext(), "go_on", f);
+    b_.CreateCondBr(bad, failed, good, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
+    b_.SetInsertPoint(failed);
+    b_.CreateRet(b_.getInt32(static_cast<uint32_t>(code)));
+    b_.SetInsertPoint(good);
+  }
+
+  // All null hosts: a bounds query, answered by filling in the dimensions.
+  void bounds_query(llvm::Function* f, const std::vector<BufferId>& arguments) {
+    llvm::Value* any_null = b_.getFalse();
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      fail_if(f, b_.CreateIsNull(f->getArg(static_cast<unsigned>(a))), kBufferIsNull);
+      llvm::Value* host = field(f->getArg(static_cast<unsigned>(a)), kHost, b_.getPtrTy());
+      if (elements_of(nest_.buffers[arguments[a]]) > 0) any_null = b_.CreateOr(any_null, b_.CreateIsNull(host));
+    }
+    auto* query = llvm::BasicBlock::Create(b_.getContext(), "bounds_query", f);
+    auto* go_on = llvm::BasicBlock::Create(b_.getContext(), "no_query", f);
+    b_.CreateCondBr(any_null, query, go_on, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
+    b_.SetInsertPoint(query);
+    for (size_t a = 0; a < arguments.size(); ++a) fill_in(f, f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]]));
+    b_.CreateRet(b_.getInt32(0));
+    b_.SetInsertPoint(go_on);
+  }
+  static int64_t elements_of(const Buffer& buffer) {
+    int64_t out = 1;
+    for (int64_t e : buffer.extents) out *= e;
+    return out;
+  }
+  void fill_in(llvm::Function* f, llvm::Value* argument, const Shape& shape) {
+    llvm::Value* host = field(argument, kHost, b_.getPtrTy());
+    auto* fill = llvm::BasicBlock::Create(b_.getContext(), "fill_in", f);
+    auto* next = llvm::BasicBlock::Create(b_.getContext(), "filled", f);
+    llvm::Value* same_rank = b_.CreateICmpEQ(field(argument, kDimensions, b_.getInt32Ty()), b_.getInt32(static_cast<uint32_t>(shape.extents.size())));
+    b_.CreateCondBr(b_.CreateAnd(b_.CreateIsNull(host), same_rank), fill, next);
+    b_.SetInsertPoint(fill);
+    llvm::Value* dims = field(argument, kDim, b_.getPtrTy());
+    int64_t stride = 1;
+    for (size_t d = 0; d < shape.extents.size(); ++d) {
+      set_field(dims, d * kDimBytes + kDimMin, b_.getInt32(0));
+      set_field(dims, d * kDimBytes + kDimExtent, b_.getInt32(static_cast<uint32_t>(shape.extents[d])));
+      set_field(dims, d * kDimBytes + kDimStride, b_.getInt32(static_cast<uint32_t>(stride)));
+      stride *= shape.extents[d];
+    }
+    b_.CreateBr(next);
+    b_.SetInsertPoint(next);
+  }
+  void check_argument(llvm::Function* f, llvm::Value* argument, const Shape& shape) {
+    llvm::Value* code = b_.CreateICmpNE(field(argument, kTypeCode, b_.getInt8Ty()), b_.getInt8(shape.type.code));
+    llvm::Value* bits = b_.CreateICmpNE(field(argument, kTypeBits, b_.getInt8Ty()), b_.getInt8(shape.type.bits));
+    fail_if(f, b_.CreateOr(code, bits), kBadType);
+    fail_if(f, b_.CreateICmpNE(field(argument, kDimensions, b_.getInt32Ty()), b_.getInt32(static_cast<uint32_t>(shape.extents.size()))), kBadDimensions);
+    if (shape.extents.empty()) return;
+    llvm::Value* dims = field(argument, kDim, b_.getPtrTy());
+    llvm::Value* wrong = b_.getFalse();
+    int64_t stride = 1;
+    const auto differs = [&](uint64_t offset, int64_t expected) {
+      wrong = b_.CreateOr(wrong, b_.CreateICmpNE(field(dims, offset, b_.getInt32Ty()), b_.getInt32(static_cast<uint32_t>(expected))));
+    };
+    for (size_t d = 0; d < shape.extents.size(); ++d) {
+      differs(d * kDimBytes + kDimMin, 0);
+      differs(d * kDimBytes + kDimExtent, shape.extents[d]);
+      if (shape.extents[d] > 1) differs(d * kDimBytes + kDimStride, stride);
+      stride *= shape.extents[d];
+    }
+    fail_if(f, wrong, kConstraintViolated);
+  }
+
+  void kernel(const std::string& name, const std::vector<BufferId>& arguments, NodeId root) {
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false);
+    llvm::Function* f = function(name, type);
+    auto* body = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false), llvm::GlobalValue::InternalLinkage, name + "_body",
+                                        *module_);
+    body->copyAttributesFrom(f);
+    body->addFnAttr(llvm::Attribute::NoInline);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
+    bounds_query(f, arguments);
+    std::vector<llvm::Value*> hosts;
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      check_argument(f, f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]]));
+      hosts.push_back(field(f->getArg(static_cast<unsigned>(a)), kHost, b_.getPtrTy()));
+    }
+    b_.CreateRet(b_.CreateCall(body, hosts));
+    emit_body(body, arguments, root);
+  }
+
+  // Arguments are distinct memory: the caller may not alias an output with anything.
+  void emit_body(llvm::Function* body, const std::vector<BufferId>& arguments, NodeId root) {
+    std::vector<llvm::Value*> bases = bases_;
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      llvm::Argument* argument = body->getArg(static_cast<unsigned>(a));
+      argument->addAttr(llvm::Attribute::NoAlias);
+      argument->setName(nest_.buffers[arguments[a]].name);
+      bases[arguments[a]] = argument;
+    }
+    NestCode code(*module_, nest_, body, bases);
+    code.builder().SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", body));
+    llvm::BasicBlock* entry = code.builder().GetInsertBlock();
+    llvm::BasicBlock* start = llvm::BasicBlock::Create(b_.getContext(), "start", body);
+    code.builder().SetInsertPoint(start);
+    code.emit(root);
+    code.builder().CreateRet(code.builder().getInt32(0));
+    code.builder().SetInsertPoint(entry);
+    code.builder().CreateBr(start);
+    if (code.instructions() > options_.instruction_limit)
+      throw Refusal{fail("PW0502", "the unrolled code has " + std::to_string(code.instructions()) + " instructions, at most " + std::to_string(options_.instruction_limit),
+                         {"use smaller unrolled or vector loops"})};
+  }
+
+  void pack_bytes(const std::string& name, const Buffer& packed) {
+    llvm::Function* f = function(name, llvm::FunctionType::get(b_.getInt64Ty(), false));
+    b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
+    b_.CreateRet(b_.getInt64(static_cast<uint64_t>(allocated_elements(packed) * size_bytes(packed.type))));
+  }
+
+  std::unique_ptr<llvm::Module> module_;
+  const LoopNest& nest_;
+  const LowerOptions& options_;
+  llvm::IRBuilder<> b_;
+  std::vector<llvm::Value*> bases_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest, const LowerOptions& options) {
+  try {
+    auto module = ModuleCode(context, nest, options).run();
+    std::string problems;
+    llvm::raw_string_ostream stream(problems);
+    if (llvm::verifyModule(*module, &stream)) return fail("PW0599", "internal: the lowered module is malformed: " + stream.str().substr(0, 2000));
+    return module;
+  } catch (const Refusal& refusal) {
+    return refusal.error;
+  }
+}
+
+}  // namespace polyweft::targets

@@ -1,0 +1,23 @@
+// LoopNest -> LLVM IR. Explicit vectors, unrolling of our own, register buffers as SSA values; nothing is left to the middle end.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "polyweft/loop_nest.h"
+#include "targets/common/llvm.h"
+
+namespace polyweft::targets {
+
+struct LowerOptions {
+  std::string symbol;             ///< of the kernel; packs are symbol_pack_TENSOR
+  std::string cpu_features;       ///< "+avx512f,..." for the functions' attributes
+  std::string cpu = "x86-64";
+  int vector_bits = 256;
+  int64_t instruction_limit = 40'000;   ///< PW0502 above: such a block would take seconds in code generation
+};
+
+/// A verified module with the kernel and its pack functions. PW0501.. where the nest cannot be lowered.
+Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest, const LowerOptions& options);
+
+}  // namespace polyweft::targets

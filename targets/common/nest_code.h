@@ -1,0 +1,129 @@
+// Emits the body of one function from a LoopNest subtree.
+//
+// Variables of unroll and vector loops never become LLVM values: they are substituted (a number; `start + lane`) before an expression is
+// emitted, so each expression is affine in serial variables plus a lane stride. A register buffer is a map element -> SSA value; loops
+// and branches around it get phis.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+#include "targets/common/llvm.h"
+#include "targets/common/ranges.h"
+#include "targets/common/scalar_code.h"
+
+namespace polyweft::targets {
+
+/// Thrown inside lowering only; lower() turns it into a Result.
+struct Refusal {
+  Error error;
+};
+
+class NestCode {
+ public:
+  /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere.
+  NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases);
+
+  llvm::IRBuilder<>& builder() { return b_; }
+  void emit(NodeId id);
+  /// Value of a serial loop variable in this function.
+  void bind_variable(VarId var, llvm::Value* value, VarFacts facts);
+  /// Frees and returns `code` from here; the builder continues in a block of its own.
+  int64_t instructions() const;
+
+ private:
+  static constexpr VarId kLane = 0x7ffffff0;
+
+  struct Lanes {
+    unsigned width = 1;            ///< 1: not in a vector loop
+    llvm::Value* mask = nullptr;   ///< null: all lanes active
+    bool guarded = false;          ///< inside a condition that depends on the lane: uniform loads need the mask too
+    bool non_temporal = false;
+  };
+  /// start + lane * stride, or one offset a lane.
+  struct Place {
+    llvm::Value* pointer = nullptr;
+    int64_t stride = 0;
+    llvm::Value* offsets = nullptr;   ///< vector of i64 element offsets from `pointer`; then stride is meaningless
+    int64_t alignment = 1;
+    std::string key;                  ///< equal keys are equal places; empty: data-dependent
+  };
+  using RegKey = std::pair<BufferId, int64_t>;
+  using RegFile = std::map<RegKey, llvm::Value*>;
+
+  // control: nest_control.cpp
+  void on(const Seq&);
+  void on(const If&);
+  void on(const Alloc&);
+  void on(const Compute&);
+  void on(const Copy&);
+  void on(const Sync&) {}
+  void on(const Loop&);
+  void serial_loop(const Loop&);
+  void unroll_loop(const Loop&);
+  void vector_loop(const Loop&);
+  void parallel_loop(const Loop&);
+  void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
+  void allocate_heap(BufferId id, NodeId body);
+  void allocate_stack(BufferId id, NodeId body);
+  bool registers_fit(BufferId id, NodeId body) const;
+  void merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b);
+  void written_registers(NodeId id, std::vector<bool>& buffers) const;
+  template <class F>
+  void visit_accesses(NodeId id, const F& f) const;
+  VarFacts loop_facts(const Loop&) const;
+
+  // expressions: nest_expressions.cpp
+  Affine fold(const Affine& e) const;
+  Guard fold(const Guard& g) const;
+  llvm::Value* integer(const Affine& folded);        ///< i64, or a vector of i64 where the lane matters
+  llvm::Value* scalar_part(const Affine& folded);    ///< without kLane and constant; null where nothing is left
+  llvm::Value* quasi(const Quasi& quasi);
+  llvm::Value* bound(const Bound& b, bool is_lower);
+  llvm::Value* condition(const Guard& folded);       ///< i1 or vector of i1
+  bool depends_on_lane(const Affine& folded) const;
+  bool depends_on_lane(const Guard& folded) const;
+  llvm::Value* expression(const Expr& e);
+  llvm::Value* guarded(const ExprNode& node);
+  Affine offset_of(const Access& access, std::vector<llvm::Value*>* gathers);
+  llvm::Value* lane_numbers();
+  llvm::Value* full_mask();
+
+  // memory: nest_memory.cpp
+  Place place_of(const Access& access);
+  llvm::Value* load(const Access& access);
+  void store(const Access& access, llvm::Value* value);
+  llvm::Value* load_place(const Place& place, ElementType type);
+  void store_place(const Place& place, ElementType type, llvm::Value* value);
+  llvm::Value* pointers_of(const Place& place, llvm::Type* type);
+  bool in_registers(BufferId id) const { return registers_[id]; }
+  RegKey register_key(const Access& access) const;
+  llvm::Value* base_of(BufferId id);
+  void accumulate(const Compute& compute);
+  std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
+  std::vector<llvm::Value*> argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
+
+  void clear_caches();
+
+  llvm::Module& module_;
+  const LoopNest& nest_;
+  llvm::Function* function_;
+  llvm::IRBuilder<> b_;
+  ScalarCode scalar_;
+  std::vector<llvm::Value*> bases_;
+  std::vector<bool> registers_;                       // buffers that live in registers
+  RegFile file_;
+  std::map<VarId, llvm::Value*> variables_;
+  std::map<VarId, Affine> substitution_;
+  Facts facts_;
+  Lanes lanes_;
+  std::vector<llvm::Value*> heap_;                    // live heap blocks of this function, to free on failure
+  std::map<std::string, llvm::Value*> loads_;         // loads of the current straight-line stretch, by place
+  std::map<std::string, llvm::Value*> integers_;      // integer values of the current straight-line stretch
+  std::map<VarId, llvm::Value*> bound_values_;        // operands of a combiner
+};
+
+}  // namespace polyweft::targets

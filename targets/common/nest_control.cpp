@@ -1,0 +1,446 @@
+#include <algorithm>
+#include <numeric>
+
+#include "targets/common/nest_code.h"
+
+namespace polyweft::targets {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kStackLimitBytes = 256 << 10;
+constexpr int kOutOfMemory = -11;   // halide_error_code_out_of_memory
+
+}  // namespace
+
+NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases)
+    : module_(module), nest_(nest), function_(function), b_(module.getContext()), scalar_(b_, nest.cls), bases_(std::move(bases)), registers_(nest.buffers.size(), false) {
+  for (size_t p = 0; p < nest.params.size(); ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
+}
+
+void NestCode::bind_variable(VarId var, llvm::Value* value, VarFacts facts) {
+  variables_[var] = value;
+  facts_.set(var, facts);
+}
+
+int64_t NestCode::instructions() const { return static_cast<int64_t>(function_->getInstructionCount()); }
+
+void NestCode::clear_caches() {
+  loads_.clear();
+  integers_.clear();
+}
+
+void NestCode::emit(NodeId id) {
+  if (id == kNoNode) return;
+  std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
+}
+
+void NestCode::on(const Seq& seq) {
+  for (NodeId child : seq.children) emit(child);
+}
+
+template <class F>
+void NestCode::visit_accesses(NodeId id, const F& f) const {
+  if (id == kNoNode) return;
+  const Node& node = nest_.nodes[id];
+  const auto in_expression = [&](const Expr& e) {
+    polyweft::visit(e, [&](const ExprNode& n) {
+      if (n.op == Op::read) f(n.access, false);
+    });
+  };
+  if (const auto* seq = std::get_if<Seq>(&node)) {
+    for (NodeId child : seq->children) visit_accesses(child, f);
+  } else if (const auto* branch_node = std::get_if<If>(&node)) {
+    visit_accesses(branch_node->then, f);
+    visit_accesses(branch_node->otherwise, f);
+  } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
+    visit_accesses(alloc->body, f);
+  } else if (const auto* loop = std::get_if<Loop>(&node)) {
+    visit_accesses(loop->body, f);
+  } else if (const auto* compute = std::get_if<Compute>(&node)) {
+    for (const auto& dst : compute->dst) f(dst, true);
+    for (const auto& rhs : compute->rhs) in_expression(rhs);
+  } else if (const auto* copy = std::get_if<Copy>(&node)) {
+    f(copy->dst, true);
+    if (copy->has_src) f(copy->src, false);
+  }
+}
+
+void NestCode::written_registers(NodeId id, std::vector<bool>& buffers) const {
+  visit_accesses(id, [&](const Access& access, bool written) {
+    if (written && registers_[access.id]) buffers[access.id] = true;
+  });
+}
+
+// Where control flow meets: elements that both sides know get a phi, the rest are dropped (their contents are undefined).
+void NestCode::merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b) {
+  RegFile merged;
+  for (const auto& [key, value_a] : a) {
+    const auto it = b.find(key);
+    if (it == b.end() || it->second->getType() != value_a->getType()) continue;
+    if (it->second == value_a) {
+      merged[key] = value_a;
+      continue;
+    }
+    llvm::PHINode* phi = b_.CreatePHI(value_a->getType(), 2);
+    phi->addIncoming(value_a, from_a);
+    phi->addIncoming(it->second, from_b);
+    merged[key] = phi;
+  }
+  file_ = std::move(merged);
+}
+
+void NestCode::branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
+  auto& context = module_.getContext();
+  llvm::BasicBlock* yes = llvm::BasicBlock::Create(context, "then", function_);
+  llvm::BasicBlock* no = llvm::BasicBlock::Create(context, "else", function_);
+  llvm::BasicBlock* join = llvm::BasicBlock::Create(context, "join", function_);
+  b_.CreateCondBr(condition, yes, no);
+  const RegFile before = file_;
+  const auto integers = integers_;
+  const auto loads = loads_;
+  b_.SetInsertPoint(yes);
+  then();
+  llvm::BasicBlock* yes_end = b_.GetInsertBlock();
+  b_.CreateBr(join);
+  const RegFile after_yes = file_;
+  file_ = before;
+  integers_ = integers;
+  loads_ = loads;
+  b_.SetInsertPoint(no);
+  otherwise();
+  llvm::BasicBlock* no_end = b_.GetInsertBlock();
+  b_.CreateBr(join);
+  const RegFile after_no = file_;
+  b_.SetInsertPoint(join);
+  merge_registers(after_yes, yes_end, after_no, no_end);
+  integers_ = integers;
+  loads_.clear();
+}
+
+void NestCode::on(const If& node) {
+  const Guard g = fold(node.condition);
+  if (const auto known = facts_.decide(g)) return emit(*known ? node.then : node.otherwise);
+  if (!depends_on_lane(g)) return branch(condition(g), [&] { emit(node.then); }, [&] { emit(node.otherwise); });
+  llvm::Value* chosen = condition(g);
+  const Lanes outer = lanes_;
+  lanes_.guarded = true;
+  lanes_.mask = outer.mask ? b_.CreateAnd(outer.mask, chosen) : chosen;
+  emit(node.then);
+  llvm::Value* opposite = b_.CreateNot(chosen);
+  lanes_.mask = outer.mask ? b_.CreateAnd(outer.mask, opposite) : opposite;
+  emit(node.otherwise);
+  lanes_ = outer;
+}
+
+VarFacts NestCode::loop_facts(const Loop& loop) const {
+  VarFacts out;
+  out.lo = INT64_MIN / 4;
+  out.hi = INT64_MAX / 4;
+  for (const auto& e : loop.lo.of) out.lo = std::max(out.lo, facts_.range(fold(e)).lo);
+  for (const auto& e : loop.hi.of) out.hi = std::min(out.hi, facts_.range(fold(e)).hi - 1);
+  out.divisor = loop.lo.of.size() == 1 ? facts_.known_divisor(fold(loop.lo.of[0])) : 1;
+  if (loop.lo.of.size() == 1) {
+    const Affine lo = fold(loop.lo.of[0]);
+    out.divisor = lo == Affine::of(0) ? loop.step : std::gcd(loop.step, lo.is_constant() ? lo.constant : facts_.known_divisor(lo));
+  }
+  // The last value taken: lo + step * floor((hi - lo) / step), where lo is a constant.
+  if (loop.lo.of.size() == 1 && fold(loop.lo.of[0]).is_constant() && out.hi < INT64_MAX / 8 && out.hi >= out.lo)
+    out.hi = out.lo + (out.hi - out.lo) / loop.step * loop.step;
+  return out;
+}
+
+void NestCode::on(const Loop& loop) {
+  const VarFacts facts = loop_facts(loop);
+  if (facts.hi < facts.lo) return;
+  switch (loop.mark.kind) {
+    case MarkKind::unroll: return unroll_loop(loop);
+    case MarkKind::vector: return vector_loop(loop);
+    case MarkKind::parallel: return parallel_loop(loop);
+    default: return serial_loop(loop);
+  }
+}
+
+void NestCode::unroll_loop(const Loop& loop) {
+  const Affine lo = fold(loop.lo.of[0]);
+  int64_t trips = INT64_MAX;
+  for (const auto& e : loop.hi.of) {
+    const Affine length = fold(e) - lo;
+    if (length.is_constant()) trips = std::min(trips, length.constant);
+  }
+  const bool exact = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && trips != INT64_MAX;
+  if (!exact || trips > 4096) return serial_loop(loop);
+  for (int64_t n = 0; n < trips; n += loop.step) {
+    substitution_[loop.var] = lo + Affine::of(n);
+    emit(loop.body);
+  }
+  substitution_.erase(loop.var);
+}
+
+void NestCode::vector_loop(const Loop& loop) {
+  if (lanes_.width > 1 || loop.lo.of.size() != 1) return serial_loop(loop);
+  const Affine lo = fold(loop.lo.of[0]);
+  int64_t fixed = loop.mark.width;
+  std::vector<Affine> open;
+  for (const auto& e : loop.hi.of) {
+    const Affine length = fold(e) - lo;
+    if (length.is_constant()) fixed = std::min(fixed, length.constant);
+    else if (facts_.range(length).lo < fixed) open.push_back(length);
+  }
+  if (fixed <= 0) return;
+  const auto body = [&](llvm::Value* count) {
+    const Lanes outer = lanes_;
+    lanes_.width = static_cast<unsigned>(loop.mark.width);
+    lanes_.non_temporal = loop.mark.non_temporal;
+    if (count) lanes_.mask = b_.CreateICmpSLT(lane_numbers(), scalar_.splat(count, lanes_.width));
+    else if (fixed < loop.mark.width) {
+      std::vector<llvm::Constant*> bits;
+      for (int32_t lane = 0; lane < loop.mark.width; ++lane) bits.push_back(b_.getInt1(lane < fixed));
+      lanes_.mask = llvm::ConstantVector::get(bits);
+    }
+    facts_.set(kLane, {0, fixed - 1, 1});
+    substitution_[loop.var] = lo + Affine::variable(kLane);
+    loads_.clear();
+    emit(loop.body);
+    substitution_.erase(loop.var);
+    facts_.forget(kLane);
+    lanes_ = outer;
+    loads_.clear();
+    integers_.clear();
+  };
+  if (loop.mark.width == 1) {
+    substitution_[loop.var] = lo;
+    if (open.empty()) emit(loop.body);
+    else branch(b_.CreateICmpSGT(bound(loop.hi, false), integer(lo)), [&] { emit(loop.body); }, [] {});
+    substitution_.erase(loop.var);
+    return;
+  }
+  if (open.empty()) return body(nullptr);
+  llvm::Value* count = b_.getInt64(static_cast<uint64_t>(fixed));
+  for (const auto& length : open) count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, integer(length));
+  branch(b_.CreateICmpSGT(count, b_.getInt64(0)), [&] { body(count); }, [] {});
+}
+
+// Guarded, then bottom-tested: one compare and branch an iteration.
+void NestCode::serial_loop(const Loop& loop) {
+  auto& context = module_.getContext();
+  llvm::Value* lo = bound(loop.lo, true);
+  llvm::Value* hi = bound(loop.hi, false);
+  if (ScalarCode::lanes(lo) > 1 || ScalarCode::lanes(hi) > 1) throw Refusal{fail("PW0504", "a loop inside a vector loop has bounds that differ from lane to lane")};
+  const VarFacts facts = loop_facts(loop);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* header = llvm::BasicBlock::Create(context, "loop", function_);
+  llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "after", function_);
+  b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), header, after);
+  before = b_.GetInsertBlock();
+
+  const RegFile entry = file_;
+  const auto integers = integers_;
+  std::vector<bool> written(nest_.buffers.size(), false);
+  written_registers(loop.body, written);
+  b_.SetInsertPoint(header);
+  llvm::PHINode* iv = b_.CreatePHI(b_.getInt64Ty(), 2, loop.var - nest_.params.size() < nest_.loop_names.size() ? nest_.loop_names[loop.var - nest_.params.size()] : "");
+  iv->addIncoming(lo, before);
+  std::map<RegKey, llvm::PHINode*> phis;
+  for (const auto& [key, value] : entry) {
+    if (!written[key.first]) continue;
+    llvm::PHINode* phi = b_.CreatePHI(value->getType(), 2);
+    phi->addIncoming(value, before);
+    file_[key] = phi;
+    phis[key] = phi;
+  }
+  bind_variable(loop.var, iv, facts);
+  loads_.clear();
+  emit(loop.body);
+  llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", true, true);
+  llvm::BasicBlock* latch = b_.GetInsertBlock();
+  b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after);
+  iv->addIncoming(next, latch);
+  RegFile leaving;
+  for (const auto& [key, phi] : phis) {
+    const auto it = file_.find(key);
+    llvm::Value* value = it != file_.end() && it->second->getType() == phi->getType() ? it->second : llvm::PoisonValue::get(phi->getType());
+    phi->addIncoming(value, latch);
+    leaving[key] = value;
+  }
+  for (const auto& [key, value] : entry)
+    if (!leaving.contains(key)) leaving[key] = value;
+  b_.SetInsertPoint(after);
+  merge_registers(entry, before, leaving, latch);
+  variables_.erase(loop.var);
+  facts_.forget(loop.var);
+  integers_ = integers;
+  loads_.clear();
+}
+
+void NestCode::on(const Alloc& alloc) {
+  const Buffer& buffer = nest_.buffers[alloc.buffer];
+  if (buffer.scope == Scope::reg && registers_fit(alloc.buffer, alloc.body)) {
+    registers_[alloc.buffer] = true;
+    emit(alloc.body);
+    registers_[alloc.buffer] = false;
+    std::erase_if(file_, [&](const auto& cell) { return cell.first.first == alloc.buffer; });
+    return;
+  }
+  const uint64_t bytes = static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type));
+  const bool on_stack = (buffer.scope == Scope::reg || buffer.scope == Scope::stack) && bytes <= kStackLimitBytes;
+  on_stack ? allocate_stack(alloc.buffer, alloc.body) : allocate_heap(alloc.buffer, alloc.body);
+}
+
+// SSA needs every index free of serial loops, and one shape an element: always a vector of one width along a unit lane stride, or
+// never inside a vector loop that its index moves with.
+bool NestCode::registers_fit(BufferId id, NodeId body) const {
+  const Buffer& buffer = nest_.buffers[id];
+  std::vector<std::pair<VarId, int32_t>> vectors;
+  std::vector<VarId> unrolled;
+  bool fits = true;
+  int64_t shape = -1;
+  const std::function<void(NodeId)> walk = [&](NodeId at) {
+    if (at == kNoNode || !fits) return;
+    const Node& node = nest_.nodes[at];
+    if (const auto* seq = std::get_if<Seq>(&node)) {
+      for (NodeId child : seq->children) walk(child);
+    } else if (const auto* branch_node = std::get_if<If>(&node)) {
+      walk(branch_node->then);
+      walk(branch_node->otherwise);
+    } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
+      walk(alloc->body);
+    } else if (const auto* loop = std::get_if<Loop>(&node)) {
+      if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1) vectors.emplace_back(loop->var, loop->mark.width);
+      if (loop->mark.kind == MarkKind::unroll || (loop->mark.kind == MarkKind::vector && loop->mark.width == 1)) unrolled.push_back(loop->var);
+      if (loop->mark.kind == MarkKind::parallel) visit_accesses(loop->body, [&](const Access& a, bool) { fits &= a.id != id; });
+      walk(loop->body);
+      if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1) vectors.pop_back();
+      if (loop->mark.kind == MarkKind::unroll || (loop->mark.kind == MarkKind::vector && loop->mark.width == 1)) unrolled.pop_back();
+    } else {
+      visit_accesses(at, [&](const Access& access, bool) {
+        if (access.id != id) return;
+        int64_t width = 1;
+        std::vector<Affine> index;
+        for (const auto& s : access.index) {
+          if (s.data || !s.affine.is_linear()) fits = false;
+          for (const auto& term : s.affine.terms) {
+            const bool is_unrolled = std::find(unrolled.begin(), unrolled.end(), term.var) != unrolled.end() || substitution_.contains(term.var);
+            const bool is_lane = !vectors.empty() && vectors.back().first == term.var;
+            if (!is_unrolled && !is_lane) fits = false;
+          }
+          index.push_back(s.affine);
+        }
+        if (!fits) return;
+        const Affine offset = facts_.offset(buffer, index);
+        if (!vectors.empty()) {
+          const int64_t stride = offset.coefficient(vectors.back().first);
+          if (stride == 1 && offset.is_linear()) width = vectors.back().second;
+          else fits = false;
+        }
+        if (shape == -1) shape = width;
+        fits &= shape == width;
+      });
+    }
+  };
+  walk(body);
+  return fits && lanes_.width == 1;
+}
+
+void NestCode::allocate_stack(BufferId id, NodeId body) {
+  const Buffer& buffer = nest_.buffers[id];
+  llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+  auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type), entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
+  slot->setAlignment(llvm::Align(kAlignment));
+  bases_[id] = slot;
+  emit(body);
+  bases_[id] = nullptr;
+}
+
+// halide_malloc, aligned by hand; on failure everything live in this function is freed and the kernel returns Halide's code.
+void NestCode::allocate_heap(BufferId id, NodeId body) {
+  const Buffer& buffer = nest_.buffers[id];
+  const uint64_t bytes = std::max<uint64_t>(1, static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type))) + 2 * kAlignment;
+  auto& context = module_.getContext();
+  auto malloc_function = module_.getOrInsertFunction("halide_malloc", b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty());
+  auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy());
+  llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
+  llvm::Value* raw = b_.CreateCall(malloc_function, {null, b_.getInt64(bytes)});
+  llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "out_of_memory", function_);
+  llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "allocated", function_);
+  b_.CreateCondBr(b_.CreateICmpEQ(raw, null), failed, good, llvm::MDBuilder(context).createBranchWeights(1, 1000));
+  b_.SetInsertPoint(failed);
+  for (llvm::Value* live : heap_) b_.CreateCall(free_function, {null, live});
+  b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kOutOfMemory)));
+  b_.SetInsertPoint(good);
+  llvm::Value* address = b_.CreateAnd(b_.CreateAdd(b_.CreatePtrToInt(raw, b_.getInt64Ty()), b_.getInt64(kAlignment - 1)), b_.getInt64(~(kAlignment - 1)));
+  llvm::Value* step = b_.CreateSub(address, b_.CreatePtrToInt(raw, b_.getInt64Ty()));
+  bases_[id] = b_.CreateInBoundsGEP(b_.getInt8Ty(), raw, step, buffer.name);
+  heap_.push_back(raw);
+  emit(body);
+  heap_.pop_back();
+  bases_[id] = nullptr;
+  b_.CreateCall(free_function, {null, raw});
+}
+
+// Iterations become tasks of halide_do_par_for: a function of its own over a closure of base addresses and loop variables.
+void NestCode::parallel_loop(const Loop& loop) {
+  auto& context = module_.getContext();
+  llvm::Value* lo = bound(loop.lo, true);
+  llvm::Value* hi = bound(loop.hi, false);
+  const VarFacts facts = loop_facts(loop);
+  llvm::Type* i64 = b_.getInt64Ty();
+  llvm::Type* i32 = b_.getInt32Ty();
+  llvm::Type* pointer = b_.getPtrTy();
+
+  std::vector<BufferId> buffers;
+  for (BufferId id = 0; id < bases_.size(); ++id)
+    if (bases_[id] && !llvm::isa<llvm::GlobalVariable>(bases_[id])) buffers.push_back(id);
+  std::vector<std::pair<VarId, llvm::Value*>> variables(variables_.begin(), variables_.end());
+  llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+  const uint64_t slots = buffers.size() + variables.size() + 1;
+  llvm::Value* closure = entry.CreateAlloca(i64, entry.getInt64(slots));
+  const auto slot = [&](llvm::IRBuilder<>& builder, llvm::Value* base, uint64_t n) { return builder.CreateInBoundsGEP(i64, base, builder.getInt64(n)); };
+  uint64_t n = 0;
+  for (BufferId id : buffers) b_.CreateStore(bases_[id], slot(b_, closure, n++));
+  for (const auto& [var, value] : variables) b_.CreateStore(value, slot(b_, closure, n++));
+  b_.CreateStore(lo, slot(b_, closure, n));
+
+  auto* type = llvm::FunctionType::get(i32, {pointer, i32, pointer}, false);
+  auto* task = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
+  task->copyAttributesFrom(function_);
+  task->setVisibility(llvm::GlobalValue::DefaultVisibility);
+  {
+    std::vector<llvm::Value*> bases(bases_.size(), nullptr);
+    for (BufferId id = 0; id < bases_.size(); ++id)
+      if (bases_[id] && llvm::isa<llvm::GlobalVariable>(bases_[id])) bases[id] = bases_[id];
+    NestCode inner(module_, nest_, task, bases);
+    auto& ib = inner.builder();
+    ib.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", task));
+    llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", task);
+    llvm::BasicBlock* first = ib.GetInsertBlock();
+    ib.SetInsertPoint(start);
+    uint64_t m = 0;
+    for (BufferId id : buffers) inner.bases_[id] = ib.CreateLoad(pointer, slot(ib, task->getArg(2), m++));
+    inner.substitution_ = substitution_;
+    inner.facts_ = facts_;
+    for (const auto& [var, value] : variables) inner.variables_[var] = ib.CreateLoad(i64, slot(ib, task->getArg(2), m++));
+    llvm::Value* begin = ib.CreateLoad(i64, slot(ib, task->getArg(2), m));
+    llvm::Value* number = ib.CreateMul(ib.CreateSExt(task->getArg(1), i64), ib.getInt64(static_cast<uint64_t>(loop.step)));
+    inner.bind_variable(loop.var, ib.CreateAdd(begin, number), facts);
+    inner.emit(loop.body);
+    ib.CreateRet(ib.getInt32(0));
+    ib.SetInsertPoint(first);
+    ib.CreateBr(start);
+  }
+  llvm::Value* span = b_.CreateAdd(b_.CreateSub(hi, lo), b_.getInt64(static_cast<uint64_t>(loop.step - 1)));
+  llvm::Value* tasks = b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSDiv(span, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(0)), i32);
+  auto do_par_for = module_.getOrInsertFunction("halide_do_par_for", i32, pointer, pointer, i32, i32, pointer);
+  llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
+  llvm::Value* code = b_.CreateCall(do_par_for, {null, task, b_.getInt32(0), tasks, closure});
+  llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "task_failed", function_);
+  llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "tasks_done", function_);
+  b_.CreateCondBr(b_.CreateICmpNE(code, b_.getInt32(0)), failed, good);
+  b_.SetInsertPoint(failed);
+  auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), pointer, pointer);
+  for (llvm::Value* live : heap_) b_.CreateCall(free_function, {null, live});
+  b_.CreateRet(code);
+  b_.SetInsertPoint(good);
+  loads_.clear();
+}
+
+}  // namespace polyweft::targets

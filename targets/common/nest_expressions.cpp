@@ -1,0 +1,200 @@
+#include "targets/common/nest_code.h"
+
+#include <algorithm>
+
+namespace polyweft::targets {
+namespace {
+
+bool uses(const Affine& e, VarId var) {
+  std::vector<VarId> used;
+  collect_variables(e, used);
+  return std::find(used.begin(), used.end(), var) != used.end();
+}
+
+}  // namespace
+
+Affine NestCode::fold(const Affine& e) const { return facts_.simplify(substitute(e, substitution_)); }
+
+Guard NestCode::fold(const Guard& g) const {
+  Guard out;
+  out.kind = g.kind;
+  if (g.kind == Guard::Kind::ge0 || g.kind == Guard::Kind::eq0) out.e = fold(g.e);
+  for (const auto& part : g.of) out.of.push_back(fold(part));
+  return out;
+}
+
+bool NestCode::depends_on_lane(const Affine& e) const { return lanes_.width > 1 && uses(e, kLane); }
+
+bool NestCode::depends_on_lane(const Guard& g) const {
+  if (g.kind == Guard::Kind::ge0 || g.kind == Guard::Kind::eq0) return depends_on_lane(g.e);
+  for (const auto& part : g.of)
+    if (depends_on_lane(part)) return true;
+  return false;
+}
+
+llvm::Value* NestCode::lane_numbers() {
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < lanes_.width; ++lane) numbers.push_back(b_.getInt64(lane));
+  return llvm::ConstantVector::get(numbers);
+}
+
+llvm::Value* NestCode::full_mask() {
+  if (lanes_.mask) return lanes_.mask;
+  return llvm::ConstantInt::getTrue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes_.width));
+}
+
+llvm::Value* NestCode::quasi(const Quasi& q) {
+  llvm::Value* x = integer(q.e);
+  if (q.kind == Quasi::Kind::clamp) {
+    std::vector<llvm::Value*> v = {x, integer(q.lo), integer(q.hi)};
+    scalar_.unify(v);
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v[0], v[1]), v[2]);
+  }
+  const auto power = static_cast<uint64_t>(q.den);
+  if ((power & (power - 1)) == 0) return b_.CreateAShr(x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(__builtin_ctzll(power))));
+  llvm::Constant* den = llvm::ConstantInt::get(x->getType(), power);
+  if (facts_.range(q.e).lo >= 0) return b_.CreateUDiv(x, den);
+  llvm::Value* quotient = b_.CreateSDiv(x, den);
+  llvm::Value* rest = b_.CreateSub(x, b_.CreateMul(quotient, den));
+  return b_.CreateAdd(quotient, b_.CreateSExt(b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(x->getType())), x->getType()));
+}
+
+llvm::Value* NestCode::scalar_part(const Affine& e) {
+  Affine bare;
+  for (const auto& term : e.terms)
+    if (term.quasi || term.var != kLane) bare.terms.push_back(term);
+  if (bare.terms.empty()) return nullptr;
+  const std::string key = key_of(bare);
+  if (const auto it = integers_.find(key); it != integers_.end()) return it->second;
+  llvm::Value* sum = nullptr;
+  for (const auto& term : bare.terms) {
+    llvm::Value* v = nullptr;
+    if (term.quasi) {
+      v = quasi(*term.quasi);
+    } else {
+      const auto it = variables_.find(term.var);
+      if (it == variables_.end()) throw Refusal{fail("PW0501", "the nest uses a variable that no loop around binds")};
+      v = it->second;
+    }
+    if (term.coeff != 1) v = b_.CreateMul(v, llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(term.coeff), true));
+    if (!sum) {
+      sum = v;
+    } else {
+      std::vector<llvm::Value*> both = {sum, v};
+      scalar_.unify(both);
+      sum = b_.CreateAdd(both[0], both[1]);
+    }
+  }
+  integers_[key] = sum;
+  return sum;
+}
+
+llvm::Value* NestCode::integer(const Affine& e) {
+  llvm::Value* out = scalar_part(e);
+  if (!out) out = b_.getInt64(static_cast<uint64_t>(e.constant));
+  else if (e.constant != 0) out = b_.CreateAdd(out, llvm::ConstantInt::get(out->getType(), static_cast<uint64_t>(e.constant), true));
+  const int64_t lane = e.coefficient(kLane);
+  if (lane == 0 || lanes_.width == 1) return out;
+  llvm::Value* steps = b_.CreateMul(lane_numbers(), llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width), b_.getInt64(static_cast<uint64_t>(lane))));
+  return b_.CreateAdd(scalar_.splat(out, lanes_.width), steps);
+}
+
+// Bounds that another one always beats are dropped.
+llvm::Value* NestCode::bound(const Bound& b, bool is_lower) {
+  std::vector<Affine> all;
+  for (const auto& e : b.of) all.push_back(fold(e));
+  std::vector<Affine> kept;
+  for (size_t i = 0; i < all.size(); ++i) {
+    bool beaten = false;
+    for (size_t j = 0; j < all.size(); ++j) {
+      if (i == j) continue;
+      const Interval d = facts_.range(all[j] - all[i]);
+      const bool j_wins = is_lower ? d.lo >= 0 : d.hi <= 0;
+      const bool tie = d.lo == 0 && d.hi == 0;
+      beaten |= j_wins && (!tie || j < i);
+    }
+    if (!beaten) kept.push_back(all[i]);
+  }
+  llvm::Value* out = nullptr;
+  for (const auto& e : kept) {
+    llvm::Value* v = integer(e);
+    out = out ? b_.CreateBinaryIntrinsic(is_lower ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, out, v) : v;
+  }
+  return out;
+}
+
+llvm::Value* NestCode::condition(const Guard& g) {
+  if (const auto known = facts_.decide(g)) return b_.getInt1(*known);
+  switch (g.kind) {
+    case Guard::Kind::ge0: {
+      llvm::Value* v = integer(g.e);
+      return b_.CreateICmpSGE(v, llvm::Constant::getNullValue(v->getType()));
+    }
+    case Guard::Kind::eq0: {
+      llvm::Value* v = integer(g.e);
+      return b_.CreateICmpEQ(v, llvm::Constant::getNullValue(v->getType()));
+    }
+    case Guard::Kind::negation: return b_.CreateNot(condition(g.of[0]));
+    case Guard::Kind::all:
+    case Guard::Kind::any: {
+      llvm::Value* out = b_.getInt1(g.kind == Guard::Kind::all);
+      for (const auto& part : g.of) {
+        std::vector<llvm::Value*> both = {out, condition(part)};
+        scalar_.unify(both);
+        out = g.kind == Guard::Kind::all ? b_.CreateAnd(both[0], both[1]) : b_.CreateOr(both[0], both[1]);
+      }
+      return out;
+    }
+  }
+  return b_.getTrue();
+}
+
+llvm::Value* NestCode::expression(const Expr& e) {
+  switch (e->op) {
+    case Op::literal: return scalar_.constant(e->literal);
+    case Op::variable: {
+      if (const auto it = bound_values_.find(e->var); !bound_values_.empty() && it != bound_values_.end()) return it->second;
+      return integer(fold(Affine::variable(e->var)));
+    }
+    case Op::affine: return integer(fold(e->affine));
+    case Op::read: return load(e->access);
+    case Op::guarded: return guarded(*e);
+    default: break;
+  }
+  std::vector<llvm::Value*> args;
+  for (const auto& arg : e->args) args.push_back(expression(arg));
+  return scalar_.apply(*e, std::move(args));
+}
+
+// A guarded value is lazy: what the guard excludes is not read.
+llvm::Value* NestCode::guarded(const ExprNode& node) {
+  const Guard g = fold(node.guard);
+  if (const auto known = facts_.decide(g)) return expression(node.args[*known ? 0 : 1]);
+  if (!depends_on_lane(g)) {
+    llvm::Value* values[2] = {};
+    llvm::BasicBlock* ends[2] = {};
+    const auto side = [&](int i) {
+      values[i] = scalar_.splat(expression(node.args[static_cast<size_t>(i)]), lanes_.width);
+      ends[i] = b_.GetInsertBlock();
+    };
+    branch(condition(g), [&] { side(0); }, [&] { side(1); });
+    llvm::PHINode* phi = llvm::PHINode::Create(values[0]->getType(), 2, "", b_.GetInsertBlock()->begin());
+    for (int i = 0; i < 2; ++i) phi->addIncoming(values[i], ends[i]);
+    return phi;
+  }
+  llvm::Value* chosen = condition(g);
+  const Lanes outer = lanes_;
+  const auto saved = loads_;
+  lanes_.guarded = true;
+  lanes_.mask = outer.mask ? b_.CreateAnd(outer.mask, chosen) : chosen;
+  llvm::Value* yes = expression(node.args[0]);
+  loads_ = saved;
+  llvm::Value* opposite = b_.CreateNot(chosen);
+  lanes_.mask = outer.mask ? b_.CreateAnd(outer.mask, opposite) : opposite;
+  llvm::Value* no = expression(node.args[1]);
+  loads_ = saved;
+  lanes_ = outer;
+  return b_.CreateSelect(chosen, scalar_.splat(yes, lanes_.width), scalar_.splat(no, lanes_.width));
+}
+
+}  // namespace polyweft::targets

@@ -1,0 +1,253 @@
+#include <numeric>
+
+#include "targets/common/nest_code.h"
+
+namespace polyweft::targets {
+namespace {
+
+constexpr VarId kGather = 0x7fffff00;   // stands for a data-dependent subscript while offsets are computed
+
+}  // namespace
+
+// Offset of an access in elements. Data-dependent subscripts become variables kGather + n whose values are in `gathers`.
+Affine NestCode::offset_of(const Access& access, std::vector<llvm::Value*>* gathers) {
+  std::vector<Affine> index;
+  for (const auto& s : access.index) {
+    Affine e = fold(s.affine);
+    if (s.data) {
+      const VarId stand_in = kGather + static_cast<VarId>(gathers->size());
+      llvm::Value* value = expression(s.data);
+      gathers->push_back(value);
+      facts_.set(stand_in, {facts_.range(fold(s.lo)).lo, facts_.range(fold(s.hi)).hi, 1});
+      variables_[stand_in] = value;
+      e = e + Affine::variable(stand_in);
+    }
+    index.push_back(std::move(e));
+  }
+  return facts_.offset(nest_.buffers[access.id], index);
+}
+
+llvm::Value* NestCode::base_of(BufferId id) {
+  if (!bases_[id]) throw Refusal{fail("PW0501", "buffer " + nest_.buffers[id].name + " is used outside its lifetime")};
+  return bases_[id];
+}
+
+NestCode::Place NestCode::place_of(const Access& access) {
+  const Buffer& buffer = nest_.buffers[access.id];
+  std::vector<llvm::Value*> gathers;
+  Affine offset = offset_of(access, &gathers);
+  Place place;
+  llvm::Type* type = scalar_.memory_type(buffer.type);
+  const int64_t element = size_bytes(buffer.type);
+  const int64_t base_alignment = buffer.scope == Scope::argument && !buffer.is_packed ? element : 64;
+  place.stride = offset.coefficient(kLane);
+  place.alignment = std::gcd(base_alignment, facts_.known_divisor(offset - Affine::variable(kLane, place.stride)) * element);
+  bool lane_inside = false;
+  for (const auto& term : offset.terms) {
+    Affine one;
+    one.terms = {term};
+    const bool plain_lane = !term.quasi && term.var == kLane;
+    lane_inside |= !plain_lane && depends_on_lane(one);
+    if (!term.quasi && term.var >= kGather && term.var < kGather + gathers.size()) lane_inside |= ScalarCode::lanes(variables_[term.var]) > 1;
+  }
+  if (lane_inside || (!gathers.empty() && lanes_.width > 1)) {
+    place.pointer = base_of(access.id);
+    place.offsets = scalar_.splat(integer(offset), lanes_.width);
+  } else {
+    llvm::Value* pointer = base_of(access.id);
+    if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
+    if (offset.constant != 0) pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
+    place.pointer = pointer;
+  }
+  if (!gathers.empty()) {
+    clear_caches();   // the stand-ins are free again
+  } else {
+    char mask[32];
+    std::snprintf(mask, sizeof mask, "@%p", static_cast<void*>(lanes_.mask));
+    place.key = std::to_string(access.id) + ":" + key_of(offset) + mask;
+  }
+  return place;
+}
+
+llvm::Value* NestCode::pointers_of(const Place& place, llvm::Type* type) {
+  if (place.offsets) return b_.CreateInBoundsGEP(type, place.pointer, place.offsets);
+  llvm::Value* steps = b_.CreateMul(lane_numbers(), llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width), b_.getInt64(static_cast<uint64_t>(place.stride))));
+  return b_.CreateInBoundsGEP(type, place.pointer, steps);
+}
+
+llvm::Value* NestCode::load_place(const Place& place, ElementType type) {
+  llvm::Type* memory = scalar_.memory_type(type);
+  const llvm::Align element(static_cast<uint64_t>(size_bytes(type)));
+  const bool uniform = !place.offsets && place.stride == 0;
+  if (lanes_.width == 1 || (uniform && !lanes_.guarded)) return scalar_.from_memory(b_.CreateAlignedLoad(memory, place.pointer, element), type);
+  auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
+  if (!place.offsets && place.stride == 1) {
+    const llvm::Align align(static_cast<uint64_t>(place.alignment));
+    llvm::Value* raw = lanes_.mask ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, place.pointer, align, lanes_.mask, llvm::Constant::getNullValue(vector)))
+                                   : b_.CreateAlignedLoad(vector, place.pointer, align);
+    return scalar_.from_memory(raw, type);
+  }
+  llvm::Value* raw = b_.CreateMaskedGather(vector, pointers_of(place, memory), element, full_mask(), llvm::Constant::getNullValue(vector));
+  return scalar_.from_memory(raw, type);
+}
+
+void NestCode::store_place(const Place& place, ElementType type, llvm::Value* value) {
+  llvm::Type* memory = scalar_.memory_type(type);
+  const llvm::Align element(static_cast<uint64_t>(size_bytes(type)));
+  if (lanes_.width == 1) {
+    b_.CreateAlignedStore(scalar_.to_memory(value, type), place.pointer, element);
+    return;
+  }
+  llvm::Value* raw = scalar_.to_memory(scalar_.splat(value, lanes_.width), type);
+  if (!place.offsets && place.stride == 1) {
+    const llvm::Align align(static_cast<uint64_t>(place.alignment));
+    if (lanes_.mask) {
+      b_.CreateMaskedStore(raw, place.pointer, align, lanes_.mask);
+      return;
+    }
+    auto* store = b_.CreateAlignedStore(raw, place.pointer, align);
+    const uint64_t bytes = module_.getDataLayout().getTypeStoreSize(raw->getType()).getFixedValue();
+    if (lanes_.non_temporal && align.value() >= bytes)
+      store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+    return;
+  }
+  b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, full_mask());
+}
+
+NestCode::RegKey NestCode::register_key(const Access& access) const {
+  std::vector<Affine> index;
+  for (const auto& s : access.index) index.push_back(fold(s.affine));
+  const Affine offset = facts_.offset(nest_.buffers[access.id], index);
+  Affine at_lane_0 = offset - Affine::variable(kLane, offset.coefficient(kLane));
+  if (!at_lane_0.is_constant()) throw Refusal{fail("PW0503", "register buffer " + nest_.buffers[access.id].name + " is indexed by a serial loop")};
+  return {access.id, at_lane_0.constant};
+}
+
+llvm::Value* NestCode::load(const Access& access) {
+  const Buffer& buffer = nest_.buffers[access.id];
+  if (in_registers(access.id)) {
+    const auto it = file_.find(register_key(access));
+    if (it != file_.end()) return it->second;
+    llvm::Type* type = scalar_.register_type(buffer.type);
+    return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
+  }
+  const Place place = place_of(access);
+  if (place.key.empty()) return load_place(place, buffer.type);
+  // A load is known by its offset, its shape and its mask; stores and control flow empty the table.
+  llvm::Value*& known = loads_[place.key];
+  if (!known) known = load_place(place, buffer.type);
+  return known;
+}
+
+void NestCode::store(const Access& access, llvm::Value* value) {
+  const Buffer& buffer = nest_.buffers[access.id];
+  if (in_registers(access.id)) {
+    llvm::Value*& cell = file_[register_key(access)];
+    llvm::Value* wide = scalar_.splat(value, lanes_.width);
+    cell = cell && lanes_.mask ? b_.CreateSelect(lanes_.mask, wide, cell) : wide;
+    return;
+  }
+  const Place place = place_of(access);
+  store_place(place, buffer.type, value);
+  loads_.clear();
+}
+
+// Value and index of argmax/argmin: a NaN wins over every number, ties go to the lexicographically first index.
+std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value) {
+  const ElementType type = compute.rhs[0]->type;
+  const bool is_max = compute.reducer == Reducer::argmax;
+  ExprNode node;
+  node.type = ElementType::boolean;
+  node.args = {compute.rhs[0], compute.rhs[0]};
+  const auto relation = [&](Op op, llvm::Value* a, llvm::Value* b) {
+    node.op = op;
+    return scalar_.apply(node, {a, b});
+  };
+  llvm::Value* better = relation(is_max ? Op::gt : Op::lt, value[0], state[0]);
+  llvm::Value* equal = relation(Op::eq, value[0], state[0]);
+  if (is_float(type)) {
+    llvm::Value* value_nan = relation(Op::ne, value[0], value[0]);
+    llvm::Value* state_nan = relation(Op::ne, state[0], state[0]);
+    better = b_.CreateOr(better, b_.CreateAnd(value_nan, b_.CreateNot(state_nan)));
+    equal = b_.CreateOr(equal, b_.CreateAnd(value_nan, state_nan));
+  }
+  llvm::Value* earlier = llvm::Constant::getNullValue(better->getType());
+  for (size_t i = value.size(); i-- > 1;)
+    earlier = b_.CreateOr(b_.CreateICmpSLT(value[i], state[i]), b_.CreateAnd(b_.CreateICmpEQ(value[i], state[i]), earlier));
+  llvm::Value* take = b_.CreateOr(better, b_.CreateAnd(equal, earlier));
+  std::vector<llvm::Value*> out;
+  for (size_t i = 0; i < value.size(); ++i) out.push_back(b_.CreateSelect(take, value[i], state[i]));
+  return out;
+}
+
+std::vector<llvm::Value*> NestCode::combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value) {
+  if (compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin) return argument_reduction(compute, state, value);
+  if (compute.reducer != Reducer::combiner) return {scalar_.combine(compute.reducer, compute.rhs[0]->type, state[0], value[0])};
+  const Combiner& combiner = nest_.combiners[compute.combiner];
+  const size_t n = combiner.types.size();
+  const auto outer = bound_values_;
+  bound_values_.clear();
+  for (size_t i = 0; i < n; ++i) {
+    bound_values_[static_cast<VarId>(i)] = state[i];
+    bound_values_[static_cast<VarId>(n + i)] = value[i];
+  }
+  std::vector<llvm::Value*> out;
+  for (const auto& result : combiner.result) out.push_back(expression(result));
+  bound_values_ = outer;
+  return out;
+}
+
+void NestCode::accumulate(const Compute& compute) {
+  std::vector<llvm::Value*> state;
+  for (const auto& dst : compute.dst) state.push_back(load(dst));
+  if (compute.fused) {
+    const Expr& product = compute.rhs[0];
+    if (product->op != Op::mul) throw Refusal{fail("PW0501", "a fused accumulation needs a product")};
+    std::vector<llvm::Value*> operands = {expression(product->args[0]), expression(product->args[1]), state[0]};
+    scalar_.unify(operands);
+    store(compute.dst[0], scalar_.fma(product->type, operands[0], operands[1], operands[2]));
+    return;
+  }
+  std::vector<llvm::Value*> all = state;
+  for (const auto& rhs : compute.rhs) all.push_back(expression(rhs));
+  scalar_.unify(all);
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(state.size());
+  const auto out = combined(compute, {all.begin(), middle}, {middle, all.end()});
+  for (size_t i = 0; i < out.size(); ++i) store(compute.dst[i], out[i]);
+}
+
+void NestCode::on(const Compute& compute) {
+  if (compute.how == Write::accumulate || compute.how == Write::merge) return accumulate(compute);
+  if (compute.how == Write::init) {
+    const bool indices = compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin;
+    for (size_t i = 0; i < compute.dst.size(); ++i) {
+      const ElementType type = nest_.buffers[compute.dst[i].id].type;
+      llvm::Value* identity = nullptr;
+      if (compute.reducer == Reducer::combiner) identity = scalar_.constant(nest_.combiners[compute.combiner].identity[i]);
+      else if (indices && i > 0) identity = b_.getInt64(INT64_MAX);
+      else identity = scalar_.identity(compute.reducer, type);
+      store(compute.dst[i], identity);
+    }
+    return;
+  }
+  std::vector<llvm::Value*> values;
+  for (const auto& rhs : compute.rhs) values.push_back(expression(rhs));
+  for (size_t i = 0; i < values.size(); ++i) store(compute.dst[i], values[i]);
+}
+
+void NestCode::on(const Copy& copy) {
+  const Guard valid = fold(copy.valid);
+  const ElementType type = nest_.buffers[copy.dst.id].type;
+  llvm::Value* fill = scalar_.constant(copy.fill);
+  if (!copy.has_src || facts_.decide(valid) == false) return store(copy.dst, fill);
+  if (facts_.decide(valid) == true) return store(copy.dst, load(copy.src));
+  auto source = make_read(type, copy.src);
+  ExprNode node;
+  node.op = Op::guarded;
+  node.type = type;
+  node.guard = copy.valid;
+  node.args = {source, make_literal(copy.fill)};
+  store(copy.dst, guarded(node));
+}
+
+}  // namespace polyweft::targets

@@ -1,0 +1,178 @@
+#include "targets/common/ranges.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace polyweft::targets {
+namespace {
+
+int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+constexpr int64_t kFar = INT64_MAX / 4;
+int64_t bounded(int64_t v) { return std::clamp(v, -kFar, kFar); }
+int64_t scaled(int64_t v, int64_t by) { return static_cast<int64_t>(std::clamp<__int128>(static_cast<__int128>(v) * by, -kFar, kFar)); }
+
+}  // namespace
+
+std::string key_of(const Affine& e) {
+  std::string out;
+  for (const auto& term : e.terms) {
+    out += std::to_string(term.coeff) + "*";
+    if (!term.quasi) {
+      out += std::to_string(term.var) + ";";
+      continue;
+    }
+    const Quasi& q = *term.quasi;
+    out += q.kind == Quasi::Kind::floor_div ? "(" + key_of(q.e) + "/" + std::to_string(q.den) + ");" : "[" + key_of(q.e) + "," + key_of(q.lo) + "," + key_of(q.hi) + "];";
+  }
+  return out + "+" + std::to_string(e.constant);
+}
+
+Interval Facts::range(const Affine& e) const {
+  Interval out{e.constant, e.constant};
+  for (const auto& term : e.terms) {
+    Interval t{-kFar, kFar};
+    if (!term.quasi) {
+      if (const auto it = facts_.find(term.var); it != facts_.end()) t = {it->second.lo, it->second.hi};
+    } else if (term.quasi->kind == Quasi::Kind::floor_div) {
+      const Interval inner = range(term.quasi->e);
+      t = {floor_of(inner.lo, term.quasi->den), floor_of(inner.hi, term.quasi->den)};
+    } else {
+      const Interval x = range(term.quasi->e), lo = range(term.quasi->lo), hi = range(term.quasi->hi);
+      t = {std::min(std::max(x.lo, lo.lo), hi.lo), std::min(std::max(x.hi, lo.hi), hi.hi)};
+    }
+    const int64_t a = scaled(t.lo, term.coeff), b = scaled(t.hi, term.coeff);
+    out = {bounded(out.lo + std::min(a, b)), bounded(out.hi + std::max(a, b))};
+  }
+  return out;
+}
+
+std::optional<bool> Facts::decide(const Guard& g) const {
+  switch (g.kind) {
+    case Guard::Kind::ge0: {
+      const Interval r = range(g.e);
+      if (r.lo >= 0) return true;
+      if (r.hi < 0) return false;
+      return std::nullopt;
+    }
+    case Guard::Kind::eq0: {
+      const Interval r = range(g.e);
+      if (r.lo == 0 && r.hi == 0) return true;
+      if (r.lo > 0 || r.hi < 0) return false;
+      return std::nullopt;
+    }
+    case Guard::Kind::negation: {
+      const auto inner = decide(g.of[0]);
+      return inner ? std::optional(!*inner) : std::nullopt;
+    }
+    case Guard::Kind::all:
+    case Guard::Kind::any: {
+      const bool absorbing = g.kind == Guard::Kind::any;
+      bool all_known = true;
+      for (const auto& part : g.of) {
+        const auto known = decide(part);
+        if (known == absorbing) return absorbing;
+        all_known &= known.has_value();
+      }
+      return all_known ? std::optional(!absorbing) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+Facts::Split Facts::split(const Affine& e, int64_t den) const {
+  Split out;
+  out.multiple.constant = floor_of(e.constant, den) * den;
+  out.rest.constant = e.constant - out.multiple.constant;
+  for (const auto& term : e.terms) {
+    int64_t divisor = 1;
+    if (!term.quasi)
+      if (const auto it = facts_.find(term.var); it != facts_.end()) divisor = it->second.divisor;
+    const bool divides = scaled(term.coeff, divisor) % den == 0;
+    (divides ? out.multiple : out.rest).terms.push_back(term);
+  }
+  return out;
+}
+
+Affine Facts::quotient(const Affine& e, int64_t den) const {
+  if (den == 1) return e;
+  const Split s = split(e, den);
+  const Interval r = range(s.rest);
+  Affine out;
+  if (r.lo >= 0 && r.hi < den) {
+    out.constant = s.multiple.constant / den;
+    for (const auto& term : s.multiple.terms) {
+      Affine one;
+      one.terms = {term};
+      if (term.coeff % den == 0) {
+        one.terms[0].coeff /= den;
+        out = out + one;
+      } else {
+        out = out + floor_div(one, den);
+      }
+    }
+    return out;
+  }
+  return floor_div(e, den);
+}
+
+Affine Facts::remainder(const Affine& e, int64_t den) const {
+  if (den == 1) return Affine::of(0);
+  const Split s = split(e, den);
+  const Interval r = range(s.rest);
+  if (r.lo >= 0 && r.hi < den) return s.rest;
+  return modulo(s.rest, den);
+}
+
+Affine Facts::simplify(const Affine& e) const {
+  Affine out = Affine::of(e.constant);
+  for (const auto& term : e.terms) {
+    if (!term.quasi) {
+      out = out + Affine::variable(term.var, term.coeff);
+      continue;
+    }
+    const Affine inner = simplify(term.quasi->e);
+    if (term.quasi->kind == Quasi::Kind::floor_div) {
+      out = out + term.coeff * quotient(inner, term.quasi->den);
+      continue;
+    }
+    const Affine lo = simplify(term.quasi->lo), hi = simplify(term.quasi->hi);
+    const bool above = range(inner - lo).lo >= 0, below = range(hi - inner).lo >= 0;
+    out = out + term.coeff * (above && below ? inner : clamp(inner, lo, hi));
+  }
+  return out;
+}
+
+Affine Facts::offset(const Buffer& buffer, const std::vector<Affine>& index) const {
+  const auto& pieces = buffer.layout.pieces;
+  std::vector<Affine> rest = index;
+  for (const auto& fold : buffer.folds) rest[fold.dim] = remainder(rest[fold.dim], fold.window);
+  std::vector<bool> is_first(pieces.size(), true);
+  for (size_t p = 0; p < pieces.size(); ++p)
+    for (size_t q = 0; q < p; ++q) is_first[p] = is_first[p] && pieces[q].dim != pieces[p].dim;
+  Affine out;
+  int64_t stride = 1;
+  for (size_t p = pieces.size(); p-- > 0;) {
+    Affine& left = rest[pieces[p].dim];
+    if (is_first[p]) {
+      out = out + stride * left;
+    } else {
+      out = out + stride * remainder(left, pieces[p].factor);
+      left = quotient(left, pieces[p].factor);
+    }
+    stride *= pieces[p].factor + (p < buffer.layout.pad.size() ? buffer.layout.pad[p] : 0);
+  }
+  return out;
+}
+
+int64_t Facts::known_divisor(const Affine& e) const {
+  int64_t out = std::gcd<int64_t>(64, e.constant);
+  for (const auto& term : e.terms) {
+    int64_t divisor = 1;
+    if (!term.quasi)
+      if (const auto it = facts_.find(term.var); it != facts_.end()) divisor = it->second.divisor;
+    out = std::gcd(out, scaled(term.coeff, divisor));
+  }
+  return out == 0 ? 64 : out;
+}
+
+}  // namespace polyweft::targets

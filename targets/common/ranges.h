@@ -1,0 +1,50 @@
+// What lowering knows about integer expressions: ranges and divisibility of variables, and simplification of layouts by them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "polyweft/loop_nest.h"
+
+namespace polyweft::targets {
+
+/// lo <= variable <= hi, and variable is a multiple of `divisor`.
+struct VarFacts {
+  int64_t lo = INT64_MIN / 4, hi = INT64_MAX / 4;
+  int64_t divisor = 1;
+};
+struct Interval {
+  int64_t lo = 0, hi = 0;
+};
+
+/// Text that is equal for equal expressions.
+std::string key_of(const Affine& e);
+
+class Facts {
+ public:
+  void set(VarId var, VarFacts facts) { facts_[var] = facts; }
+  void forget(VarId var) { facts_.erase(var); }
+  Interval range(const Affine& e) const;
+  /// Truth of the condition where ranges decide it.
+  std::optional<bool> decide(const Guard& guard) const;
+  /// floor(e / den) and e mod den, split exactly where divisibility and ranges allow it.
+  Affine quotient(const Affine& e, int64_t den) const;
+  Affine remainder(const Affine& e, int64_t den) const;
+  /// Rewrites floor divisions and clamps inside e by what is known.
+  Affine simplify(const Affine& e) const;
+  /// Element offset of a logical index in a buffer: folds, layout and pads applied.
+  Affine offset(const Buffer& buffer, const std::vector<Affine>& index) const;
+  /// Largest power of two (at most 64) that divides e for all values of its variables.
+  int64_t known_divisor(const Affine& e) const;
+
+ private:
+  struct Split {
+    Affine multiple;   ///< divisible by den
+    Affine rest;
+  };
+  Split split(const Affine& e, int64_t den) const;
+  std::map<VarId, VarFacts> facts_;
+};
+
+}  // namespace polyweft::targets

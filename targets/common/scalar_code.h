@@ -1,0 +1,56 @@
+// Operators of expressions as LLVM values, scalars or vectors of one width: LANGUAGE.md section 4 to the bit.
+//
+// In registers a value of type f16 or bf16 is a float that holds an exactly rounded number; bool is i1; the rest are LLVM's own
+// types. No fast-math flag but nsz where the numerics class lets the sign of a zero free.
+#pragma once
+
+#include "polyweft/program.h"
+#include "targets/common/llvm.h"
+
+namespace polyweft::targets {
+
+class ScalarCode {
+ public:
+  ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls);
+
+  /// In registers and in memory.
+  llvm::Type* register_type(ElementType type) const;
+  llvm::Type* memory_type(ElementType type) const;
+  llvm::Value* constant(const Literal& literal);
+  llvm::Value* identity(Reducer reducer, ElementType type);
+
+  /// Operands of one shape (all scalar or all of one vector width).
+  llvm::Value* apply(const ExprNode& node, std::vector<llvm::Value*> args);
+  llvm::Value* combine(Reducer reducer, ElementType type, llvm::Value* state, llvm::Value* value);
+  llvm::Value* fma(ElementType type, llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  llvm::Value* convert(llvm::Value* value, ElementType from, ElementType to, bool saturate);
+  /// From what a load gives to register form, and back for a store.
+  llvm::Value* from_memory(llvm::Value* value, ElementType type);
+  llvm::Value* to_memory(llvm::Value* value, ElementType type);
+
+  static unsigned lanes(llvm::Value* value);
+  llvm::Value* splat(llvm::Value* value, unsigned lanes);
+  /// Splats scalars up to the widest operand.
+  void unify(std::vector<llvm::Value*>& values);
+
+ private:
+  llvm::Value* binary(Op op, ElementType type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* unary(Op op, ElementType type, llvm::Value* a);
+  llvm::Value* compare(Op op, ElementType type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* math(Op op, ElementType type, std::vector<llvm::Value*> args);
+  llvm::Value* minimum(bool max, ElementType type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divide(bool modulo, ElementType type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* round_narrow(llvm::Value* value, ElementType type);
+  llvm::Value* round_to_odd(llvm::Value* value);
+  llvm::Value* bf16_bits(llvm::Value* value);
+  llvm::Value* float_to_int(llvm::Value* value, ElementType to);
+  llvm::Value* clamp_int(llvm::Value* value, bool source_signed, ElementType to);
+  llvm::Type* like(llvm::Type* element, llvm::Value* shape) const;
+  llvm::Constant* number(llvm::Value* shape, double value) const;
+  llvm::Constant* integer(llvm::Value* shape, int64_t value) const;
+
+  llvm::IRBuilder<>& b_;
+  NumericsClass cls_;
+};
+
+}  // namespace polyweft::targets

@@ -1,0 +1,152 @@
+#include "targets/cpu/build.h"
+
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Scalar.h>
+
+#include <chrono>
+#include <mutex>
+#include <set>
+
+#include "targets/common/lower.h"
+#include "targets/cpu/spills.h"
+
+namespace polyweft::targets {
+namespace {
+
+void initialize_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    LLVMInitializeX86Disassembler();
+  });
+}
+
+std::string feature_string(const Target& target) {
+  std::string out;
+  for (const auto& feature : target.features) out += (out.empty() ? "+" : ",+") + feature;
+  return out;
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
+  initialize_llvm();
+  const llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string problem;
+  const auto* llvm_target = llvm::TargetRegistry::lookupTarget(triple, problem);
+  if (!llvm_target) return fail("PW0512", "LLVM has no x86-64 back end: " + problem);
+  llvm::TargetOptions options;
+  options.FunctionSections = false;
+  return std::unique_ptr<llvm::TargetMachine>(
+      llvm_target->createTargetMachine(triple, "x86-64", feature_string(target), options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+// A C keyword or a symbol of the C library would break whoever links the object.
+Status symbol_is_free(const std::string& symbol) {
+  static const std::set<std::string> taken = {"auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int",
+                                              "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile",
+                                              "while", "main", "exp", "log", "sin", "cos", "tanh", "erf", "pow", "sqrt", "floor", "ceil", "round", "abs", "malloc", "free", "memcpy", "memset", "memmove",
+                                              "printf", "exit", "abort", "read", "write", "open", "close", "class", "template", "new", "delete", "namespace", "this", "private", "public", "operator"};
+  if (taken.contains(symbol)) return fail("PW0513", "'" + symbol + "' is a C keyword or a library's symbol", {"give the kernel another name with --name"});
+  if (symbol.rfind("halide_", 0) == 0) return fail("PW0513", "'" + symbol + "' is a symbol of the runtime", {"give the kernel another name with --name"});
+  return Ok{};
+}
+
+struct Lowered {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+
+Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::string& symbol) {
+  auto machine = machine_for(target);
+  if (!machine) return machine.error();
+  LowerOptions options;
+  options.symbol = symbol.empty() ? nest.name : symbol;
+  options.cpu_features = feature_string(target);
+  options.vector_bits = target.vector_bits;
+  Lowered out;
+  out.context = std::make_unique<llvm::LLVMContext>();
+  auto module = lower(*out.context, nest, options);
+  if (!module) return module.error();
+  out.module = std::move(module).value();
+  out.machine = std::move(machine).value();
+  out.module->setTargetTriple(out.machine->getTargetTriple());
+  out.module->setDataLayout(out.machine->createDataLayout());
+  return out;
+}
+
+// The light pipeline: whatever is not a register block by construction (addresses, stack buffers) is cleaned up; nothing is unrolled,
+// vectorized or reassociated.
+void add_light_passes(llvm::legacy::PassManager& passes, const llvm::TargetMachine& machine) {
+  passes.add(llvm::createTargetTransformInfoWrapperPass(const_cast<llvm::TargetMachine&>(machine).getTargetIRAnalysis()));
+  passes.add(llvm::createSROAPass());
+  passes.add(llvm::createEarlyCSEPass(true));
+  passes.add(llvm::createLICMPass());
+}
+
+Result<llvm::SmallVector<char, 0>> emit(Lowered& code, llvm::CodeGenFileType kind) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  add_light_passes(passes, *code.machine);
+  if (code.machine->addPassesToEmitFile(passes, stream, nullptr, kind)) return fail("PW0512", "LLVM cannot write this kind of file");
+  passes.run(*code.module);
+  return bytes;
+}
+
+}  // namespace
+
+std::string llvm_version() { return LLVM_VERSION_STRING; }
+
+std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol) {
+  const std::string name = symbol.empty() ? nest.name : symbol;
+  std::vector<std::string> out = {name};
+  for (const auto& pack : nest.packs) {
+    out.push_back(name + "_pack_" + nest.buffers[pack.source].name);
+    out.push_back(out.back() + "_bytes");
+  }
+  return out;
+}
+
+Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol) {
+  const auto start = std::chrono::steady_clock::now();
+  if (auto free = symbol_is_free(symbol.empty() ? nest.name : symbol); !free && !symbol.empty()) return free.error();
+  auto code = lowered(nest, target, symbol);
+  if (!code) return code.error();
+  auto bytes = emit(*code, llvm::CodeGenFileType::ObjectFile);
+  if (!bytes) return bytes.error();
+  CompiledObject out;
+  out.object.assign(bytes->begin(), bytes->end());
+  out.spills = count_spills(out.object);
+  out.codegen_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol) {
+  auto code = lowered(nest, target, symbol);
+  if (!code) return code.error();
+  auto bytes = emit(*code, llvm::CodeGenFileType::AssemblyFile);
+  if (!bytes) return bytes.error();
+  return std::string(bytes->begin(), bytes->end());
+}
+
+Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol) {
+  auto code = lowered(nest, target, symbol);
+  if (!code) return code.error();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  code->module->print(stream, nullptr);
+  return stream.str();
+}
+
+}  // namespace polyweft::targets

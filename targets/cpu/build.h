@@ -1,0 +1,43 @@
+// LoopNest -> machine code for a CPU: objects, text, shared objects, archives; and kernels loaded into this process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+#include "polyweft/target.h"
+
+namespace polyweft::targets {
+
+using Bytes = std::vector<unsigned char>;
+
+struct CompiledObject {
+  Bytes object;                  ///< ELF relocatable; undefined: memcpy memset memmove halide_* only
+  int spills = 0;                ///< vector registers stored to the stack in the kernel's functions
+  double codegen_ms = 0;
+};
+/// `symbol` empty: the nest's name.
+Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol = "");
+Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol = "");
+Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol = "");
+/// An ELF shared object; `with_runtime`: Halide's runtime inside, hidden; else halide_* is resolved by whoever loads it.
+enum class Runtime : uint8_t { external, inside };
+Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std::string>& exported, Runtime runtime);
+/// An archive of the kernel's object and the runtime as a member of weak symbols.
+Result<Bytes> static_library(const CompiledObject& object);
+/// Symbols a nest exports: the kernel, then NAME_pack_T and NAME_pack_T_bytes.
+std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol = "");
+
+/// Code in this process. Symbols are found by name; the memory lives as long as the object.
+class LoadedCode {
+ public:
+  virtual ~LoadedCode() = default;
+  virtual void* address(const std::string& symbol) const = 0;
+};
+Result<std::unique_ptr<LoadedCode>> load_code(const CompiledObject& object);
+
+/// LLVM's version: "22.1.8".
+std::string llvm_version();
+
+}  // namespace polyweft::targets

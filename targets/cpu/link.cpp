@@ -1,0 +1,168 @@
+// Shared objects by lld as a library, archives by LLVM's writer, and code loaded into this process by ORC.
+#include <fcntl.h>
+#include <lld/Common/Driver.h>
+#include <lld/Common/CommonLinkerContext.h>
+#include <llvm/ExecutionEngine/Orc/AbsoluteSymbols.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/Object/ArchiveWriter.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "targets/cpu/build.h"
+#include "targets/cpu/runtime_object.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace polyweft::targets {
+namespace {
+
+/// An anonymous file that lld can name.
+class MemoryFile {
+ public:
+  explicit MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
+  ~MemoryFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+  bool fill(const unsigned char* data, size_t bytes) const {
+    size_t done = 0;
+    while (fd_ >= 0 && done < bytes) {
+      const ssize_t n = write(fd_, data + done, bytes - done);
+      if (n <= 0) return false;
+      done += static_cast<size_t>(n);
+    }
+    return fd_ >= 0;
+  }
+
+ private:
+  int fd_;
+};
+
+/// A file in memory with a name: lld replaces its output by renaming, which a descriptor does not survive.
+class OutputFile {
+ public:
+  OutputFile() : path_("/dev/shm/polyweft-XXXXXX") {
+    fd_ = mkostemp(path_.data(), O_CLOEXEC);
+    if (fd_ < 0) {
+      path_ = "/tmp/polyweft-XXXXXX";
+      fd_ = mkostemp(path_.data(), O_CLOEXEC);
+    }
+  }
+  ~OutputFile() {
+    if (fd_ < 0) return;
+    close(fd_);
+    unlink(path_.c_str());
+  }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  bool is_open() const { return fd_ >= 0; }
+  const std::string& path() const { return path_; }
+  Result<Bytes> contents() const {
+    auto buffer = llvm::MemoryBuffer::getFile(path_, false, false);
+    if (!buffer) return fail("PW0514", "the linked object cannot be read: " + buffer.getError().message());
+    const auto data = (*buffer)->getBuffer();
+    return Bytes(data.bytes_begin(), data.bytes_end());
+  }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+// lld keeps global state: one link at a time in a process.
+Status run_lld(const std::vector<std::string>& arguments) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  std::vector<const char*> pointers;
+  for (const auto& a : arguments) pointers.push_back(a.c_str());
+  std::string problems;
+  llvm::raw_string_ostream errors(problems);
+  const bool linked = lld::elf::link(pointers, llvm::nulls(), errors, false, false);
+  lld::CommonLinkerContext::destroy();
+  if (!linked) return fail("PW0514", "linking failed: " + errors.str().substr(0, 1000));
+  return Ok{};
+}
+
+std::string version_script(const std::vector<std::string>& exported) {
+  std::string text = "{ global:";
+  for (const auto& symbol : exported) text += " " + symbol + ";";
+  return text + " local: *; };\n";
+}
+
+}  // namespace
+
+Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std::string>& exported, Runtime runtime) {
+  MemoryFile input("kernel.o"), script("exports"), runtime_file("runtime.o");
+  OutputFile output;
+  const std::string exports = version_script(exported);
+  const Bytes& halide = runtime_object();
+  const bool ready = output.is_open() && input.fill(object.object.data(), object.object.size()) && script.fill(reinterpret_cast<const unsigned char*>(exports.data()), exports.size()) &&
+                     (runtime == Runtime::external || runtime_file.fill(halide.data(), halide.size()));
+  if (!ready) return fail("PW0514", "no memory for the files of a link", {"is /dev/shm or /tmp writable?"});
+  std::vector<std::string> arguments = {"ld.lld", "-shared", "--threads=1", "--hash-style=gnu", "--build-id=none", "-z", "now", "--version-script", script.path(), "-o", output.path(), input.path()};
+  if (runtime == Runtime::inside) arguments.push_back(runtime_file.path());
+  if (auto linked = run_lld(arguments); !linked) return linked.error();
+  return output.contents();
+}
+
+Result<Bytes> static_library(const CompiledObject& object) {
+  const Bytes& halide = runtime_object();
+  std::vector<llvm::NewArchiveMember> members;
+  const auto add = [&](const Bytes& bytes, const char* name) {
+    members.emplace_back(llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(bytes.data()), bytes.size()), name));
+  };
+  add(object.object, "kernel.o");
+  add(halide, "halide_runtime.o");
+  auto archive = llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU, true, false);
+  if (!archive) return fail("PW0515", "the archive cannot be written: " + llvm::toString(archive.takeError()));
+  const auto data = (*archive)->getBuffer();
+  return Bytes(data.bytes_begin(), data.bytes_end());
+}
+
+namespace {
+
+class JitCode final : public LoadedCode {
+ public:
+  explicit JitCode(std::unique_ptr<llvm::orc::LLJIT> jit) : jit_(std::move(jit)) {}
+  void* address(const std::string& symbol) const override {
+    auto found = jit_->lookup(symbol);
+    if (!found) {
+      llvm::consumeError(found.takeError());
+      return nullptr;
+    }
+    return found->toPtr<void*>();
+  }
+
+ private:
+  std::unique_ptr<llvm::orc::LLJIT> jit_;
+};
+
+Error jit_error(llvm::Error error) { return fail("PW0516", "the kernel cannot be loaded: " + llvm::toString(std::move(error))); }
+
+// Kernels of this process share the runtime that is linked into the library: one thread pool for all.
+llvm::orc::SymbolMap runtime_symbols(llvm::orc::LLJIT& jit) {
+  llvm::orc::SymbolMap symbols;
+  for (const auto& [name, pointer] : runtime_functions())
+    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(pointer), llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  return symbols;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedCode>> load_code(const CompiledObject& object) {
+  auto jit = llvm::orc::LLJITBuilder().create();
+  if (!jit) return jit_error(jit.takeError());
+  if (auto problem = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(runtime_symbols(**jit)))) return jit_error(std::move(problem));
+  const llvm::StringRef bytes(reinterpret_cast<const char*>(object.object.data()), object.object.size());
+  if (auto problem = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(bytes, "kernel.o"))) return jit_error(std::move(problem));
+  return std::unique_ptr<LoadedCode>(std::make_unique<JitCode>(std::move(*jit)));
+}
+
+}  // namespace polyweft::targets

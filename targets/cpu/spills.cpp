@@ -1,0 +1,97 @@
+#include "targets/cpu/spills.h"
+
+#include <llvm/MC/MCAsmInfo.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCDisassembler/MCDisassembler.h>
+#include <llvm/MC/MCInst.h>
+#include <llvm/MC/MCInstrInfo.h>
+#include <llvm/MC/MCInstrDesc.h>
+#include <llvm/MC/MCRegisterInfo.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/MCTargetOptions.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <memory>
+#include <string>
+
+namespace polyweft::targets {
+namespace {
+
+struct Disassembler {
+  std::unique_ptr<llvm::MCRegisterInfo> registers;
+  std::unique_ptr<llvm::MCAsmInfo> assembly;
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
+  std::unique_ptr<llvm::MCInstrInfo> instructions;
+  std::unique_ptr<llvm::MCContext> context;
+  std::unique_ptr<llvm::MCDisassembler> reader;
+  llvm::MCTargetOptions options;
+};
+
+std::unique_ptr<Disassembler> make_disassembler() {
+  const llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string problem;
+  const auto* target = llvm::TargetRegistry::lookupTarget(triple, problem);
+  if (!target) return nullptr;
+  auto d = std::make_unique<Disassembler>();
+  d->registers.reset(target->createMCRegInfo(triple));
+  d->assembly.reset(target->createMCAsmInfo(*d->registers, triple, d->options));
+  d->subtarget.reset(target->createMCSubtargetInfo(triple, "x86-64", "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512fp16,+avx512bf16,+avx512vnni,+fma,+f16c,+bmi,+bmi2"));
+  d->instructions.reset(target->createMCInstrInfo());
+  d->context = std::make_unique<llvm::MCContext>(triple, d->assembly.get(), d->registers.get(), d->subtarget.get());
+  d->reader.reset(target->createMCDisassembler(*d->subtarget, *d->context));
+  return d;
+}
+
+bool is_vector_register(const std::string& name) { return name.size() >= 4 && name[1] == 'M' && name[2] == 'M' && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z'); }
+
+// x86 memory operand: base, scale, index, displacement, segment; a store has it first.
+bool is_vector_store_to_stack(const llvm::MCInst& inst, const Disassembler& d) {
+  if (!d.instructions->get(inst.getOpcode()).mayStore() || inst.getNumOperands() < 6) return false;
+  const auto& base = inst.getOperand(0);
+  if (!base.isReg() || !base.getReg().isValid()) return false;
+  const std::string base_name = d.registers->getName(base.getReg());
+  if (base_name != "RSP" && base_name != "RBP") return false;
+  const auto& value = inst.getOperand(inst.getNumOperands() - 1);
+  return value.isReg() && value.getReg().isValid() && is_vector_register(d.registers->getName(value.getReg()));
+}
+
+int count_in(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
+  int spills = 0;
+  uint64_t at = 0;
+  while (at < code.size()) {
+    llvm::MCInst inst;
+    uint64_t size = 1;
+    if (d.reader->getInstruction(inst, size, code.slice(at), at, llvm::nulls()) == llvm::MCDisassembler::Success) spills += is_vector_store_to_stack(inst, d);
+    at += std::max<uint64_t>(size, 1);
+  }
+  return spills;
+}
+
+}  // namespace
+
+int count_spills(const std::vector<unsigned char>& object) {
+  static thread_local const std::unique_ptr<Disassembler> d = make_disassembler();
+  if (!d || !d->reader) return 0;
+  const llvm::StringRef bytes(reinterpret_cast<const char*>(object.data()), object.size());
+  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(bytes, "kernel.o"));
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return 0;
+  }
+  int spills = 0;
+  for (const auto& section : (*file)->sections()) {
+    if (!section.isText()) continue;
+    auto contents = section.getContents();
+    if (!contents) {
+      llvm::consumeError(contents.takeError());
+      continue;
+    }
+    spills += count_in(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t*>(contents->data()), contents->size()), *d);
+  }
+  return spills;
+}
+
+}  // namespace polyweft::targets
