@@ -16,3 +16,6 @@ add_library(polyweft_llvm INTERFACE)
 target_include_directories(polyweft_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(polyweft_llvm INTERFACE ${LLVM_DEFINITIONS})
 target_link_libraries(polyweft_llvm INTERFACE LLVM)
+# lld as a library links shared objects in this process; its archives use the same shared libLLVM.
+add_library(polyweft_lld INTERFACE)
+target_link_libraries(polyweft_lld INTERFACE ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a polyweft_llvm)

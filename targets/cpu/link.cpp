@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <mutex>
+#include <span>
 
+#include "halide_runtime_bytes.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/runtime_object.h"
 
@@ -102,7 +104,7 @@ Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std:
   MemoryFile input("kernel.o"), script("exports"), runtime_file("runtime.o");
   OutputFile output;
   const std::string exports = version_script(exported);
-  const Bytes& halide = runtime_object();
+  const auto halide = halide_runtime_object();
   const bool ready = output.is_open() && input.fill(object.object.data(), object.object.size()) && script.fill(reinterpret_cast<const unsigned char*>(exports.data()), exports.size()) &&
                      (runtime == Runtime::external || runtime_file.fill(halide.data(), halide.size()));
   if (!ready) return fail("PW0514", "no memory for the files of a link", {"is /dev/shm or /tmp writable?"});
@@ -113,9 +115,9 @@ Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std:
 }
 
 Result<Bytes> static_library(const CompiledObject& object) {
-  const Bytes& halide = runtime_object();
+  const auto halide = halide_runtime_object();
   std::vector<llvm::NewArchiveMember> members;
-  const auto add = [&](const Bytes& bytes, const char* name) {
+  const auto add = [&](std::span<const unsigned char> bytes, const char* name) {
     members.emplace_back(llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(bytes.data()), bytes.size()), name));
   };
   add(object.object, "kernel.o");
