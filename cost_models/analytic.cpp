@@ -152,6 +152,7 @@ class Estimate {
     const double capacity = static_cast<double>(machine_.cache_bytes[level]);
     size_t fits = leaf.loops.size();
     while (fits > 0 && all_footprints(leaf, fits - 1) <= capacity) --fits;
+    if (fits == 0) return 0;  // all of it stays here from one call to the next
     double bytes = 0;
     for (const auto& use : leaf.accesses) {
       if (nest_.buffers[use.buffer].scope == Scope::reg) continue;

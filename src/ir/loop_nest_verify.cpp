@@ -1,0 +1,367 @@
+// Structural rules of LoopNest: what printer, interpreter, checker and code generation rely on without asking again.
+//   PW0411 tree and variables   PW0412 buffers and layouts   PW0413 accesses   PW0414 marks   PW0415 types and writes
+#include <set>
+
+#include "ir/loop_nest_text.h"
+
+namespace polyweft {
+namespace {
+
+using namespace ir;
+
+/// Thrown and caught inside this file only.
+struct Violation {
+  Error error;
+};
+
+[[noreturn]] void violate(const char* code, const std::string& message) { throw Violation{fail(code, message)}; }
+
+void require(bool holds, const char* code, const std::string& message) {
+  if (!holds) violate(code, message);
+}
+
+int64_t checked_product(const std::vector<int64_t>& values, const std::string& subject) {
+  int64_t product = 1;
+  for (int64_t v : values) require(!__builtin_mul_overflow(product, v, &product) && product <= (int64_t{1} << 58), "PW0412", subject + ": more than 2^58 elements");
+  return product;
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const LoopNest& nest) : nest_(nest) {}
+
+  void whole() {
+    require(nest_.buffers.size() <= kMaxNestBuffers, "PW0412", "nest: too many buffers");
+    require(nest_.params.size() + nest_.loop_names.size() <= kMaxNestVariables, "PW0411", "nest: too many variables");
+    for (const Combiner& c : nest_.combiners) combiner(c);
+    in_scope_.assign(nest_.params.size() + nest_.loop_names.size(), false);
+    mark_of_.assign(in_scope_.size(), MarkKind::serial);
+    bound_.assign(in_scope_.size(), false);
+    for (size_t p = 0; p < nest_.params.size(); ++p) in_scope_[p] = true;
+    used_.assign(nest_.nodes.size(), false);
+    live_.assign(nest_.buffers.size(), false);
+    allocated_.assign(nest_.buffers.size(), false);
+    for (const Buffer& b : nest_.buffers) buffer(b);
+    arguments();
+    packs();
+    open_arguments(kNoNode);
+    body(nest_.root, 0);
+  }
+
+ private:
+  const std::string& name(BufferId id) const { return nest_.buffers[id].name; }
+
+  // --- buffers ---
+  void combiner(const Combiner& c) const {
+    size_t n = c.types.size();
+    require(n > 0 && c.identity.size() == n && c.result.size() == n, "PW0415", "combiner " + c.name + ": components missing");
+    for (size_t k = 0; k < n; ++k) {
+      require(c.identity[k].type == c.types[k], "PW0415", "combiner " + c.name + ": identity of another type");
+      visit(c.result[k], [&](const ExprNode& e) {
+        require(e.op != Op::read && e.op != Op::reduce && e.op != Op::affine && e.op != Op::guarded, "PW0415", "combiner " + c.name + ": reads data");
+        require(e.op != Op::variable || e.var < 2 * n, "PW0411", "combiner " + c.name + ": unknown component");
+      });
+    }
+  }
+
+  void buffer(const Buffer& b) const {
+    require(b.extents.size() <= kMaxNestRank, "PW0412", "buffer " + b.name + ": rank is larger than " + std::to_string(kMaxNestRank));
+    for (int64_t extent : b.extents) require(extent >= 0 && extent <= kMaxNestNumber, "PW0412", "buffer " + b.name + ": extent outside 0..2^40");
+    for (const Fold& f : b.folds) require(f.dim < b.extents.size() && f.window >= 1, "PW0412", "buffer " + b.name + ": fold of a dimension it has not");
+    require(b.align_bytes >= 1 && (b.align_bytes & (b.align_bytes - 1)) == 0, "PW0412", "buffer " + b.name + ": alignment is no power of two");
+    layout(b);
+    require(b.scope != Scope::constant || static_cast<int64_t>(b.data.size()) == checked_product(b.extents, b.name), "PW0412", "buffer " + b.name + ": constant without its data");
+    for (const Literal& l : b.data) require(l.type == b.type, "PW0415", "buffer " + b.name + ": data of another type");
+  }
+
+  void layout(const Buffer& b) const {
+    const std::string subject = "buffer " + b.name;
+    std::vector<std::vector<int64_t>> factors(b.extents.size());
+    std::vector<int64_t> padded;
+    bool has_pads = !b.layout.pad.empty();
+    require(!has_pads || b.layout.pad.size() == b.layout.pieces.size(), "PW0412", subject + ": one pad a layout piece is needed");
+    for (size_t p = 0; p < b.layout.pieces.size(); ++p) {
+      const Piece& piece = b.layout.pieces[p];
+      require(piece.dim < factors.size(), "PW0412", subject + ": layout piece of a dimension it has not");
+      require(piece.factor >= 0 && piece.factor <= kMaxNestNumber, "PW0412", subject + ": layout factor outside 0..2^40");
+      factors[piece.dim].push_back(piece.factor);
+      int64_t pad = has_pads ? b.layout.pad[p] : 0;
+      require(pad >= 0 && pad <= kMaxNestNumber, "PW0412", subject + ": pad outside 0..2^40");
+      padded.push_back(piece.factor + pad);
+    }
+    std::vector<int64_t> extents = folded_extents(b);
+    for (size_t d = 0; d < extents.size(); ++d) {
+      int64_t room = checked_product(factors[d], subject);
+      require(!factors[d].empty() && room >= extents[d], "PW0412", subject + ": layout holds " + std::to_string(factors[d].empty() ? 0 : room) + " of " + std::to_string(extents[d]) + " in dimension " + std::to_string(d));
+      if (extents[d] > 0) for (int64_t f : factors[d]) require(f >= 1, "PW0412", subject + ": layout factor 0");
+    }
+    checked_product(padded, subject);
+  }
+
+  void arguments() {
+    std::set<BufferId> listed;
+    for (BufferId id : nest_.arguments) {
+      require(id < nest_.buffers.size(), "PW0412", "arguments: unknown buffer");
+      require(listed.insert(id).second, "PW0412", "arguments: " + name(id) + " twice");
+      require(nest_.buffers[id].scope == Scope::argument, "PW0412", "arguments: " + name(id) + " is not of scope argument");
+    }
+    for (const Pack& p : nest_.packs) {
+      require(p.source < nest_.buffers.size() && p.packed < nest_.buffers.size(), "PW0412", "pack: unknown buffer");
+      require(listed.count(p.packed) == 1 && nest_.buffers[p.packed].is_packed, "PW0412", "pack: " + name(p.packed) + " is not a packed argument");
+      require(nest_.buffers[p.source].scope == Scope::argument && listed.insert(p.source).second, "PW0412", "pack: " + name(p.source) + " is no source of its own");
+    }
+    for (BufferId id = 0; id < nest_.buffers.size(); ++id) {
+      bool is_argument = nest_.buffers[id].scope == Scope::argument;
+      require(!is_argument || listed.count(id) == 1, "PW0412", "buffer " + name(id) + ": of scope argument, but no argument");
+    }
+  }
+
+  void packs() {
+    for (const Pack& p : nest_.packs) {
+      live_.assign(nest_.buffers.size(), false);
+      live_[p.source] = live_[p.packed] = true;
+      writable_ = {p.packed};
+      body(p.root, 0);
+    }
+  }
+
+  /// The kernel proper: arguments and constants live, pack sources not.
+  void open_arguments(NodeId) {
+    live_.assign(nest_.buffers.size(), false);
+    writable_.clear();
+    for (BufferId id : nest_.arguments) {
+      live_[id] = true;
+      if (nest_.buffers[id].is_output) writable_.insert(id);
+    }
+    for (BufferId id = 0; id < nest_.buffers.size(); ++id) live_[id] = live_[id] || nest_.buffers[id].scope == Scope::constant;
+  }
+
+  // --- tree ---
+  void body(NodeId id, size_t depth) {
+    require(id < nest_.nodes.size(), "PW0411", "nest: a body is missing");
+    require(!used_[id], "PW0411", "nest: node " + std::to_string(id) + " is used twice");
+    require(depth <= kMaxNestDepth, "PW0411", "nest: nesting is deeper than " + std::to_string(kMaxNestDepth));
+    used_[id] = true;
+    std::visit([&](const auto& node) { put(node, depth); }, nest_.nodes[id]);
+  }
+
+  void put(const Seq& seq, size_t depth) {
+    for (NodeId child : seq.children) body(child, depth + 1);
+  }
+
+  void put(const If& branch, size_t depth) {
+    guard(branch.condition, 0);
+    body(branch.then, depth + 1);
+    if (branch.otherwise != kNoNode) body(branch.otherwise, depth + 1);
+  }
+
+  void put(const Alloc& alloc, size_t depth) {
+    require(alloc.buffer < nest_.buffers.size(), "PW0412", "alloc: unknown buffer");
+    const Buffer& b = nest_.buffers[alloc.buffer];
+    require(b.scope != Scope::argument && b.scope != Scope::constant, "PW0412", "alloc " + b.name + ": arguments and constants live always");
+    require(!allocated_[alloc.buffer], "PW0412", "alloc " + b.name + ": allocated twice");
+    for (const Affine& e : b.element) affine(e, b.extents.size());
+    allocated_[alloc.buffer] = live_[alloc.buffer] = true;
+    writable_.insert(alloc.buffer);
+    body(alloc.body, depth + 1);
+    live_[alloc.buffer] = false;
+  }
+
+  void put(const Loop& loop, size_t depth) {
+    require(loop.var >= nest_.params.size() && loop.var < in_scope_.size(), "PW0411", "for: unknown variable");
+    const std::string& var = nest_.loop_names[loop.var - nest_.params.size()];
+    require(!bound_[loop.var], "PW0411", "for " + var + ": the variable is bound twice");
+    require(!loop.lo.of.empty() && !loop.hi.of.empty(), "PW0411", "for " + var + ": a bound is missing");
+    require(loop.step >= 1 && loop.step <= kMaxNestNumber, "PW0411", "for " + var + ": step below 1");
+    for (const Affine& e : loop.lo.of) affine(e, 0);
+    for (const Affine& e : loop.hi.of) affine(e, 0);
+    mark(loop, var);
+    bound_[loop.var] = in_scope_[loop.var] = true;
+    mark_of_[loop.var] = loop.mark.kind;
+    vectors_ += loop.mark.kind == MarkKind::vector;
+    body(loop.body, depth + 1);
+    vectors_ -= loop.mark.kind == MarkKind::vector;
+    in_scope_[loop.var] = false;
+  }
+
+  void mark(const Loop& loop, const std::string& var) const {
+    if (loop.mark.kind == MarkKind::unroll) {
+      bool constant = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && (loop.hi.of[0] - loop.lo.of[0]).is_constant();
+      require(constant, "PW0414", "for " + var + " unroll: the number of iterations is not constant");
+    }
+    if (loop.mark.kind != MarkKind::vector) return;
+    require(vectors_ == 0, "PW0414", "for " + var + " vector: inside another vector loop");
+    require(loop.step == 1 && loop.mark.width >= 1 && loop.lo.of.size() == 1, "PW0414", "for " + var + " vector: needs step 1, a width and one lower bound");
+    bool fits = false;
+    for (const Affine& hi : loop.hi.of) {
+      Affine extent = hi - loop.lo.of[0];
+      fits |= extent.is_constant() && extent.constant <= loop.mark.width;
+    }
+    require(fits, "PW0414", "for " + var + " vector: no upper bound lower + c with c <= width " + std::to_string(loop.mark.width));
+  }
+
+  void put(const Sync&, size_t) {}
+
+  void put(const Copy& c, size_t) {
+    write(c.dst);
+    const Buffer& dst = nest_.buffers[c.dst.id];
+    guard(c.valid, 0);
+    if (c.has_src) {
+      access(c.src, 0);
+      require(nest_.buffers[c.src.id].type == dst.type, "PW0415", "copy to " + dst.name + ": types differ");
+    }
+    bool fills = !c.has_src || !c.valid.is_true();
+    require(!fills || c.fill.type == dst.type, "PW0415", "copy to " + dst.name + ": fill of another type");
+  }
+
+  void put(const Compute& c, size_t) {
+    require(!c.dst.empty() && c.instance.size() <= 64, "PW0415", "compute: no destination");
+    for (const Affine& e : c.instance) affine(e, 0);
+    for (const Access& dst : c.dst) write(dst);
+    for (const Expr& e : c.rhs) expression(e, 0);
+    const std::string subject = "compute of " + name(c.dst[0].id);
+    size_t wanted = c.how == Write::init ? 0 : c.dst.size();
+    require(c.rhs.size() == wanted, "PW0415", subject + ": " + std::to_string(wanted) + " right-hand sides are needed");
+    for (size_t k = 0; k < c.rhs.size(); ++k)
+      require(c.rhs[k]->type == nest_.buffers[c.dst[k].id].type, "PW0415", subject + ": value and cell differ in type");
+    if (c.how != Write::store) reduction(c, subject);
+    require(!c.fused || is_fusable(c), "PW0415", subject + ": fused needs a float sum of a product");
+  }
+
+  void reduction(const Compute& c, const std::string& subject) const {
+    if (c.reducer == Reducer::combiner) {
+      require(c.combiner < nest_.combiners.size(), "PW0415", subject + ": unknown combiner");
+      const Combiner& combiner = nest_.combiners[c.combiner];
+      require(combiner.types.size() == c.dst.size(), "PW0415", subject + ": the combiner has other components");
+      for (size_t k = 0; k < c.dst.size(); ++k)
+        require(nest_.buffers[c.dst[k].id].type == combiner.types[k], "PW0415", subject + ": the combiner has other types");
+      return;
+    }
+    bool ranked = c.reducer == Reducer::argmax || c.reducer == Reducer::argmin;
+    require(ranked ? c.dst.size() >= 2 : c.dst.size() == 1, "PW0415", subject + ": wrong number of destinations");
+    for (size_t k = 1; k < c.dst.size(); ++k)
+      require(nest_.buffers[c.dst[k].id].type == ElementType::i64, "PW0415", subject + ": an index needs i64");
+    bool wants_bool = c.reducer == Reducer::any || c.reducer == Reducer::all;
+    bool is_bool = nest_.buffers[c.dst[0].id].type == ElementType::boolean;
+    require(wants_bool == is_bool, "PW0415", subject + ": the reducer does not take this type");
+  }
+
+  bool is_fusable(const Compute& c) const {
+    return c.how == Write::accumulate && c.reducer == Reducer::sum && c.rhs.size() == 1 && is_float(c.rhs[0]->type) && c.rhs[0]->op == Op::mul;
+  }
+
+  // --- accesses and expressions ---
+  void write(const Access& a) {
+    access(a, 0);
+    require(writable_.count(a.id) == 1, "PW0413", "buffer " + name(a.id) + ": is read only here");
+  }
+
+  void access(const Access& a, size_t depth) {
+    require(a.id < nest_.buffers.size(), "PW0413", "access: unknown buffer");
+    const Buffer& b = nest_.buffers[a.id];
+    require(live_[a.id], "PW0413", "buffer " + b.name + ": used outside its lifetime");
+    require(a.index.size() == b.extents.size(), "PW0413", "buffer " + b.name + ": " + std::to_string(a.index.size()) + " subscripts, rank " + std::to_string(b.extents.size()));
+    for (const Subscript& s : a.index) subscript(s, b, depth);
+  }
+
+  void subscript(const Subscript& s, const Buffer& b, size_t depth) {
+    affine(s.affine, 0);
+    if (b.scope == Scope::reg) register_index(s, b);
+    if (!s.data) return;
+    affine(s.lo, 0);
+    affine(s.hi, 0);
+    expression(s.data, depth + 1);
+    require(s.data->type == ElementType::i64, "PW0415", "buffer " + b.name + ": a gathered subscript is not i64");
+  }
+
+  void register_index(const Subscript& s, const Buffer& b) const {
+    require(!s.data, "PW0414", "buffer " + b.name + ": a register cannot be gathered from");
+    std::vector<VarId> used;
+    collect_variables(s.affine, used);
+    for (VarId v : used) {
+      bool constant = v < nest_.params.size() || mark_of_[v] == MarkKind::unroll || mark_of_[v] == MarkKind::vector;
+      require(constant, "PW0414", "buffer " + b.name + ": a register is indexed by unroll and vector variables only");
+    }
+  }
+
+  void affine(const Affine& e, size_t cells) const {
+    std::vector<VarId> used;
+    check_quasi(e, 0);
+    collect_variables(e, used);
+    for (VarId v : used) {
+      bool is_cell = v >= kCellVar && v - kCellVar < cells;
+      require(is_cell || (v < in_scope_.size() && in_scope_[v]), "PW0411", "nest: variable " + std::to_string(v) + " is used outside its loop");
+    }
+  }
+
+  static void check_quasi(const Affine& e, size_t depth) {
+    require(depth <= kMaxNestDepth, "PW0411", "nest: an affine expression is nested too deep");
+    for (const Term& t : e.terms) {
+      if (!t.quasi) continue;
+      require(t.quasi->den >= 1, "PW0411", "nest: division by less than 1");
+      check_quasi(t.quasi->e, depth + 1);
+      check_quasi(t.quasi->lo, depth + 1);
+      check_quasi(t.quasi->hi, depth + 1);
+    }
+  }
+
+  void guard(const Guard& g, size_t depth) const {
+    require(depth <= kMaxNestDepth, "PW0411", "nest: a guard is nested too deep");
+    affine(g.e, 0);
+    require(g.kind != Guard::Kind::negation || g.of.size() == 1, "PW0411", "nest: 'not' takes one condition");
+    for (const Guard& part : g.of) guard(part, depth + 1);
+  }
+
+  void expression(const Expr& e, size_t depth) {
+    require(e != nullptr && depth <= kMaxNestDepth, "PW0411", "nest: an expression is missing or too deep");
+    for (const Expr& arg : e->args) expression(arg, depth + 1);
+    leaf(*e, depth);
+    arity(*e);
+    types(*e);
+  }
+
+  void leaf(const ExprNode& e, size_t depth) {
+    if (e.op == Op::variable) affine(Affine::variable(e.var), 0);
+    if (e.op == Op::affine) affine(e.affine, 0);
+    if (e.op == Op::variable || e.op == Op::affine) require(e.type == ElementType::i64, "PW0415", "nest: an index is i64");
+    if (e.op == Op::literal) require(e.type == e.literal.type, "PW0415", "nest: a literal of another type");
+    if (e.op == Op::guarded) guard(e.guard, 0);
+    if (e.op != Op::read) return;
+    access(e.access, depth);
+    require(e.type == nest_.buffers[e.access.id].type, "PW0415", "buffer " + name(e.access.id) + ": read as another type");
+  }
+
+  static void arity(const ExprNode& e) {
+    size_t wanted = e.op < Op::neg ? 0 : e.op < Op::add ? 1 : e.op < Op::select ? 2 : e.op < Op::guarded ? 3 : 2;
+    require(e.op <= Op::guarded, "PW0415", "nest: reductions and tuples are statements, not expressions");
+    require(e.args.size() == wanted, "PW0415", std::string("nest: operator with ") + std::to_string(e.args.size()) + " operands");
+  }
+
+  static void types(const ExprNode& e) {
+    if (e.args.empty() || e.op == Op::convert || e.op == Op::saturate) return;
+    bool skips_first = e.op == Op::select;
+    require(!skips_first || e.args[0]->type == ElementType::boolean, "PW0415", "nest: select needs a bool");
+    ElementType operand = e.args[skips_first ? 1 : 0]->type;
+    for (size_t k = skips_first; k < e.args.size(); ++k) require(e.args[k]->type == operand, "PW0415", "nest: operands differ in type");
+    require(e.type == implied_type(e.op, e.args), "PW0415", "nest: operator of another type than its operands");
+  }
+
+  const LoopNest& nest_;
+  std::vector<bool> in_scope_, bound_, used_, live_, allocated_;
+  std::vector<MarkKind> mark_of_;
+  std::set<BufferId> writable_;
+  int vectors_ = 0;
+};
+
+}  // namespace
+
+Status verify(const LoopNest& nest) {
+  try {
+    Verifier(nest).whole();
+    return Ok{};
+  } catch (const Violation& violation) {
+    return violation.error;
+  }
+}
+
+}  // namespace polyweft
