@@ -205,7 +205,7 @@ class Printer {
     if (!e || depth > kMaxNestDepth) return "bad_expression@0";
     switch (e->op) {
       case Op::literal: return literal_text(e->literal);
-      case Op::variable: return variable(e->var) + (e->type == ElementType::i64 ? "" : ":" + std::string(name_of(e->type)));
+      case Op::variable: return variable(e->var) + (e->type == ElementType::i64 || in_combiner_ ? "" : ":" + std::string(name_of(e->type)));
       case Op::affine: return "affine(" + affine(e->affine) + ")";
       case Op::read: return access(e->access, depth) + (e->type == read_type(*e) ? "" : ":" + std::string(name_of(e->type)));
       default: return operation(*e, depth);
