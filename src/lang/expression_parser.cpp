@@ -37,7 +37,7 @@ Node* ExpressionParser::make(NodeKind kind, uint32_t begin, std::vector<Node*> a
   node.depth = height(args);
   node.args = std::move(args);
   if (node.depth > kMaxHeight)
-    tokens_.error("PW0805", {begin, begin + 1}, "the expression has more than 10000 operators in a row",
+    tokens_.error("PW0805", {begin, begin + 1}, "the expression has more than 2000 operators in a row",
                   {"name a part of the expression with 'let'"});
   return &node;
 }

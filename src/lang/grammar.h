@@ -8,7 +8,7 @@ namespace polyweft::lang {
 /// Nesting of brackets and prefix operators (LANGUAGE.md section 9).
 inline constexpr int kMaxNesting = 200;
 /// Height of an expression tree: a chain of n operators is n high. Later passes recurse over it.
-inline constexpr uint32_t kMaxHeight = 10000;
+inline constexpr uint32_t kMaxHeight = 2000;
 /// Largest integer of affine expressions, parameters and constant parameters: 2^40.
 inline constexpr int64_t kMaxInteger = int64_t{1} << 40;
 

@@ -32,7 +32,7 @@ TEST(refusals, every_code_of_the_parser_has_a_case_and_an_explanation) {
       seen.insert(each.expected.substr(at + 1, 6));
   seen.insert("PW0806");
   for (const char* tested_elsewhere : {"PW0120", "PW0150"}) seen.insert(tested_elsewhere);
-  for (int code = 101; code <= 199; ++code) {
+  for (int code = 101; code <= 150; ++code) {
     std::string name = "PW0" + std::to_string(code);
     EXPECT_EQ(explain_code(name).has_value(), seen.count(name) == 1) << name;
   }
@@ -62,10 +62,10 @@ TEST(refusals, nesting_is_200_deep_and_chains_count_once) {
   EXPECT_EQ(first_message(minus + "x\n"), "accepted");
   EXPECT_EQ(first_message(minus + "- x\n"), "nested more than 200 deep [PW0804]");
   std::string chain = "program p()\nin x: f32\nout y = x";
-  for (int i = 0; i < 9000; ++i) chain += i % 2 == 0 ? " + x" : " - x";
+  for (int i = 0; i < 1900; ++i) chain += i % 2 == 0 ? " + x" : " - x";
   EXPECT_EQ(first_message(chain + "\n"), "accepted");
-  for (int i = 0; i < 2000; ++i) chain += " * x + x";
-  EXPECT_EQ(first_message(chain + "\n"), "the expression has more than 10000 operators in a row [PW0805]");
+  for (int i = 0; i < 200; ++i) chain += " * x + x";
+  EXPECT_EQ(first_message(chain + "\n"), "the expression has more than 2000 operators in a row [PW0805]");
 }
 
 TEST(refusals, equations_are_256) {

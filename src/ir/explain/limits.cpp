@@ -10,7 +10,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0802", "An equation has at most 12 indices, those of its reductions included. Name a part of the expression with 'let'."},
     {"PW0803", "A program has at most 256 equations."},
     {"PW0804", "Brackets and prefix operators (-, ~, not, reductions) nest at most 200 deep. A chain like a + b + c counts once."},
-    {"PW0805", "A chain of operators of one level makes a tree as high as the chain is long; at most 10000."},
+    {"PW0805", "A chain of operators of one level makes a tree as high as the chain is long; at most 2000: later passes recurse over it."},
     {"PW0806", "A source text has at most 1 MiB."},
     {"PW0807", "Integers of affine forms and sizes are at most 2^40 in magnitude, so that no later arithmetic on them can overflow."},
     {"PW0808", "A guard in disjunctive normal form has at most 64 disjuncts; i != c counts as two."},
