@@ -78,7 +78,7 @@ void Context::report_unknown(const Node& name) {
       const Node* reduction = last_reduction(chain.args[i]);
       if (reduction == nullptr || !binds(*reduction, name.text)) continue;
       std::string body = show(*reduction->args[0]);
-      for (size_t k = i; k < chains[c].operand; ++k) body += " " + chain.op_text[k] + " " + show(*chain.args[k + 1]);
+      for (size_t k = i; k < chains[c].operand && body.size() < 200; ++k) body += " " + chain.op_text[k] + " " + show(*chain.args[k + 1]);
       return report.error("PW0109", word,
                           name.text + " is not in scope after '" + chain.op_text[i] + "'; write " +
                               show_header(*reduction->reduction) + " (" + body + ")");

@@ -1,6 +1,7 @@
 #include "lang/parser.h"
 
 #include <algorithm>
+#include <set>
 
 #include "lang/analyzer.h"
 #include "lang/grammar.h"
@@ -9,6 +10,8 @@ namespace polyweft::lang {
 namespace {
 
 constexpr size_t kMaxSourceBytes = size_t{1} << 20;
+/// Every program carries the text of its file for the messages of later checks; a file of very many programs only while it is cheap.
+constexpr size_t kMaxCopiedBytes = size_t{1} << 26;
 
 Error error_of(std::vector<Diagnostic> diagnostics, const std::string& source_name) {
   std::stable_sort(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
@@ -32,10 +35,10 @@ Error too_long(const std::string& source_name, size_t bytes) {
 }
 
 void report_same_names(const Tree& tree, Reporter& report) {
-  for (size_t i = 0; i < tree.programs.size(); ++i)
-    for (size_t k = 0; k < i; ++k)
-      if (tree.programs[i].name.text == tree.programs[k].name.text && !tree.programs[i].name.text.empty())
-        return report.error("PW0110", tree.programs[i].name.extent, "there are two programs named " + tree.programs[i].name.text);
+  std::set<std::string> names;
+  for (const ProgramSyntax& each : tree.programs)
+    if (!names.insert(each.name.text).second && !each.name.text.empty())
+      return report.error("PW0110", each.name.extent, "there are two programs named " + each.name.text);
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ Result<Parsed> parse(const std::string& text, const std::string& source_name) {
     if (syntax.broken || report.full()) continue;
     Program program = Analyzer(syntax, report).run();
     program.source_name = source_name;
-    program.source_text = text;
+    if ((parsed.programs.size() + 1) * text.size() <= kMaxCopiedBytes) program.source_text = text;
     parsed.programs.push_back(std::move(program));
   }
   if (report.error_count() != 0) return error_of(report.take_errors(), source_name);

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "ir/random_program.h"
 #include "lang/canonical.h"
 #include "lang/corpus.h"
 #include "lang/lexer.h"
@@ -207,6 +208,21 @@ TEST(key, many_identical_lets_end_soon_and_mean_the_same) {
     total += " + A" + std::to_string(i) + "[i]";
   }
   EXPECT_EQ(key(many + total).size(), 32U);
+}
+
+TEST(key, random_programs_keep_their_key) {
+  std::mt19937 random(3);
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Program program = ir::random_program(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(program));
+    std::string expected = lang::key_of(program);
+    EXPECT_EQ(key(print(program)), expected);
+    EXPECT_EQ(key(renamed(print(program), random)), expected);
+    EXPECT_EQ(key(reordered(program, random)), expected);
+    Program swapped = program;
+    for (Equation& each : swapped.equations) each.rhs = rewrite(each.rhs, swapped_operands);
+    EXPECT_EQ(lang::key_of(swapped), expected);
+  }
 }
 
 TEST(key, deep_chains_have_a_key) {
