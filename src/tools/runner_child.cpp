@@ -114,6 +114,7 @@ void start_pool(int threads) {
   std::atomic<int> missing{threads};
   if (threads > 1) halide_do_par_for(nullptr, wait_for_all, 0, threads, reinterpret_cast<uint8_t*>(&missing));
   halide_set_error_handler(keep_message);
+  halide_set_custom_print(keep_message);
   halide_set_custom_malloc(allocate);
 }
 
@@ -381,6 +382,14 @@ class Worker {
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
 };
 
+/// Tile registers must be asked for before the walls close; where the processor has none the request fails and nothing is lost.
+void ask_for_tile_registers() {
+#if defined(__x86_64__)
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  syscall(SYS_arch_prctl, kRequestPermission, kTileData);
+#endif
+}
+
 void keep_only_the_command_stream(const ChildPlan& plan) {
   for (int fd = 0; fd <= 2; ++fd) dup2(plan.null_device, fd);
   dup2(plan.commands, kCommandDescriptor);
@@ -424,6 +433,7 @@ void run_candidate_process(const ChildPlan& plan) noexcept {
   Worker worker(plan);
   if (!worker.load()) refuse(std::string(shared_control->message).c_str());
   mallopt(M_ARENA_MAX, 1);  // further arenas reserve 64 MiB of addresses each, which the memory limit counts
+  ask_for_tile_registers();
   start_pool(plan.threads);
   limit_resources(plan);
   if (Status locked = plan.sandbox->lock_candidate(); !locked) refuse(locked.error().message.c_str());

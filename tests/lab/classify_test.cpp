@@ -20,6 +20,8 @@ const Case kCases[] = {
     {"checks_abi", RunStatus::ok, ""},
     {"uses_scratch", RunStatus::ok, ""},
     {"reads_the_clock", RunStatus::ok, ""},
+    {"prints_through_the_runtime", RunStatus::ok, ""},
+    {"uses_amx", RunStatus::ok, ""},
     // wrong results
     {"wrong_last", RunStatus::wrong_result, "C[23,19] is "},
     {"slightly_off", RunStatus::wrong_result, "C[0,3] is "},

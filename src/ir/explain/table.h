@@ -13,6 +13,7 @@ struct Entry {
 };
 
 std::span<const Entry> syntax_and_types();   ///< PW01xx
+std::span<const Entry> lab();                ///< PW06xx
 std::span<const Entry> limits();             ///< PW08xx
 
 }  // namespace polyweft::explain

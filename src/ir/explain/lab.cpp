@@ -1,0 +1,25 @@
+#include <array>
+
+#include "ir/explain/table.h"
+
+namespace polyweft::explain {
+namespace {
+
+constexpr auto kEntries = std::to_array<Entry>({
+    {"PW0601", "A helper process (polyweft-isl or polyweft-runner) crashed or exited while it worked on a request. It is started again for the next one."},
+    {"PW0602", "A helper process did not answer before its deadline and was killed. It is started again for the next request."},
+    {"PW0603", "A helper process ran out of the memory that it may use, or the system killed it for memory."},
+    {"PW0604", "A helper process tried a system call that its sandbox forbids."},
+    {"PW0605", "A message between processes was malformed: wrong mark, version or length, or a value out of range. Helper and library must be of one release."},
+    {"PW0606", "A helper process could not be started or limited. The installed helpers are in libexec/polyweft below the installation's prefix."},
+    {"PW0607", "The other side closed its stream of messages."},
+    {"PW0608", "The reference kernel of a task, or the kernel of its error bounds, failed in the runner, so there is nothing to compare candidates with."},
+    {"PW0609", "The arguments of a task and the copies needed for comparing take more memory than the runner may use. Bind smaller sizes or raise the limit."},
+    {"PW0610", "The runner was asked for something that makes no sense: no output, an input behind an output, an extent or stride over 2^31 - 1, a candidate before any task."},
+});
+
+}  // namespace
+
+std::span<const Entry> lab() { return kEntries; }
+
+}  // namespace polyweft::explain
