@@ -10,21 +10,6 @@ constexpr double kInfinity = INFINITY;
 /// bf16 operands and f32 partial sums below this may be flushed to zero by a tensor unit.
 constexpr double kFlushed = 0x1p-126;
 
-double greatest_finite(ElementType type) {
-  switch (type) {
-    case ElementType::f64:
-      return 0x1.fffffffffffffp1023;
-    case ElementType::f32:
-      return 0x1.fffffep127;
-    case ElementType::f16:
-      return 65504;
-    case ElementType::bf16:
-      return 0x1.fep127;
-    default:
-      return static_cast<double>(greatest_of(type));
-  }
-}
-
 double least_subnormal(ElementType type) {
   switch (type) {
     case ElementType::f64:
@@ -146,8 +131,7 @@ double select_error(std::span<const Scalar> args) {
 
 double conversion_error(const Scalar& a, const Literal& value) {
   if (is_float(value.type)) {
-    bool exact = is_float(a.value.type) && unit_roundoff(value.type) <= unit_roundoff(a.value.type) && value.type != ElementType::f16;
-    return exact ? a.error : rounded(value.type, std::fabs(value.f), a.error, 1);
+    return converts_exactly(a.value.type, value.type) ? a.error : rounded(value.type, std::fabs(value.f), a.error, 1);
   }
   if (a.error == 0) return 0;
   if (value.type == ElementType::boolean) return 1;
@@ -230,6 +214,28 @@ double unit_roundoff(ElementType type) {
     default:
       return 0;
   }
+}
+
+double greatest_finite(ElementType type) {
+  switch (type) {
+    case ElementType::f64:
+      return 0x1.fffffffffffffp1023;
+    case ElementType::f32:
+      return 0x1.fffffep127;
+    case ElementType::f16:
+      return 65504;
+    case ElementType::bf16:
+      return 0x1.fep127;
+    default:
+      return static_cast<double>(greatest_of(type));
+  }
+}
+
+bool converts_exactly(ElementType from, ElementType to) {
+  if (!is_float(to)) return false;
+  if (is_float(from)) return unit_roundoff(to) <= unit_roundoff(from) && (to != ElementType::f16 || from == to);
+  double values = std::ldexp(1.0, static_cast<int>(8 * size_bytes(from)));
+  return from == ElementType::boolean || values * unit_roundoff(to) <= 1;
 }
 
 double error_of(Op op, std::span<const Scalar> args, const Literal& value) {

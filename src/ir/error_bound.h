@@ -28,6 +28,12 @@ struct Scalar {
 /// Unit roundoff: half the distance from 1 to the next number; 0 for integers and bool.
 double unit_roundoff(ElementType type);
 
+/// The greatest finite value.
+double greatest_finite(ElementType type);
+
+/// Whether every value of `from` is a value of the float type `to`.
+bool converts_exactly(ElementType from, ElementType to);
+
 /// The error of value = apply(op, type, args).
 double error_of(Op op, std::span<const Scalar> args, const Literal& value);
 
