@@ -94,7 +94,15 @@ class BoundBuilder {
     if (error == kNoError) return nullptr;
     Access access = read->access;
     access.id = error;
-    return where_finite(read, make_read(ElementType::f64, std::move(access), read->where));
+    Expr stored = make_read(ElementType::f64, std::move(access), read->where);
+    return is_sum(read->access.id) ? where_finite(read, stored) : stored;
+  }
+
+  /// The error of a sum may be infinite where the sum is; every other error is right everywhere.
+  bool is_sum(TensorId id) const {
+    return std::any_of(out_.equations.begin(), out_.equations.end(), [&](const Equation& equation) {
+      return equation.targets.front() == id && equation.rhs->op == Op::reduce;
+    });
   }
 
   bool mentions_inexact(const Expr& e) const {

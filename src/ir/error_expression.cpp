@@ -35,11 +35,15 @@ Expr unless_exact(const Expr& error, const Expr& formula) {
   return op(Op::select, {exact, f64_literal(0), formula});
 }
 
+/// What `count` operations may lose below the normal numbers.
+Expr underflow_of(ElementType type, double count) {
+  return f64_literal(count * (type == kF64 ? 0x1p-1022 : type == ElementType::f16 ? 0x1p-24 : kFlushed));
+}
+
 /// The unit roundoff and the underflow unit of one operation on a value of this type.
 Expr rounding(const Expr& value, double count) {
   if (!is_float(value->type)) return nullptr;
-  double underflow = value->type == kF64 ? 0x1p-1022 : value->type == ElementType::f16 ? 0x1p-24 : kFlushed;
-  return plus(times(f64_literal(count * unit_roundoff(value->type)), magnitude_of(value)), f64_literal(count * underflow));
+  return plus(times(f64_literal(count * unit_roundoff(value->type)), magnitude_of(value)), underflow_of(value->type, count));
 }
 
 /// Steps of a function that is constant between them: step(v + e) - step(v - e).
@@ -55,6 +59,20 @@ Expr truncation_error(const Expr& value, const Expr& error) {
   Expr same_sign = make_op(Op::ge, ElementType::boolean, {size, error});
   Expr below = op(Op::select, {same_sign, op(Op::floor, {minus(size, error)}), op(Op::neg, {op(Op::floor, {minus(error, size)})})});
   return minus(op(Op::floor, {plus(size, error)}), below);
+}
+
+bool is_sum(Op what) {
+  return what == Op::add || what == Op::sub;
+}
+
+/// The operands of a chain of + and -.
+void collect_terms(const Expr& e, std::vector<Expr>& out) {
+  if (!is_sum(e->op)) {
+    out.push_back(e);
+    return;
+  }
+  collect_terms(e->args[0], out);
+  collect_terms(e->args[1], out);
 }
 
 bool is_comparison(Op what) {
@@ -149,6 +167,7 @@ Expr ErrorExpression::error_where_finite(const Expr& e) const {
       break;
   }
   if (is_logic(e->op)) return worst_of(e->args);
+  if (is_float(e->type) && is_sum(e->op)) return of_chain(e);
   Expr a = error_of(e->args[0]), b = e->args.size() > 1 ? error_of(e->args[1]) : nullptr;
   if (is_comparison(e->op)) {
     Expr both = plus(a, b);
@@ -163,6 +182,20 @@ Expr ErrorExpression::error_where_finite(const Expr& e) const {
   return is_float(e->type) ? of_float(e, a, b) : of_integer(e, a, b);
 }
 
+/// A chain of m terms at once, so that the expression stays short: sum E_k + (m - 1) u (sum |x_k|). One sum is u |x + y|.
+Expr ErrorExpression::of_chain(const Expr& e) const {
+  std::vector<Expr> terms;
+  collect_terms(e, terms);
+  Expr errors, sizes;
+  for (const Expr& term : terms) {
+    errors = plus(errors, error_of(term));
+    sizes = plus(sizes, magnitude_of(term));
+  }
+  double roundings = static_cast<double>(terms.size() - 1);
+  if (terms.size() == 2) return plus(errors, rounding(e, 1));
+  return plus(errors, plus(times(f64_literal(roundings * unit_roundoff(e->type)), sizes), underflow_of(e->type, roundings)));
+}
+
 Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) const {
   const Expr& x = e->args[0];
   switch (e->op) {
@@ -170,9 +203,6 @@ Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) cons
     case Op::ceil:
     case Op::round:
       return step_error(e->op, x, a);
-    case Op::add:
-    case Op::sub:
-      return plus(plus(a, b), rounding(e, 1));
     case Op::mul:
       return plus(product_error(x, e->args[1], a, b), rounding(e, 1));
     case Op::div: {

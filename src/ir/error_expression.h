@@ -19,6 +19,7 @@ class ErrorExpression {
  private:
   /// Right where the value is finite, and anything elsewhere. In a sum that is enough: it is not finite either then.
   Expr error_where_finite(const Expr& e) const;
+  Expr of_chain(const Expr& e) const;
   Expr of_float(const Expr& e, const Expr& a, const Expr& b) const;
   Expr of_integer(const Expr& e, const Expr& a, const Expr& b) const;
   Expr of_function(const Expr& e, const Expr& a, const Expr& b) const;
