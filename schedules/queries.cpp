@@ -44,7 +44,7 @@ Result<uint32_t> index_named(const NestTemplate& t, const Stage& stage, const st
   return fail("PW0303", "statement " + stage.name + " has no index '" + name + "'", {"its indices are " + known});
 }
 
-bool is_point_loop(const TemplateLoop& loop) { return loop.step.decision.empty() && loop.step.constant == 1; }
+bool is_point_loop(const TemplateLoop& loop) { return loop.name.find('.') == std::string::npos; }
 
 bool is_register_loop(const TemplateLoop& loop) { return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector; }
 

@@ -19,6 +19,7 @@ Result<uint32_t> depth_of(const Stage& stage, const std::string& name);
 Result<uint32_t> index_named(const NestTemplate& t, const Stage& stage, const std::string& name);
 std::string index_name(const NestTemplate& t, const Stage& stage, uint32_t index);
 const Equation& equation_of(const NestTemplate& t, const Stage& stage);
+/// The innermost serial or unrolled loop over an index; tile loops are called `i.1`, lanes `i.v`.
 bool is_point_loop(const TemplateLoop& loop);
 bool is_register_loop(const TemplateLoop& loop);
 /// May the points of this reduction be folded in any order (SCHEDULES.md T6)?

@@ -30,7 +30,6 @@ Result<NestTemplate> tile(NestTemplate t, const TileStep& step) {
     loop.step = step.levels[k].size;
     auto level = 1 + std::count_if(loops.begin(), loops.end(), [&](const TemplateLoop& l) { return l.index == *index && !is_point_loop(l); });
     loop.name = step.levels[k].index + "." + std::to_string(level);
-    // A constant size of 1 still is a tile loop: its name says so, its step is what a point loop has.
     loops.insert(loops.begin() + place + static_cast<std::ptrdiff_t>(k), std::move(loop));
   }
   if (auto status = keeps_reduction_order(t, stage, loops, "tile " + stage.name); !status) return status.error();

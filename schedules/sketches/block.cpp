@@ -1,0 +1,273 @@
+// Rules 1 to 3: the register tile, packing, cache tiles.
+//
+//   GEMM: v = j (unit in C and B), u = i (B does not move with it), k reduced and innermost serial.
+//   loops  others | v: nc  k: kc  u: mc  v: nr  u: mr | reduced  u (unrolled)  v (vectors)
+#include <algorithm>
+#include <cmath>
+
+#include "schedules/queries.h"
+#include "schedules/sketches/plans.h"
+
+namespace polyweft::schedules {
+namespace {
+
+std::vector<uint32_t> data_indices_but(const PlanContext& c, const BlockShape& shape) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = 0; k < c.stage.data_indices; ++k)
+    if (k != shape.vector && !(shape.unrolled && k == *shape.unrolled)) out.push_back(k);
+  return out;
+}
+
+std::vector<uint32_t> reduced_indices(const PlanContext& c) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = c.stage.data_indices; k < c.table.extent.size(); ++k) out.push_back(k);
+  return out;
+}
+
+bool has_conditions_on(const PlanContext& c, uint32_t index) {
+  VarId var = c.t.program.index_var(index);
+  return std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) != 0; });
+}
+
+/// The data index whose unrolling saves most loads: some operand does not move with it; the innermost such, extents of 4 and more first.
+std::optional<uint32_t> unrolled_index(const PlanContext& c, uint32_t vector) {
+  std::optional<uint32_t> best;
+  for (uint32_t k = 0; k < c.stage.data_indices; ++k) {
+    if (k == vector || c.table.extent[k] < 2) continue;
+    bool saves = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return !row.uses(k); });
+    if (!saves) continue;
+    if (!best || c.table.extent[k] >= 4 || c.table.extent[*best] < 4) best = k;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<BlockShape> block_shape(const PlanContext& c) {
+  if (!c.stage.reduces || !c.table.unit || !c.stage.guards.empty()) return std::nullopt;
+  BlockShape shape;
+  shape.vector = *c.table.unit;
+  if (c.table.extent[shape.vector] < 2) return std::nullopt;
+  shape.unrolled = unrolled_index(c, shape.vector);
+  for (const ReadRow& row : c.table.reads) {
+    if (row.irregular[shape.vector]) return std::nullopt;
+    int64_t stride = row.stride[shape.vector];
+    if (stride == 0 || stride == 1) continue;
+    // Strided along the lanes: worth it only if a copy makes it dense and is used again.
+    bool used_again = shape.unrolled && !row.uses(*shape.unrolled) && c.table.extent[*shape.unrolled] > 4;
+    if (!used_again || !dimension_alone(c.t, row.access, shape.vector)) return std::nullopt;
+    shape.must_pack = true;
+  }
+  return shape;
+}
+
+namespace {
+
+struct Sizes {
+  Size nr, mr;
+  std::optional<Size> nc, kc, mc;
+};
+
+void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
+  int64_t lanes = c.lanes(), extent_v = c.table.extent[shape.vector];
+  int64_t whole = (extent_v + lanes - 1) / lanes * lanes;
+  int64_t budget = c.facts.vector_registers - 1;
+  std::vector<int64_t> nr, mr;
+  for (int64_t w : {1, 2, 3, 4, 6})
+    if (w * lanes <= whole) nr.push_back(w * lanes);
+  int64_t nr_guess = std::min<int64_t>(2 * lanes, whole), mr_guess = 1;
+  if (shape.unrolled) {
+    int64_t extent_u = c.table.extent[*shape.unrolled];
+    for (int64_t u : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14})
+      if (u <= extent_u && u + 2 <= budget) mr.push_back(u);
+    int64_t fits = (budget - 2 - nr_guess / lanes) / (nr_guess / lanes);
+    mr_guess = std::max<int64_t>(1, std::min({fits, extent_u, int64_t{14}}));
+    if (has_conditions_on(c, *shape.unrolled)) mr_guess = std::min<int64_t>(mr_guess, 4);
+  }
+  sizes.nr = add_size(plan, c, "nr", nr_guess, nr);
+  sizes.mr = add_size(plan, c, "mr", mr_guess, mr);
+  if (sizes.nr.decision.empty() || sizes.mr.decision.empty()) return;
+  double per_vector = 1.0 / static_cast<double>(lanes);
+  plan.constraints.push_back({"registers", {{per_vector, {sizes.mr.decision, sizes.nr.decision}}, {per_vector, {sizes.nr.decision}}},
+                              static_cast<double>(budget)});
+}
+
+/// Row strides of more than a page along the rows of the block, or an operand strided along the lanes.
+bool wants_vector_pack(const PlanContext& c, const ReadRow& row, const BlockShape& shape) {
+  if (!row.uses(shape.vector) || !dimension_alone(c.t, row.access, shape.vector)) return false;
+  if (shape.unrolled && row.uses(*shape.unrolled)) return false;
+  if (row.stride[shape.vector] != 1) return true;
+  return c.packing != Packing::none || c.t.program.tensors[row.tensor].is_const_input;
+}
+
+bool wants_row_pack(const PlanContext& c, const ReadRow& row, const BlockShape& shape) {
+  return c.packing == Packing::all && shape.unrolled && row.uses(*shape.unrolled) && !row.uses(shape.vector) &&
+         dimension_alone(c.t, row.access, *shape.unrolled);
+}
+
+bool is_input(const PlanContext& c, TensorId tensor) {
+  auto kind = c.t.program.tensors[tensor].kind;
+  if (kind == TensorKind::input || kind == TensorKind::constant) return true;
+  auto definers = definitions(c.t, tensor);
+  return definers.size() == 1 && c.t.stages[definers[0]].inside.empty() && c.t.stages[definers[0]].guards.empty() &&
+         c.t.stages[definers[0]].placement.kind == Placement::Kind::at_root && c.seat == Seat::root;
+}
+
+/// [d / f, the other dimensions, d % f]
+std::vector<LayoutDigit> panel_layout(const PlanContext& c, const ReadRow& row, uint32_t index, const Size& factor) {
+  uint32_t dim = *dimension_alone(c.t, row.access, index);
+  std::vector<LayoutDigit> out = {{LayoutDigit::Part::quotient, "d" + std::to_string(dim), factor}};
+  for (uint32_t d = 0; d < row.access.index.size(); ++d)
+    if (d != dim) out.push_back({LayoutDigit::Part::whole, "d" + std::to_string(d), {}});
+  out.push_back({LayoutDigit::Part::remainder, "d" + std::to_string(dim), factor});
+  return out;
+}
+
+/// The innermost of these loops on whose index the read depends; "root" where there is none.
+std::string place_of(const PlanContext& c, const ReadRow& row, const std::vector<std::string>& order, size_t outside_block) {
+  std::string place = "root";
+  for (size_t k = 0; k < outside_block; ++k) {
+    std::string index = order[k].substr(0, order[k].find('.'));
+    for (uint32_t i = 0; i < c.table.extent.size(); ++i)
+      if (c.name(i) == index && row.uses(i)) place = order[k];
+  }
+  return place;
+}
+
+/// Cache tiles, where the problem is larger than the caches. kc only with a single reduced index (T6: else its order would break, and the
+/// block streams all of it anyway).
+void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
+  if (c.seat == Seat::guest) return;
+  int64_t bytes = size_bytes(c.t.program.tensors[equation_of(c.t, c.stage).targets[0]].type);
+  int64_t l1 = c.facts.cache_bytes.empty() ? 32 << 10 : c.facts.cache_bytes[0];
+  int64_t l2 = c.facts.cache_bytes.size() < 2 ? 16 * l1 : c.facts.cache_bytes[1];
+  auto reduced = reduced_indices(c);
+  int64_t extent_k = reduced.size() == 1 ? c.table.extent[reduced[0]] : 0;
+  int64_t depth = extent_k;
+  if (extent_k > 192 && !has_conditions_on(c, reduced[0])) {
+    auto wanted = equal_parts(extent_k, {l1 * 3 / 8 / (32 * bytes), l1 * 3 / 4 / (32 * bytes), 512}, 1);
+    int64_t guess = equal_parts(extent_k, {l1 * 3 / 4 / (32 * bytes)}, 1)[0];
+    sizes.kc = add_size(plan, c, "kc", guess, wanted);
+    depth = guess;
+  }
+  if (!shape.unrolled || depth == 0) return;
+  int64_t extent_u = c.table.extent[*shape.unrolled], extent_v = c.table.extent[shape.vector];
+  int64_t rows = std::max<int64_t>(l2 / 2 / std::max<int64_t>(depth * bytes, 1), 16);
+  bool is_parallel = c.facts.threads > 1 && extent_u >= 4 * c.facts.threads;
+  if (extent_u > rows || c.packing == Packing::all || is_parallel) {
+    if (is_parallel) rows = std::min<int64_t>(rows, (extent_u + 2 * c.facts.threads - 1) / (2 * c.facts.threads));
+    int64_t guess = equal_parts(extent_u, {rows}, 1)[0];
+    sizes.mc = add_size(plan, c, "mc", guess, equal_parts(extent_u, {rows / 4, rows / 2, rows}, 1));
+  }
+  int64_t l3 = c.facts.cache_bytes.size() < 3 ? 4 * l2 : c.facts.cache_bytes[2];
+  if (c.packing != Packing::none && extent_v * depth * bytes > l3 / 2) sizes.nc = Size{equal_parts(extent_v, {l3 / 4 / (depth * bytes)}, c.lanes())[0], ""};
+}
+
+}  // namespace
+
+Plan plan_block(const PlanContext& c, const BlockShape& shape) {
+  Plan plan;
+  Sizes sizes;
+  add_register_sizes(plan, c, shape, sizes);
+  add_cache_sizes(plan, c, shape, sizes);
+  const std::string& s = c.stage.name;
+  auto reduced = reduced_indices(c);
+  std::string v = c.name(shape.vector), u = shape.unrolled ? c.name(*shape.unrolled) : "";
+  std::vector<TileStep::Level> levels;
+  if (sizes.nc) levels.push_back({v, *sizes.nc});
+  if (sizes.kc) levels.push_back({c.name(reduced[0]), *sizes.kc});
+  if (sizes.mc) levels.push_back({u, *sizes.mc});
+  levels.push_back({v, sizes.nr});
+  if (shape.unrolled) levels.push_back({u, sizes.mr});
+  plan.steps.push_back(TileStep{s, levels});
+  auto outer = data_indices_but(c, shape);
+  std::vector<uint32_t> points = reduced;
+  if (shape.unrolled) points.push_back(*shape.unrolled);
+  points.push_back(shape.vector);
+  auto order = loop_order(c, outer, levels, points);
+  plan.steps.push_back(PermuteStep{s, order});
+  size_t block = outer.size() + levels.size() - (shape.unrolled ? 2 : 1);
+  std::vector<TensorId> promoted;
+  for (const ReadRow& row : c.table.reads) {
+    bool by_vector = wants_vector_pack(c, row, shape), by_row = wants_row_pack(c, row, shape);
+    if (!(by_vector || by_row) || !is_input(c, row.tensor) || std::count(promoted.begin(), promoted.end(), row.tensor)) continue;
+    promoted.push_back(row.tensor);
+    PromoteStep step;
+    step.tensor = c.t.program.tensors[row.tensor].name;
+    step.statement = s;
+    step.scope = Scope::heap;
+    step.at = c.t.program.tensors[row.tensor].is_const_input && !c.t.program.tensors[row.tensor].hidden ? "root" : place_of(c, row, order, block);
+    step.layout = panel_layout(c, row, by_vector ? shape.vector : *shape.unrolled, by_vector ? sizes.nr : sizes.mr);
+    plan.steps.push_back(std::move(step));
+  }
+  std::string last = order[outer.size() + levels.size() - 1];
+  plan.steps.push_back(AccumulateStep{s, last, Scope::reg});
+  if (shape.unrolled) plan.steps.push_back(UnrollStep{s, {u}});
+  plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
+  if (c.facts.threads > 1 && c.seat == Seat::root) {
+    std::string loop = !outer.empty() && c.table.extent[outer[0]] >= c.facts.threads ? order[0] : sizes.mc ? u + ".1" : last;
+    plan.steps.push_back(ParallelStep{s, loop});
+  }
+  return plan;
+}
+
+bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader) {
+  const Stage& r = t.stages[reduction];
+  const Stage& z = t.stages[reader];
+  TensorId tensor = equation_of(t, r).targets[0];
+  if (z.reduces || z.data_indices != r.data_indices || z.lo != std::vector<int64_t>(r.lo.begin(), r.lo.begin() + r.data_indices) ||
+      z.hi != std::vector<int64_t>(r.hi.begin(), r.hi.begin() + r.data_indices) || !z.inside.empty() || !z.guards.empty())
+    return false;
+  if (t.program.tensors[tensor].kind != TensorKind::local || definitions(t, tensor).size() != 1) return false;
+  for (uint32_t k = 0; k < t.stages.size(); ++k)
+    if (k != reader && reads(t, t.stages[k], tensor)) return false;
+  auto accesses = reads_of(t, z, tensor);
+  for (const Slot& slot : equation_of(t, z).slots)
+    if (slot.var == kNoVar) return false;
+  for (const Access& access : accesses)
+    for (uint32_t d = 0; d < access.index.size(); ++d)
+      if (access.index[d].data || !(access.index[d].affine == Affine::variable(t.program.index_var(d)))) return false;
+  return !accesses.empty();
+}
+
+/// Z's loops are tiled; in each tile the reduction runs whole, in registers, and Z reads it from there.
+Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape& shape) {
+  Plan plan;
+  Sizes sizes;
+  add_register_sizes(plan, c, shape, sizes);
+  std::string v = z.name(shape.vector), u = shape.unrolled ? z.name(*shape.unrolled) : "";
+  std::vector<TileStep::Level> levels;
+  bool is_parallel = c.facts.threads > 1;
+  if (is_parallel && shape.unrolled) {
+    int64_t rows = std::max<int64_t>((c.table.extent[*shape.unrolled] + 2 * c.facts.threads - 1) / (2 * c.facts.threads), 1);
+    levels.push_back({u, Size{rows, ""}});
+  }
+  levels.push_back({v, sizes.nr});
+  if (shape.unrolled) levels.push_back({u, sizes.mr});
+  auto outer = data_indices_but(c, shape);
+  std::vector<uint32_t> points;
+  if (shape.unrolled) points.push_back(*shape.unrolled);
+  points.push_back(shape.vector);
+  auto order = loop_order(z, outer, levels, points);
+  const std::string &s = c.stage.name, &reader = z.stage.name;
+  std::string place = order[outer.size() + levels.size() - 1];
+  plan.steps.push_back(TileStep{reader, levels});
+  plan.steps.push_back(PermuteStep{reader, order});
+  plan.steps.push_back(ComputeAtStep{s, reader, place, Scope::reg});
+  auto own = reduced_indices(c);
+  for (uint32_t k : outer) own.push_back(k);
+  own.insert(own.end(), points.begin(), points.end());
+  plan.steps.push_back(PermuteStep{s, loop_order(c, {}, {}, own)});
+  for (const ReadRow& row : c.table.reads)
+    if (c.t.program.tensors[row.tensor].is_const_input && wants_vector_pack(c, row, shape))
+      plan.steps.push_back(PromoteStep{c.t.program.tensors[row.tensor].name, s, "root", Scope::heap, panel_layout(c, row, shape.vector, sizes.nr)});
+  for (const PlanContext* each : {&c, &z}) {
+    if (shape.unrolled) plan.steps.push_back(UnrollStep{each->stage.name, {each->name(*shape.unrolled)}});
+    plan.steps.push_back(VectorizeStep{each->stage.name, each->name(shape.vector), Size{c.lanes(), ""}});
+  }
+  plan.steps.push_back(UnrollStep{s, {c.name(shape.vector)}});
+  if (is_parallel) plan.steps.push_back(ParallelStep{reader, order[0]});
+  return plan;
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,76 @@
+#include "schedules/sketches/plans.h"
+
+#include <algorithm>
+#include <map>
+
+#include "schedules/queries.h"
+
+namespace polyweft::schedules {
+
+void Plan::append(const Plan& other) {
+  steps.insert(steps.end(), other.steps.begin(), other.steps.end());
+  decisions.insert(decisions.end(), other.decisions.begin(), other.decisions.end());
+  constraints.insert(constraints.end(), other.constraints.begin(), other.constraints.end());
+}
+
+int64_t PlanContext::lanes() const {
+  const Equation& equation = equation_of(t, stage);
+  int64_t bytes = size_bytes(t.program.tensors[equation.targets[0]].type);
+  return std::max<int64_t>(facts.vector_bytes / std::max<int64_t>(bytes, 1), 1);
+}
+
+std::string PlanContext::name(uint32_t index) const { return index_name(t, stage, index); }
+
+std::string PlanContext::decision(const std::string& what) const {
+  if (t.stages.size() == 1) return what;
+  std::string out = what + "_" + stage.name;
+  std::replace(out.begin(), out.end(), '.', '_');
+  std::replace(out.begin(), out.end(), '@', '_');
+  return out;
+}
+
+PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts& facts) {
+  return PlanContext{t, t.stages[stage], facts, table_of(t, t.stages[stage])};
+}
+
+Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess, std::vector<int64_t> candidates) {
+  if (c.openness == Openness::settled || candidates.size() < 2) return Size{guess, ""};
+  candidates.push_back(guess);
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  Decision decision{c.decision(what), guess, std::move(candidates)};
+  plan.decisions.push_back(decision);
+  return Size{0, decision.name};
+}
+
+std::vector<int64_t> equal_parts(int64_t extent, const std::vector<int64_t>& wanted, int64_t unit) {
+  std::vector<int64_t> out;
+  for (int64_t size : wanted) {
+    int64_t parts = std::max<int64_t>((extent + size - 1) / std::max<int64_t>(size, 1), 1);
+    int64_t part = (extent + parts - 1) / parts;
+    out.push_back((part + unit - 1) / unit * unit);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::vector<std::string> loop_order(const PlanContext& c, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
+                                    const std::vector<uint32_t>& points) {
+  std::vector<std::string> out;
+  for (uint32_t index : outer) out.push_back(c.name(index));
+  std::map<std::string, int> count;
+  for (const auto& level : levels) out.push_back(level.index + "." + std::to_string(++count[level.index]));
+  for (uint32_t index : points) out.push_back(c.name(index));
+  return out;
+}
+
+Plan plan_stage(const PlanContext& c) {
+  if (!c.stage.reduces) return plan_pure(c);
+  if (equation_of(c.t, c.stage).targets.size() != 1) return plan_pure(c);
+  if (auto shape = block_shape(c)) return plan_block(c, *shape);
+  if (auto index = lane_index(c)) return plan_lanes(c, *index);
+  return plan_pure(c);
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,68 @@
+// Plans: the steps that one rule proposes for one stage. A sketch is a plan for each stage, one after the other.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/sketches/sketches.h"
+#include "schedules/sketches/table.h"
+
+namespace polyweft::schedules {
+
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<Decision> decisions;
+  std::vector<Constraint> constraints;
+  void append(const Plan& other);
+};
+
+/// Which operands are copied into the order in which the register block reads them.
+enum class Packing : uint8_t { none, vectors, all };
+/// open: sizes are decisions with candidates; settled: one good guess (for stages that cost little).
+enum class Openness : uint8_t { open, settled };
+/// Whether the stage has a nest of its own or runs inside another's loop.
+enum class Seat : uint8_t { root, guest };
+
+struct PlanContext {
+  const NestTemplate& t;
+  const Stage& stage;
+  const TargetFacts& facts;
+  StageTable table;
+  Openness openness = Openness::settled;
+  Seat seat = Seat::root;
+  Packing packing = Packing::none;
+  int64_t lanes() const;                              ///< of the stage's element type
+  std::string name(uint32_t index) const;
+  std::string decision(const std::string& what) const;   ///< unique in the program: "nr" for a lone statement, else "nr_C"
+};
+PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts& facts);
+
+/// Rule 1 to 3: a register tile u x v, cache tiles, packing. Empty steps where the stage has no such shape.
+struct BlockShape {
+  uint32_t vector = 0;
+  std::optional<uint32_t> unrolled;
+  bool must_pack = false;
+};
+std::optional<BlockShape> block_shape(const PlanContext& c);
+Plan plan_block(const PlanContext& c, const BlockShape& shape);
+/// A reduction along unit stride: lanes are partial results.
+std::optional<uint32_t> lane_index(const PlanContext& c);
+Plan plan_lanes(const PlanContext& c, uint32_t index);
+/// Elementwise: vectors along the unit-stride index.
+Plan plan_pure(const PlanContext& c);
+/// The rule that fits.
+Plan plan_stage(const PlanContext& c);
+/// Rule 4: the reduction's tile stays in registers until the elementwise reader has used it.
+Plan plan_epilogue(const PlanContext& reduction, const PlanContext& reader, const BlockShape& shape);
+/// Can the epilogue rule apply to these two?
+bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader);
+
+/// A size with candidates (open) or the guess (settled), clipped and without duplicates.
+Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess, std::vector<int64_t> candidates);
+/// Candidates of a cache tile: the extent in 1, 2, 3, .. equal parts near the wanted sizes.
+std::vector<int64_t> equal_parts(int64_t extent, const std::vector<int64_t>& wanted, int64_t unit);
+/// All loops of a stage after `tile`, by name: `outer` indices, then the tile loops in order, then point loops.
+std::vector<std::string> loop_order(const PlanContext& c, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
+                                    const std::vector<uint32_t>& points);
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,103 @@
+// Elementwise stages, and reductions along unit stride.
+#include <algorithm>
+
+#include "schedules/queries.h"
+#include "schedules/sketches/plans.h"
+
+namespace polyweft::schedules {
+namespace {
+
+/// Is some lane's element next to its neighbour's in every read, or the same?
+bool is_dense_along(const PlanContext& c, uint32_t index) {
+  return std::all_of(c.table.reads.begin(), c.table.reads.end(),
+                     [&](const ReadRow& row) { return !row.irregular[index] && (row.stride[index] == 0 || row.stride[index] == 1); });
+}
+
+bool has_opaque_guard(const PlanContext& c) { return !c.stage.guards.empty(); }
+
+/// Lower limits that depend on other indices would need lanes that start late.
+bool has_moving_start(const PlanContext& c, uint32_t index) {
+  VarId var = c.t.program.index_var(index);
+  return std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) > 0; });
+}
+
+void add_parallel(Plan& plan, const PlanContext& c, const std::vector<std::string>& order) {
+  if (c.facts.threads <= 1 || c.seat == Seat::guest || order.empty() || c.table.points < 20'000) return;
+  plan.steps.push_back(ParallelStep{c.stage.name, order[0]});
+}
+
+}  // namespace
+
+Plan plan_pure(const PlanContext& c) {
+  Plan plan;
+  std::vector<uint32_t> outer;
+  bool has_vector = !c.stage.reduces && c.table.unit && c.table.extent[*c.table.unit] >= 4 && is_dense_along(c, *c.table.unit) && !has_opaque_guard(c) &&
+                    !has_moving_start(c, *c.table.unit);
+  for (uint32_t k = 0; k < c.stage.data_indices; ++k)
+    if (!has_vector || k != *c.table.unit) outer.push_back(k);
+  if (!has_vector) {
+    if (!outer.empty()) add_parallel(plan, c, {c.name(outer[0])});
+    return plan;
+  }
+  int64_t lanes = c.lanes(), whole = (c.table.extent[*c.table.unit] + lanes - 1) / lanes * lanes;
+  std::vector<int64_t> candidates;
+  for (int64_t w : {1, 2, 4, 8})
+    if (w * lanes <= whole) candidates.push_back(w * lanes);
+  Size width = add_size(plan, c, "vw", std::min(4 * lanes, whole), candidates);
+  std::string v = c.name(*c.table.unit);
+  std::vector<TileStep::Level> levels = {{v, width}};
+  plan.steps.push_back(TileStep{c.stage.name, levels});
+  auto order = loop_order(c, outer, levels, {*c.table.unit});
+  plan.steps.push_back(PermuteStep{c.stage.name, order});
+  plan.steps.push_back(VectorizeStep{c.stage.name, v, Size{lanes, ""}});
+  add_parallel(plan, c, order);
+  return plan;
+}
+
+std::optional<uint32_t> lane_index(const PlanContext& c) {
+  const Equation& equation = equation_of(c.t, c.stage);
+  if (!c.stage.reduces || equation.targets.size() != 1 || !is_order_free(c.t.cls, c.t.program, equation) || has_opaque_guard(c)) return std::nullopt;
+  switch (equation.rhs->reduction.reducer) {
+    case Reducer::sum:
+    case Reducer::prod:
+    case Reducer::max:
+    case Reducer::min: break;
+    default: return std::nullopt;
+  }
+  std::optional<uint32_t> best;
+  for (uint32_t k = c.stage.data_indices; k < c.table.extent.size(); ++k) {
+    bool is_unit = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return row.stride[k] == 1; });
+    if (is_unit && is_dense_along(c, k) && c.table.extent[k] >= 8 && !has_moving_start(c, k)) best = k;
+  }
+  return best;
+}
+
+/// others, k tiled | the other reduced indices, k in several vectors: as many accumulators as the latency of an addition asks for.
+Plan plan_lanes(const PlanContext& c, uint32_t index) {
+  Plan plan;
+  int64_t lanes = c.lanes(), whole = (c.table.extent[index] + lanes - 1) / lanes * lanes;
+  std::vector<int64_t> candidates;
+  for (int64_t w : {1, 2, 4, 8})
+    if (w * lanes <= whole) candidates.push_back(w * lanes);
+  Size width = add_size(plan, c, "kw", std::min(4 * lanes, whole), candidates);
+  std::string k = c.name(index);
+  std::vector<TileStep::Level> levels = {{k, width}};
+  plan.steps.push_back(TileStep{c.stage.name, levels});
+  std::vector<uint32_t> data, reduced;
+  for (uint32_t i = 0; i < c.table.extent.size(); ++i) {
+    if (i == index) continue;
+    (i < c.stage.data_indices ? data : reduced).push_back(i);
+  }
+  std::vector<std::string> order;
+  for (uint32_t i : data) order.push_back(c.name(i));
+  for (uint32_t i : reduced) order.push_back(c.name(i));
+  order.push_back(k + ".1");
+  order.push_back(k);
+  plan.steps.push_back(PermuteStep{c.stage.name, order});
+  plan.steps.push_back(AccumulateStep{c.stage.name, data.empty() ? "root" : c.name(data.back()), Scope::reg});
+  plan.steps.push_back(VectorizeStep{c.stage.name, k, Size{lanes, ""}});
+  if (!data.empty()) add_parallel(plan, c, order);
+  return plan;
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,258 @@
+// Sketches of a whole program: which stages are inlined, fused or placed inside others, and a plan for each.
+//
+//   epilogue   a reduction and its elementwise reader share a register tile           conv + bias + relu, scaled or requantized gemm
+//   strips     all producers of an output run in strips of their common outer indices   softmax, layernorm, attention
+//   plain      every stage a nest of its own, with none, one or all operands packed
+#include "schedules/sketches/sketches.h"
+
+#include <algorithm>
+#include <map>
+
+#include "schedules/queries.h"
+#include "schedules/sketches/plans.h"
+#include "schedules/steps.h"
+
+namespace polyweft::schedules {
+namespace {
+
+struct Builder {
+  const NestTemplate& t;                 ///< after inlining
+  const TargetFacts& facts;
+  uint32_t dominant = 0;
+  std::vector<Step> prefix;              ///< the inline steps
+
+  PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
+    PlanContext c = context_for(t, stage, facts);
+    c.openness = stage == dominant ? Openness::open : Openness::settled;
+    c.packing = packing;
+    c.seat = seat;
+    return c;
+  }
+  bool is_alive(uint32_t stage) const { return t.stages[stage].placement.kind != Placement::Kind::inlined; }
+};
+
+int operator_count(const Expr& e, bool& is_costly) {
+  int count = 0;
+  visit(e, [&](const ExprNode& node) {
+    if (node.op != Op::read && node.op != Op::literal && node.op != Op::variable && node.op != Op::affine) ++count;
+    is_costly |= (node.op >= Op::exp && node.op <= Op::cos) || node.op == Op::pow || node.op == Op::guarded;
+  });
+  return count;
+}
+
+std::vector<uint32_t> readers_of(const NestTemplate& t, uint32_t stage) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = 0; k < t.stages.size(); ++k)
+    if (t.stages[k].placement.kind != Placement::Kind::inlined && reads(t, t.stages[k], equation_of(t, t.stages[stage]).targets[0])) out.push_back(k);
+  return out;
+}
+
+/// Rule 4: cheap, or read once; only into elementwise readers, so that no reduction repeats the work.
+bool wants_inline(const NestTemplate& t, uint32_t stage) {
+  const Stage& s = t.stages[stage];
+  if (s.reduces || equation_of(t, s).targets.size() != 1) return false;
+  auto readers = readers_of(t, stage);
+  bool is_costly = false;
+  int count = operator_count(equation_of(t, s).rhs, is_costly);
+  bool all_pure = std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return !t.stages[r].reduces; });
+  size_t uses = 0;
+  for (uint32_t r : readers) uses += reads_of(t, t.stages[r], equation_of(t, s).targets[0]).size();
+  return !readers.empty() && all_pure && (uses == 1 || (count <= 3 && !is_costly));
+}
+
+NestTemplate with_inlining(NestTemplate t, std::vector<Step>& steps) {
+  for (uint32_t k = 0; k < t.stages.size(); ++k) {
+    if (!wants_inline(t, k)) continue;
+    InlineStep step{t.stages[k].name};
+    auto next = inline_producer(t, step);
+    if (!next) continue;
+    t = std::move(*next);
+    steps.push_back(step);
+  }
+  return t;
+}
+
+Trace trace_of(const Builder& b, const Plan& plan) {
+  Trace trace;
+  trace.steps = b.prefix;
+  trace.steps.insert(trace.steps.end(), plan.steps.begin(), plan.steps.end());
+  trace.decisions = plan.decisions;
+  trace.constraints = plan.constraints;
+  return trace;
+}
+
+Plan plain_plan(const Builder& b, Packing packing) {
+  Plan plan;
+  for (uint32_t k = 0; k < b.t.stages.size(); ++k)
+    if (b.is_alive(k)) plan.append(plan_stage(b.context(k, packing)));
+  return plan;
+}
+
+/// Every reduction with an elementwise reader of its own is computed in that reader's register tile.
+std::optional<Plan> epilogue_plan(const Builder& b) {
+  std::map<uint32_t, uint32_t> reader_of;
+  for (uint32_t k = 0; k < b.t.stages.size(); ++k) {
+    if (!b.is_alive(k) || !b.t.stages[k].reduces) continue;
+    auto readers = readers_of(b.t, k);
+    if (readers.size() == 1 && is_epilogue_of(b.t, k, readers[0]) && block_shape(b.context(k, Packing::vectors))) reader_of[k] = readers[0];
+  }
+  Plan plan;
+  bool any = false;
+  std::vector<uint32_t> hosts;
+  for (uint32_t k = 0; k < b.t.stages.size(); ++k) {
+    auto found = reader_of.find(k);
+    if (found == reader_of.end()) {
+      if (b.is_alive(k) && !std::count(hosts.begin(), hosts.end(), k)) plan.append(plan_stage(b.context(k, Packing::vectors)));
+      continue;
+    }
+    auto c = b.context(k, Packing::vectors);
+    // The elementwise reader may serve one reduction only.
+    if (std::count(hosts.begin(), hosts.end(), found->second) || block_shape(c)->must_pack) {
+      plan.append(plan_stage(c));
+      continue;
+    }
+    hosts.push_back(found->second);
+    plan.append(plan_epilogue(c, b.context(found->second, Packing::none), *block_shape(c)));
+    any = true;
+  }
+  if (!any) return std::nullopt;
+  return plan;
+}
+
+/// For each stage the index that runs with each of the host's leading indices; a stage is left out where there is none.
+using Alignment = std::map<uint32_t, std::vector<uint32_t>>;
+
+/// The index of a producer's slot that all placed readers subscript by their own aligned index.
+std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_t place, const Alignment& placed) {
+  const Equation& equation = equation_of(b.t, b.t.stages[producer]);
+  for (size_t d = 0; d < equation.slots.size(); ++d) {
+    if (equation.slots[d].var == kNoVar) return std::nullopt;
+    bool fits = true;
+    for (const auto& [reader, indices] : placed)
+      for (const Access& access : reads_of(b.t, b.t.stages[reader], equation.targets[0]))
+        fits &= !access.index[d].data && access.index[d].affine == Affine::variable(b.t.program.index_var(indices[place]));
+    if (fits) return equation.slots[d].var - b.t.program.index_var(0);
+  }
+  return std::nullopt;
+}
+
+/// Producers, last first, that can follow the host along `count` leading indices.
+Alignment align(const Builder& b, uint32_t host, size_t count) {
+  Alignment placed;
+  for (uint32_t k = 0; k < count; ++k) placed[host].push_back(k);
+  for (uint32_t k = host; k-- > 0;) {
+    if (!b.is_alive(k)) continue;
+    const Equation& equation = equation_of(b.t, b.t.stages[k]);
+    auto readers = readers_of(b.t, k);
+    bool inside = !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return placed.count(r) > 0; });
+    if (!inside || equation.targets.size() != 1 || b.t.program.tensors[equation.targets[0]].kind != TensorKind::local) continue;
+    std::vector<uint32_t> indices;
+    for (size_t place = 0; place < count; ++place)
+      if (auto index = aligned_index(b, k, place, placed)) indices.push_back(*index);
+    if (indices.size() == count) placed[k] = std::move(indices);
+  }
+  return placed;
+}
+
+std::optional<Plan> strip_plan(const Builder& b) {
+  uint32_t host = static_cast<uint32_t>(b.t.stages.size()) - 1;
+  const Stage& h = b.t.stages[host];
+  if (h.reduces || h.data_indices < 2 || !h.inside.empty()) return std::nullopt;
+  Alignment best;
+  size_t leading = 0;
+  for (size_t count = 1; count < h.data_indices; ++count) {
+    Alignment placed = align(b, host, count);
+    if (placed.size() < 2 || placed.size() < best.size()) break;
+    best = std::move(placed);
+    leading = count;
+  }
+  if (leading == 0) return std::nullopt;
+  PlanContext c = b.context(host, Packing::none);
+  c.openness = Openness::open;
+  Plan plan;
+  bool any_block = false;
+  for (const auto& [k, indices] : best)
+    if (k != host && b.t.stages[k].reduces) any_block |= block_shape(b.context(k, Packing::none, Seat::guest)).has_value();
+  int64_t extent = c.table.extent[leading - 1];
+  std::vector<int64_t> heights;
+  for (int64_t height : any_block ? std::vector<int64_t>{4, 8, 14, 16, 28, 32, 64} : std::vector<int64_t>{1, 2, 4, 8})
+    if (height <= extent) heights.push_back(height);
+  Size strip = add_size(plan, c, "strip", any_block ? std::min<int64_t>(16, extent) : 1, heights);
+  std::string last = c.name(static_cast<uint32_t>(leading - 1));
+  // The host's own plan, with the strip loop before its tile loops.
+  Plan own = plan_pure(b.context(host, Packing::none, Seat::guest));
+  std::vector<TileStep::Level> levels = {{last, strip}};
+  std::vector<std::string> order;
+  for (size_t k = 0; k + 1 < leading; ++k) order.push_back(c.name(static_cast<uint32_t>(k)));
+  order.push_back(last + ".1");
+  size_t outside = order.size();
+  std::vector<Step> marks;
+  for (const Step& step : own.steps) {
+    if (const auto* tiled = std::get_if<TileStep>(&step)) levels.insert(levels.end(), tiled->levels.begin(), tiled->levels.end());
+    else if (const auto* permuted = std::get_if<PermuteStep>(&step)) {
+      for (const auto& name : permuted->loops)
+        if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+    } else {
+      marks.push_back(step);
+    }
+  }
+  plan.steps.push_back(TileStep{h.name, levels});
+  if (order.size() > outside) plan.steps.push_back(PermuteStep{h.name, order});
+  for (auto it = best.rbegin(); it != best.rend(); ++it)
+    if (it->first != host) plan.steps.push_back(ComputeAtStep{b.t.stages[it->first].name, h.name, last + ".1", Scope::heap});
+  plan.steps.insert(plan.steps.end(), marks.begin(), marks.end());
+  if (c.facts.threads > 1) plan.steps.push_back(ParallelStep{h.name, c.table.extent[0] >= c.facts.threads && leading > 1 ? order[0] : last + ".1"});
+  for (uint32_t k = 0; k < host; ++k) {
+    if (!b.is_alive(k)) continue;
+    PlanContext guest = b.context(k, Packing::none, best.count(k) ? Seat::guest : Seat::root);
+    guest.openness = Openness::settled;
+    plan.append(plan_stage(guest));
+  }
+  return plan;
+}
+
+uint32_t dominant_stage(const NestTemplate& t) {
+  uint32_t best = 0;
+  double most = -1;
+  for (uint32_t k = 0; k < t.stages.size(); ++k) {
+    if (t.stages[k].placement.kind == Placement::Kind::inlined) continue;
+    double points = 1;
+    for (size_t i = 0; i < t.stages[k].lo.size(); ++i) points *= static_cast<double>(std::max<int64_t>(t.stages[k].hi[i] - t.stages[k].lo[i], 0));
+    if (points > most) most = points, best = k;
+  }
+  return best;
+}
+
+void add_if_new(std::vector<Trace>& out, Trace trace, const Program& program, NumericsClass cls) {
+  if (std::find(out.begin(), out.end(), trace) != out.end()) return;
+  if (replay(program, cls, trace)) out.push_back(std::move(trace));
+}
+
+}  // namespace
+
+std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts) {
+  auto base = base_template(normalized, cls);
+  std::vector<Trace> out;
+  if (!base || base->stages.empty()) return {Trace{}};
+  std::vector<Step> prefix;
+  NestTemplate t = with_inlining(*base, prefix);
+  Builder b{t, facts, dominant_stage(t), prefix};
+  if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  if (auto plan = strip_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  for (Packing packing : {Packing::vectors, Packing::all, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
+  if (out.empty()) out.push_back(Trace{});
+  return out;
+}
+
+Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const TargetFacts& facts,
+                                                   std::shared_ptr<const LoopNest> recurrence_nest) {
+  std::vector<NestTemplate> out;
+  for (const Trace& trace : sketches(normalized, cls, facts)) {
+    auto t = replay(normalized, cls, trace, recurrence_nest);
+    if (!t) return t.error();
+    out.push_back(std::move(*t));
+  }
+  return out;
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,76 @@
+#include "schedules/sketches/table.h"
+
+#include "schedules/queries.h"
+
+namespace polyweft::schedules {
+namespace {
+
+std::vector<int64_t> row_strides(const Box& box) {
+  std::vector<int64_t> out(box.lo.size(), 1);
+  for (size_t d = out.size(); d-- > 1;) out[d - 1] = out[d] * std::max<int64_t>(box.hi[d] - box.lo[d], 1);
+  return out;
+}
+
+ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) {
+  ReadRow row;
+  row.tensor = access.id;
+  row.access = access;
+  row.stride.assign(stage.lo.size(), 0);
+  row.irregular.assign(stage.lo.size(), 0);
+  auto strides = row_strides(t.boxes[access.id]);
+  VarId first = t.program.index_var(0);
+  auto mark = [&](VarId v) {
+    if (v >= first) row.irregular[v - first] = 1;
+  };
+  for (size_t d = 0; d < access.index.size(); ++d) {
+    const Subscript& s = access.index[d];
+    for (const Term& term : s.affine.terms) {
+      if (!term.quasi) {
+        if (term.var >= first) row.stride[term.var - first] += term.coeff * strides[d];
+        continue;
+      }
+      std::vector<VarId> used;
+      Affine quasi;
+      quasi.terms = {term};
+      collect_variables(quasi, used);
+      for (VarId v : used) mark(v);
+    }
+    visit(s.data, [&](const ExprNode& e) {
+      if (e.op == Op::variable) mark(e.var);
+      std::vector<VarId> used;
+      for (const Subscript& inner : e.access.index) collect_variables(inner.affine, used);
+      collect_variables(e.affine, used);
+      for (VarId v : used) mark(v);
+    });
+  }
+  return row;
+}
+
+}  // namespace
+
+StageTable table_of(const NestTemplate& t, const Stage& stage) {
+  StageTable table;
+  const Equation& equation = equation_of(t, stage);
+  visit(equation.rhs, [&](const ExprNode& e) {
+    if (e.op == Op::read) table.reads.push_back(row_of(t, stage, e.access));
+  });
+  for (size_t k = 0; k < stage.lo.size(); ++k) {
+    table.extent.push_back(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
+    table.points *= static_cast<double>(table.extent.back());
+  }
+  if (!equation.slots.empty() && equation.slots.back().var != kNoVar) table.unit = equation.slots.back().var - t.program.index_var(0);
+  return table;
+}
+
+std::optional<uint32_t> dimension_alone(const NestTemplate& t, const Access& access, uint32_t index) {
+  Affine alone = Affine::variable(t.program.index_var(index));
+  std::optional<uint32_t> found;
+  for (uint32_t d = 0; d < access.index.size(); ++d) {
+    if (access.index[d].data || !(access.index[d].affine == alone)) continue;
+    if (found) return std::nullopt;
+    found = d;
+  }
+  return found;
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,69 @@
+// Every sketch of every example without a recurrence computes what the evaluator computes, at small odd sizes and several decisions.
+#include <fstream>
+#include <sstream>
+
+#include "harness.h"
+#include "schedules/sketches/sketches.h"
+#include "support/rng.h"
+
+namespace polyweft::test {
+namespace {
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+struct Example {
+  const char* file;
+  std::map<std::string, int64_t> sizes;
+};
+
+const Example kExamples[] = {
+    {"01_gemm", {{"M", 19}, {"N", 37}, {"K", 23}}},
+    {"02_batched_gemm", {{"B", 2}, {"M", 9}, {"N", 21}, {"K", 7}}},
+    {"03_conv2d_bias_relu", {{"H", 5}, {"W", 7}, {"C", 3}, {"F", 18}}},
+    {"04_depthwise_pointwise", {{"H", 5}, {"W", 6}, {"C", 9}, {"F", 17}}},
+    {"05_softmax", {{"M", 5}, {"N", 37}}},
+    {"06_layernorm", {{"M", 5}, {"N", 37}}},
+    {"07_attention", {{"H", 2}, {"G", 1}, {"S", 13}, {"D", 9}}},
+    {"13_unsharp", {{"H", 9}, {"W", 21}}},
+    {"14_quantized_gemm", {{"M", 7}, {"N", 21}, {"K", 10}}},
+};
+
+class Sketches : public testing::TestWithParam<Example> {};
+
+TEST_P(Sketches, compute_what_the_evaluator_computes) {
+  Program program = normalized_program(slurp(std::string(PW_SOURCE_DIR) + "/examples/" + GetParam().file + ".weft"), GetParam().sizes);
+  for (auto cls : {NumericsClass::reassoc, NumericsClass::strict}) {
+    for (int threads : {1, 2}) {
+      schedules::TargetFacts facts{32, 16, {1 << 10, 8 << 10, 64 << 10}, threads};
+      auto traces = schedules::sketches(program, cls, facts);
+      EXPECT_GE(traces.size(), 1u);
+      Rng rng(11);
+      for (const Trace& trace : traces) {
+        auto reread = parse_trace(trace.text());
+        ASSERT_TRUE(reread.ok()) << trace.text();
+        EXPECT_TRUE(*reread == trace) << trace.text();
+        auto t = schedules::replay(program, cls, trace);
+        ASSERT_TRUE(t.ok()) << described(t.error());
+        for (int round = 0; round < 3; ++round) {
+          auto values = values_of(t->trace);
+          if (round > 0)
+            for (size_t k = 0; k < values.size(); ++k)
+              if (!trace.decisions[k].candidates.empty()) values[k] = trace.decisions[k].candidates[rng.below(trace.decisions[k].candidates.size())];
+          auto nest = instantiate(*t, values);
+          ASSERT_TRUE(nest.ok()) << described(nest.error()) << "\n" << with_values(trace, values).text();
+          EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << with_values(trace, values).text();
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, Sketches, testing::ValuesIn(kExamples), [](const auto& info) { return std::string(info.param.file).substr(3); });
+
+}  // namespace
+}  // namespace polyweft::test
