@@ -76,6 +76,7 @@ struct Body {
 struct Window {
   std::vector<Affine> origin;
   std::vector<int64_t> extent;
+  std::vector<int64_t> least, most;     ///< values that occur lie in [least, most]
 };
 
 class Emitter {
@@ -139,6 +140,7 @@ class Emitter {
   Guard first_reduced(const Body& body) const;
 
   // instantiate_windows.cpp
+  std::pair<int64_t, int64_t> values_of(const Body& body, const Subscript& s, int64_t least, int64_t most) const;
   void widen(std::optional<Window>& window, const Access& access, const Body& body, TensorId tensor) const;
   Window hull_window(TensorId tensor) const;
   void join(std::optional<Window>& window, Window other, TensorId tensor) const;

@@ -27,12 +27,24 @@ std::optional<Span1> span_of(const Affine& e, const std::vector<Range>& ranges, 
 
 }  // namespace
 
+namespace {
+
+bool reads_tensor(const Equation& equation, TensorId tensor) {
+  bool found = false;
+  visit(equation.rhs, [&](const ExprNode& e) { found |= e.op == Op::read && e.access.id == tensor; });
+  return found;
+}
+
+}  // namespace
+
 Window Emitter::hull_window(TensorId tensor) const {
   Window out;
   const Box& box = t_.boxes[tensor];
   for (size_t d = 0; d < box.lo.size(); ++d) {
     out.origin.push_back(Affine::of(box.lo[d]));
     out.extent.push_back(std::max<int64_t>(box.hi[d] - box.lo[d], 0));
+    out.least.push_back(box.lo[d]);
+    out.most.push_back(box.hi[d] - 1);
   }
   return out;
 }
@@ -45,10 +57,14 @@ void Emitter::join(std::optional<Window>& window, Window other, TensorId tensor)
   }
   const Box& box = t_.boxes[tensor];
   for (size_t d = 0; d < other.origin.size(); ++d) {
+    window->least[d] = std::min(window->least[d], other.least[d]);
+    window->most[d] = std::max(window->most[d], other.most[d]);
     Affine apart = other.origin[d] - window->origin[d];
     if (!apart.is_constant()) {
       window->origin[d] = Affine::of(box.lo[d]);
       window->extent[d] = box.hi[d] - box.lo[d];
+      window->least[d] = box.lo[d];
+      window->most[d] = box.hi[d] - 1;
       continue;
     }
     int64_t end = std::max(window->extent[d], apart.constant + other.extent[d]);
@@ -58,6 +74,24 @@ void Emitter::join(std::optional<Window>& window, Window other, TensorId tensor)
     }
     window->extent[d] = end;
   }
+}
+
+/// Numeric bounds of a subscript: an index whose range nothing cuts stays inside its hull.
+std::pair<int64_t, int64_t> Emitter::values_of(const Body& body, const Subscript& s, int64_t least, int64_t most) const {
+  if (s.data || !s.affine.is_linear()) return {least, most};
+  std::pair<int64_t, int64_t> out{s.affine.constant, s.affine.constant};
+  for (const Term& term : s.affine.terms) {
+    uint32_t k = index_of(term.var);
+    auto [lo, hi] = numeric_bounds(body.ranges[k].origin);
+    hi += body.ranges[k].extent - 1;
+    if (!body.ranges[k].is_cut()) {
+      lo = std::max(lo, body.stage->lo[k]);
+      hi = std::min(hi, body.stage->hi[k] - 1);
+    }
+    out.first += term.coeff * (term.coeff > 0 ? lo : hi);
+    out.second += term.coeff * (term.coeff > 0 ? hi : lo);
+  }
+  return out;
 }
 
 /// Adds what one access reads over the ranges of a body.
@@ -73,8 +107,11 @@ void Emitter::widen(std::optional<Window>& window, const Access& access, const B
       span->extent = std::max<int64_t>(std::min(span->origin.constant + span->extent, box.hi[d]) - lo, 0);
       span->origin = Affine::of(lo);
     }
+    auto [least, most] = values_of(body, access.index[d], box.lo[d], box.hi[d] - 1);
     out.origin.push_back(span->origin);
     out.extent.push_back(span->extent);
+    out.least.push_back(least);
+    out.most.push_back(most);
   }
   join(window, std::move(out), tensor);
 }
@@ -96,7 +133,7 @@ std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorI
     const Stage& stage = t_.stages[guest];
     if (stage.placement.depth < depth || stage.placement.kind == Placement::Kind::inlined) continue;
     const auto& targets = equation_of(stage).targets;
-    if (std::find(targets.begin(), targets.end(), tensor) != targets.end()) continue;
+    if (!reads_tensor(equation_of(stage), tensor)) continue;
     std::optional<Body> body;
     if (stage.placement.kind == Placement::Kind::fused) body = body_tied(guest, host);
     else if (auto own = window_at(host, depth, targets[0], nesting + 1)) body = body_in(guest, *own);
@@ -114,8 +151,8 @@ Body Emitter::body_in(uint32_t stage_id, const Window& window) {
     if (slots[d].var == kNoVar) continue;
     uint32_t k = index_of(slots[d].var);
     Range range{window.origin[d], window.extent[d], {}, {}};
-    range.upper.push_back({Affine::of(body.stage->hi[k]) - range.origin, false});
-    range.lower.push_back(Affine::of(body.stage->lo[k]) - range.origin);
+    if (window.most[d] >= body.stage->hi[k]) range.upper.push_back({Affine::of(body.stage->hi[k]) - range.origin, false});
+    if (window.least[d] < body.stage->lo[k]) range.lower.push_back(Affine::of(body.stage->lo[k]) - range.origin);
     prune(range);
     body.ranges[k] = std::move(range);
   }
