@@ -45,6 +45,7 @@ Scalar ElementStore::value(const Element& e) const {
   if (is_float(out.value.type)) out.value.f = cell.f;
   else out.value.i = cell.i;
   out.error = cell.error;
+  out.tag = cell.tag;
   return out;
 }
 
@@ -53,11 +54,12 @@ void ElementStore::set(const Element& e, const Scalar& value) {
   if (is_float(value.value.type)) cell.f = value.value.f;
   else cell.i = value.value.i;
   cell.error = value.error;
+  cell.tag = value.tag;
   cell.state = State::known;
 }
 
 void ElementStore::fill(TensorId id, const TensorData& data) {
-  for (int64_t k = 0; k < elements(id); ++k) set({id, k}, {data.at(k), 0, true});
+  for (int64_t k = 0; k < elements(id); ++k) set({id, k}, {data.at(k), 0, true, tag_of_element(id, point({id, k}))});
 }
 
 std::string ElementStore::name(const Element& e) const {

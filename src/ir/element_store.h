@@ -37,6 +37,7 @@ class ElementStore {
       int64_t i = 0;
     };
     double error = 0;
+    Tag tag;
     State state = State::unknown;
   };
   const Program& program_;

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "ir/scalar.h"
+#include "ir/tag.h"
 
 namespace polyweft::ir {
 
@@ -23,6 +24,7 @@ struct Scalar {
   Literal value;
   double error = 0;
   bool known = true;
+  Tag tag = {};  ///< in tag mode, see tag.h
 };
 
 /// Unit roundoff: half the distance from 1 to the next number; 0 for integers and bool.

@@ -51,10 +51,10 @@ Status check_promise(const Tensor& tensor, const TensorData& data) {
 
 class Evaluator {
  public:
-  Evaluator(const Program& program, std::vector<Box> boxes)
+  Evaluator(const Program& program, std::vector<Box> boxes, std::optional<NumericsClass> tags)
       : program_(program),
         store_(program, std::move(boxes)),
-        expressions_(program, [this](TensorId id, const std::vector<int64_t>& point) { return read(id, point); }),
+        expressions_(program, [this](TensorId id, const std::vector<int64_t>& point) { return read(id, point); }, tags),
         definitions_(program.tensors.size()) {
     for (EquationId q = 0; q < program.equations.size(); ++q)
       for (TensorId id : program.equations[q].targets) definitions_[id].push_back(q);
@@ -71,22 +71,25 @@ class Evaluator {
     return Ok{};
   }
 
-  void extract(TensorId id, bool with_bounds, Evaluation& out) {
+  void extract(TensorId id, const EvaluateOptions& options, Evaluation& out) {
     TensorData data = make_tensor(program_.tensors[id].type, extents_of(store_.box(id)));
     std::vector<double> bound;
+    std::vector<Tag> tags;
     std::vector<uint8_t> written(static_cast<size_t>(store_.elements(id)), 0);
     for (int64_t flat = 0; flat < store_.elements(id); ++flat) {
       bool known = store_.state({id, flat}) == State::known;
       Scalar value = store_.value({id, flat});
       if (known) data.set(flat, value.value);
       written[static_cast<size_t>(flat)] = known;
-      if (with_bounds) bound.push_back(known ? 2 * value.error : 0);
+      if (options.with_bounds) bound.push_back(known ? 2 * value.error : 0);
+      if (options.tags) tags.push_back(known ? value.tag : Tag{});
     }
     out.ids.push_back(id);
     out.boxes.push_back(store_.box(id));
     out.tensors.push_back(std::move(data));
     out.bound.push_back(std::move(bound));
     out.written.push_back(std::move(written));
+    out.tags.push_back(std::move(tags));
   }
 
  private:
@@ -94,7 +97,7 @@ class Evaluator {
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
       const Tensor& tensor = program_.tensors[id];
       if (tensor.kind != TensorKind::constant) continue;
-      for (size_t k = 0; k < tensor.data.size(); ++k) store_.set({id, static_cast<int64_t>(k)}, {tensor.data[k], 0, true});
+      for (size_t k = 0; k < tensor.data.size(); ++k) store_.set({id, static_cast<int64_t>(k)}, {tensor.data[k], 0, true, tag_of_literal(tensor.data[k])});
     }
   }
 
@@ -151,7 +154,7 @@ class Evaluator {
     if (state == State::known) return store_.value(element);
     if (state == State::undefined) return undefined_read(id, point);
     missing_.push_back(element);
-    return {{}, 0, false};
+    return {{}, 0, false, {}};
   }
 
   Scalar undefined_read(TensorId id, const std::vector<int64_t>& point) {
@@ -159,7 +162,7 @@ class Evaluator {
       std::string element = program_.tensors[id].name + joined(point);
       failure_ = fail("PW0162", element + " is read by " + store_.name(reader_) + " but no equation defines it");
     }
-    return {{}, 0, false};
+    return {{}, 0, false, {}};
   }
 
   /// The waiting elements from the top of the stack down to `first` are the cycle, last reader first. An element that two readers
@@ -224,12 +227,12 @@ Result<Evaluation> evaluate(const Program& bound, const std::vector<TensorData>&
   std::vector<Box> all_boxes = boxes(bound);
   status = check_size(all_boxes, options.element_limit);
   if (!status) return status.error();
-  Evaluator evaluator(bound, std::move(all_boxes));
+  Evaluator evaluator(bound, std::move(all_boxes), options.tags);
   std::vector<TensorId> wanted = wanted_tensors(bound, options.wanted);
   status = evaluator.run(inputs, wanted);
   if (!status) return status.error();
   Evaluation out;
-  for (TensorId id : wanted) evaluator.extract(id, options.with_bounds, out);
+  for (TensorId id : wanted) evaluator.extract(id, options, out);
   return out;
 }
 

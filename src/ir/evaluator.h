@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "ir/tag.h"
 #include "polyweft/program.h"
 
 namespace polyweft::ir {
@@ -19,6 +20,7 @@ struct EvaluateOptions {
   Wanted wanted = Wanted::outputs;
   bool with_bounds = false;                      ///< fill Evaluation::bound
   bool check_promises = true;                    ///< scan inputs declared `values lo..hi`
+  std::optional<NumericsClass> tags;             ///< fill Evaluation::tags, for reductions of this class
   int64_t element_limit = int64_t{1} << 27;      ///< elements of all tensors together
 };
 
@@ -31,6 +33,7 @@ struct Evaluation {
   /// Infinite where a rounding may decide a branch or overflow.
   std::vector<std::vector<double>> bound;
   std::vector<std::vector<uint8_t>> written;     ///< 1 where an equation defines the element
+  std::vector<std::vector<Tag>> tags;            ///< the term that each element stands for (tag.h); empty without options.tags
 };
 
 /// Evaluates a bound program (or a normalized one). `inputs` in the order of Program::inputs(), dense.

@@ -6,40 +6,15 @@
 namespace polyweft::ir {
 namespace {
 
-const Scalar kUnknown = {{}, 0, false};
+const Scalar kUnknown = {{}, 0, false, {}};
 
-Scalar integer(int64_t value) {
-  return {{ElementType::i64, 0, value}, 0, true};
+Literal integer(int64_t value) {
+  return {ElementType::i64, 0, value};
 }
 
 bool all_known(std::span<const Scalar> values) {
   return std::all_of(values.begin(), values.end(), [](const Scalar& x) { return x.known; });
 }
-
-Scalar applied(Op op, ElementType type, std::span<const Scalar> args) {
-  Literal plain[3];
-  for (size_t k = 0; k < args.size(); ++k) plain[k] = args[k].value;
-  Scalar out;
-  out.value = apply(op, type, std::span<const Literal>(plain, args.size()));
-  out.error = error_of(op, args, out.value);
-  return out;
-}
-
-/// The variables of a combiner are its components, left then right.
-class CombinerExpression {
- public:
-  explicit CombinerExpression(std::span<const Scalar> state) : state_(state) {}
-  Scalar value(const ExprNode& e) const {
-    if (e.op == Op::literal) return {e.literal, 0, true};
-    if (e.op == Op::variable) return state_[e.var];
-    Scalar args[3];
-    for (size_t k = 0; k < e.args.size(); ++k) args[k] = value(*e.args[k]);
-    return applied(e.op, e.type, std::span<const Scalar>(args, e.args.size()));
-  }
-
- private:
-  std::span<const Scalar> state_;
-};
 
 double distance(const Scalar& a, const Scalar& b) {
   double x = as_double(a.value), y = as_double(b.value);
@@ -50,14 +25,53 @@ double distance(const Scalar& a, const Scalar& b) {
 
 }  // namespace
 
+Scalar ExpressionEvaluator::literal(const Literal& value) const {
+  return {value, 0, true, tags_ ? tag_of_literal(value) : Tag{}};
+}
+
+Scalar ExpressionEvaluator::applied(Op op, ElementType type, std::span<const Scalar> args) const {
+  Literal plain[3];
+  Tag tags[3];
+  for (size_t k = 0; k < args.size(); ++k) {
+    plain[k] = args[k].value;
+    tags[k] = args[k].tag;
+  }
+  Scalar out;
+  out.value = apply(op, type, std::span<const Literal>(plain, args.size()));
+  out.error = error_of(op, args, out.value);
+  if (tags_) out.tag = tag_of_operation(op, type, std::span<const Tag>(tags, args.size()));
+  return out;
+}
+
+/// The variables of a combiner are its components, left then right; a read is of a constant.
+Scalar ExpressionEvaluator::combiner_value(const ExprNode& e, std::span<const Scalar> state) const {
+  if (e.op == Op::literal) return literal(e.literal);
+  if (e.op == Op::variable) return state[e.var];
+  Environment nothing;
+  if (e.op == Op::read) return read(e.access, nothing);
+  Scalar args[3];
+  for (size_t k = 0; k < e.args.size(); ++k) args[k] = combiner_value(*e.args[k], state);
+  return applied(e.op, e.type, std::span<const Scalar>(args, e.args.size()));
+}
+
+void ExpressionEvaluator::fold_term(const ExprNode& e, std::span<const Scalar> term, std::vector<Tag>& tags) const {
+  const Reduction& r = e.reduction;
+  const Combiner* combiner = r.reducer == Reducer::combiner ? &program_.combiners[r.combiner] : nullptr;
+  FoldOrder order = fold_order(*tags_, r.reducer, e.type, combiner);
+  std::vector<Tag> values;
+  for (const Scalar& part : term) values.push_back(part.tag);
+  for (size_t k = 0; k < tags.size(); ++k)
+    tags[k] = fold_tags(order, tags[k], tag_of_term(r.reducer, r.combiner, static_cast<uint32_t>(k), values));
+}
+
 Scalar ExpressionEvaluator::scalar(const ExprNode& e, Environment& env) const {
   switch (e.op) {
     case Op::literal:
-      return {e.literal, 0, true};
+      return literal(e.literal);
     case Op::variable:
-      return integer(env[e.var]);
+      return literal(integer(env[e.var]));
     case Op::affine:
-      return integer(evaluate(e.affine, env));
+      return literal(integer(evaluate(e.affine, env)));
     case Op::read:
       return read(e.access, env);
     case Op::guarded:
@@ -127,7 +141,8 @@ std::vector<Scalar> ExpressionEvaluator::reduction(const ExprNode& e, Environmen
 
 std::vector<Scalar> ExpressionEvaluator::simple_reduction(const ExprNode& e, Environment& env) const {
   const Reduction& r = e.reduction;
-  Scalar out = {identity(r.reducer, e.type), 0, true};
+  Scalar out = {identity(r.reducer, e.type), 0, true, {}};
+  std::vector<Tag> tags(1);
   ReductionError error(r.reducer, e.type);
   for_each_point(r.ranges, r.where, env, [&] {
     Scalar term = scalar(*e.args[0], env);
@@ -135,9 +150,11 @@ std::vector<Scalar> ExpressionEvaluator::simple_reduction(const ExprNode& e, Env
     if (!out.known) return true;
     out.value = combine(r.reducer, out.value, term.value);
     error.add(term);
+    if (tags_) fold_term(e, {&term, 1}, tags);
     return true;
   });
   if (out.known) out.error = error.result(out.value);
+  out.tag = tags[0];
   return {out};
 }
 
@@ -165,14 +182,21 @@ std::vector<Scalar> ExpressionEvaluator::argument_reduction(const ExprNode& e, E
   PW_CHECK(!candidates.empty());
   const Candidate& champion = candidates[best];
   out[0] = champion.value;
-  for (size_t k = 0; k < r.ranges.size(); ++k) out[k + 1] = integer(champion.index[k]);
+  for (size_t k = 0; k < r.ranges.size(); ++k) out[k + 1] = {integer(champion.index[k]), 0, true, {}};
+  std::vector<Tag> tags(out.size());
   for (const Candidate& other : candidates) {
+    if (tags_) {
+      State term = {other.value};
+      for (int64_t index : other.index) term.push_back(literal(integer(index)));
+      fold_term(e, term, tags);
+    }
     out[0].error = std::max(out[0].error, other.value.error);
     double tie = champion.value.error + other.value.error;
     if (tie == 0 || distance(champion.value, other.value) > tie) continue;
     for (size_t k = 0; k < r.ranges.size(); ++k)
       out[k + 1].error = std::max(out[k + 1].error, std::fabs(static_cast<double>(other.index[k] - champion.index[k])));
   }
+  for (size_t k = 0; k < out.size(); ++k) out[k].tag = tags[k];
   return out;
 }
 
@@ -180,13 +204,13 @@ std::vector<Scalar> ExpressionEvaluator::combined(const Combiner& combiner, cons
   State both = left;
   both.insert(both.end(), right.begin(), right.end());
   State out;
-  for (const Expr& result : combiner.result) out.push_back(CombinerExpression(both).value(*result));
+  for (const Expr& result : combiner.result) out.push_back(combiner_value(*result, both));
   return out;
 }
 
 std::vector<Scalar> ExpressionEvaluator::fold(const Combiner& combiner, const std::vector<State>& terms) const {
   State out;
-  for (const Literal& value : combiner.identity) out.push_back({value, 0, true});
+  for (const Literal& value : combiner.identity) out.push_back(literal(value));
   for (const State& term : terms) out = combined(combiner, out, term);
   return out;
 }
@@ -219,6 +243,9 @@ std::vector<Scalar> ExpressionEvaluator::combiner_reduction(const ExprNode& e, E
   });
   if (!known) return State(combiner.types.size(), kUnknown);
   State out = fold(combiner, terms);
+  std::vector<Tag> tags(out.size());
+  if (tags_)
+    for (const State& term : terms) fold_term(e, term, tags);
   std::vector<State> others;
   if (combiner.associative && !terms.empty()) others.push_back(tree(combiner, terms));
   if (combiner.commutative) {
@@ -232,6 +259,7 @@ std::vector<Scalar> ExpressionEvaluator::combiner_reduction(const ExprNode& e, E
       greatest = std::max(greatest, other[k].error);
     }
     out[k].error = greatest + differences;
+    out[k].tag = tags[k];
   }
   return out;
 }

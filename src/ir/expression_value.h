@@ -13,7 +13,9 @@ using ReadElement = std::function<Scalar(TensorId, const std::vector<int64_t>&)>
 
 class ExpressionEvaluator {
  public:
-  ExpressionEvaluator(const Program& program, ReadElement read) : program_(program), read_(std::move(read)) {}
+  /// `tags`: the class whose tags go along with the values; none: no tags.
+  ExpressionEvaluator(const Program& program, ReadElement read, std::optional<NumericsClass> tags)
+      : program_(program), read_(std::move(read)), tags_(tags) {}
 
   /// A scalar expression under env.
   Scalar scalar(const ExprNode& e, Environment& env) const;
@@ -22,6 +24,11 @@ class ExpressionEvaluator {
 
  private:
   using State = std::vector<Scalar>;
+  Scalar literal(const Literal& value) const;
+  Scalar applied(Op op, ElementType type, std::span<const Scalar> args) const;
+  Scalar combiner_value(const ExprNode& e, std::span<const Scalar> state) const;
+  /// Adds one term's tag to every component of a state.
+  void fold_term(const ExprNode& e, std::span<const Scalar> term, std::vector<Tag>& tags) const;
   Scalar operation(const ExprNode& e, Environment& env) const;
   Scalar read(const Access& access, Environment& env) const;
   State reduction(const ExprNode& e, Environment& env) const;
@@ -34,6 +41,7 @@ class ExpressionEvaluator {
 
   const Program& program_;
   ReadElement read_;
+  std::optional<NumericsClass> tags_;
 };
 
 }  // namespace polyweft::ir

@@ -1,0 +1,132 @@
+#include "ir/tag.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "support/rng.h"
+
+namespace polyweft::ir {
+namespace {
+
+/// Odd, for the polynomial of FoldOrder::tree.
+constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;
+
+/// Words into 128 bits, order-sensitive: two splitmix64 chains with different seeds.
+class Hasher {
+ public:
+  explicit Hasher(uint64_t kind) {
+    add(kind);
+  }
+  void add(uint64_t word) {
+    a_ ^= word;
+    a_ = splitmix64(a_) ^ std::rotl(b_, 23);
+    b_ += word * 0xd6e8feb86659fd93u;
+    b_ = splitmix64(b_) ^ std::rotl(a_, 41);
+  }
+  void add(Tag tag) {
+    add(tag.a);
+    add(tag.b);
+  }
+  Tag tag() const { return {a_, b_}; }
+
+ private:
+  uint64_t a_ = 0x243f6a8885a308d3u, b_ = 0x13198a2e03707344u;
+};
+
+enum Kind : uint64_t { kLiteral = 1, kElement, kOperation, kTerm, kFold, kMerge };
+
+bool is_commutative(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::mul:
+    case Op::max:
+    case Op::min:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::eq:
+    case Op::ne:
+    case Op::logical_and:
+    case Op::logical_or:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool less(const Tag& x, const Tag& y) {
+  return x.a != y.a ? x.a < y.a : x.b < y.b;
+}
+
+/// In FoldOrder::tree a state is (value, power - 1) of a polynomial in kBase.
+Tag concatenated(Tag left, Tag right) {
+  uint64_t power = right.b + 1;
+  return {left.a * power + right.a, (left.b + 1) * power - 1};
+}
+
+}  // namespace
+
+Tag tag_of_literal(const Literal& value) {
+  Hasher hasher(kLiteral);
+  hasher.add(static_cast<uint64_t>(value.type));
+  bool nan = is_float(value.type) && value.f != value.f;
+  hasher.add(nan ? 0x7ff8000000000000u : is_float(value.type) ? std::bit_cast<uint64_t>(value.f) : static_cast<uint64_t>(value.i));
+  return hasher.tag();
+}
+
+Tag tag_of_element(TensorId tensor, std::span<const int64_t> point) {
+  Hasher hasher(kElement);
+  hasher.add(tensor);
+  for (int64_t x : point) hasher.add(static_cast<uint64_t>(x));
+  return hasher.tag();
+}
+
+Tag tag_of_operation(Op op, ElementType type, std::span<const Tag> args) {
+  if (op == Op::fma) {
+    Tag sum[2] = {tag_of_operation(Op::mul, type, args.first(2)), args[2]};
+    return tag_of_operation(Op::add, type, sum);
+  }
+  Hasher hasher(kOperation);
+  hasher.add(static_cast<uint64_t>(op) << 8 | static_cast<uint64_t>(type));
+  bool swap = is_commutative(op) && less(args[1], args[0]);
+  for (size_t k = 0; k < args.size(); ++k) hasher.add(args[swap ? 1 - k : k]);
+  return hasher.tag();
+}
+
+FoldOrder fold_order(NumericsClass cls, Reducer reducer, ElementType type, const Combiner* combiner) {
+  bool rounds = (reducer == Reducer::sum || reducer == Reducer::prod) && is_float(type);
+  if (reducer != Reducer::combiner) return rounds && cls != NumericsClass::reassoc ? FoldOrder::fixed : FoldOrder::any;
+  if (cls != NumericsClass::reassoc || !combiner->associative) return FoldOrder::fixed;
+  return combiner->commutative ? FoldOrder::any : FoldOrder::tree;
+}
+
+Tag tag_of_term(Reducer reducer, uint32_t combiner, uint32_t component, std::span<const Tag> values) {
+  Hasher hasher(kTerm);
+  hasher.add(static_cast<uint64_t>(reducer) << 32 | (reducer == Reducer::combiner ? combiner : 0));
+  hasher.add(component);
+  for (Tag value : values) hasher.add(value);
+  return hasher.tag();
+}
+
+Tag fold_tags(FoldOrder order, Tag state, Tag term) {
+  if (order == FoldOrder::tree) return concatenated(state, {term.a ^ std::rotl(term.b, 32), kBase - 1});
+  if (order == FoldOrder::any) return merge_tags(order, state, term);
+  Hasher hasher(kFold);
+  hasher.add(state);
+  hasher.add(term);
+  return hasher.tag();
+}
+
+Tag merge_tags(FoldOrder order, Tag left, Tag right) {
+  if (order == FoldOrder::tree) return concatenated(left, right);
+  if (order == FoldOrder::any) {
+    uint64_t a = left.a + right.a;
+    return {a, left.b + right.b + (a < left.a ? 1 : 0)};
+  }
+  Hasher hasher(kMerge);
+  hasher.add(left);
+  hasher.add(right);
+  return hasher.tag();
+}
+
+}  // namespace polyweft::ir
