@@ -236,7 +236,7 @@ class OrderQuestion {
     options.check_promises = false;
     options.element_limit = kMostElements;
     auto result = ir::evaluate(bound, inputs, options);
-    if (result || result.error().code != "PW0133") return false;
+    if (result || result.error().code != "PW0163") return false;
     std::string note = sizes_text(inquiry_.program(), *sizes);
     inquiry_.error("PW0207", result.error().message, where(component_[0]), note.empty() ? std::vector<std::string>{} : std::vector<std::string>{note});
     return true;

@@ -1,0 +1,28 @@
+#include <array>
+
+#include "ir/explain/table.h"
+
+namespace polyweft::explain {
+namespace {
+
+constexpr auto kEntries = std::to_array<Entry>({
+    {"PW0501", "Internal: the nest uses a variable or buffer outside its scope."},
+    {"PW0502", "The unrolled code is longer than the limit: the instruction cache would not hold it and compiling would take seconds. Smaller tiles help."},
+    {"PW0503", "Buffers in registers are indexed by unrolled and vectorized loops only: registers have no addresses."},
+    {"PW0504", "The bounds of a loop inside a vector loop must be the same for all lanes."},
+    {"PW0505", "Two functions of one object have the same symbol."},
+    {"PW0510", "A target is host, one of the known names, or the path of a description."},
+    {"PW0511", "The description of the target is not of the form of targets/descriptions."},
+    {"PW0512", "LLVM cannot make code for this target or of this kind."},
+    {"PW0513", "The kernel's symbol is the name of the program; C keywords and symbols of the C library or of the runtime cannot be used. --name gives another."},
+    {"PW0514", "The linker refused the object."},
+    {"PW0515", "The archive cannot be written."},
+    {"PW0516", "The shared object cannot be loaded, or has not the function that it should have."},
+    {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
+});
+
+}  // namespace
+
+std::span<const Entry> code_generation() { return kEntries; }
+
+}  // namespace polyweft::explain
