@@ -5,6 +5,7 @@
 
 #include "ir/error_bound.h"
 #include "ir/error_expression.h"
+#include "ir/interval.h"
 #include "ir/scalar.h"
 
 namespace polyweft::ir {
@@ -16,37 +17,6 @@ constexpr double kDropped = 1.1;
 constexpr double kBothSides = 2;
 /// For a combiner: its fold stands for all orders and their differences.
 constexpr double kOrdersOfCombiner = 4;
-
-struct Interval {
-  double lo = 0, hi = 0;
-};
-using Intervals = std::map<VarId, Interval>;
-
-Interval interval_of(const Affine& e, const Intervals& known);
-
-Interval interval_of(const Quasi& q, const Intervals& known) {
-  Interval e = interval_of(q.e, known);
-  double den = static_cast<double>(q.den);
-  if (q.kind == Quasi::Kind::floor_div) return {std::floor(e.lo / den), std::floor(e.hi / den)};
-  Interval lo = interval_of(q.lo, known), hi = interval_of(q.hi, known);
-  return {std::min(std::max(e.lo, lo.lo), hi.lo), std::min(std::max(e.hi, lo.hi), hi.hi)};
-}
-
-Interval interval_of(const Affine& e, const Intervals& known) {
-  Interval out = {static_cast<double>(e.constant), static_cast<double>(e.constant)};
-  for (const Term& term : e.terms) {
-    Interval x = term.quasi ? interval_of(*term.quasi, known) : known.at(term.var);
-    double c = static_cast<double>(term.coeff);
-    out.lo += c > 0 ? c * x.lo : c * x.hi;
-    out.hi += c > 0 ? c * x.hi : c * x.lo;
-  }
-  return out;
-}
-
-void add_interval(Intervals& known, const IndexRange& range) {
-  double lo = interval_of(range.lo, known).lo, hi = interval_of(range.hi, known).hi - 1;
-  known[range.var] = {lo, std::max(lo, hi)};
-}
 
 class BoundBuilder {
  public:
@@ -68,15 +38,7 @@ class BoundBuilder {
 
   /// The most terms that a reduction of this equation adds.
   static double terms_of(const Equation& equation, const Reduction& reduction) {
-    Intervals known;
-    for (const Slot& slot : equation.slots)
-      if (slot.var != kNoVar) add_interval(known, {slot.var, slot.lo, slot.hi});
-    double terms = 1;
-    for (const IndexRange& range : reduction.ranges) {
-      terms *= std::max(0.0, interval_of(range.hi - range.lo, known).hi);
-      add_interval(known, range);
-    }
-    return terms;
+    return most_points(reduction.ranges, slot_intervals(equation));
   }
 
   ErrorExpression rules_for(const Equation& equation) const {

@@ -1,9 +1,11 @@
 #include "ir/evaluator.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "ir/element_store.h"
 #include "ir/expression_value.h"
+#include "ir/interval.h"
 
 namespace polyweft::ir {
 namespace {
@@ -199,11 +201,38 @@ std::vector<TensorId> wanted_tensors(const Program& program, Wanted wanted) {
   return out;
 }
 
+double elements_of_inputs(const Program& program) {
+  double total = 0;
+  for (const Tensor& tensor : program.tensors) {
+    double count = 1;
+    for (int64_t extent : tensor.kind == TensorKind::input ? declared_extents(tensor) : std::vector<int64_t>{})
+      count *= static_cast<double>(extent);
+    total += count;
+  }
+  return total;
+}
+
+/// Before anything is enumerated: the elements of the inputs and the points of all domains.
+Status check_size(const Program& program, int64_t limit) {
+  double total = elements_of_inputs(program);
+  for (const Equation& equation : program.equations) total += most_points(slot_ranges(equation), {});
+  if (total <= static_cast<double>(limit)) return Ok{};
+  char count[32];
+  std::snprintf(count, sizeof count, "%.0f", total);
+  return fail("PW0812", std::string("evaluate: up to ") + count + " elements are more than the limit of " + std::to_string(limit),
+              {"evaluate at smaller parameters"});
+}
+
+/// Boxes may be larger than the domains in them.
 Status check_size(const std::vector<Box>& boxes, int64_t limit) {
-  int64_t total = 0;
-  for (const Box& box : boxes) total += elements_of(box);
-  if (total <= limit) return Ok{};
-  return fail("PW0812", "evaluate: " + std::to_string(total) + " elements are more than the limit of " + std::to_string(limit),
+  double total = 0;
+  for (const Box& box : boxes) {
+    double count = 1;
+    for (uint32_t d = 0; d < box.lo.size(); ++d) count *= static_cast<double>(box.extent(d));
+    total += count;
+  }
+  if (total <= 4 * static_cast<double>(limit)) return Ok{};
+  return fail("PW0812", "evaluate: the boxes of the tensors hold more than " + std::to_string(4 * limit) + " elements",
               {"evaluate at smaller parameters"});
 }
 
@@ -223,6 +252,8 @@ Status check_inputs(const Program& bound, const std::vector<TensorData>& inputs,
 
 Result<Evaluation> evaluate(const Program& bound, const std::vector<TensorData>& inputs, const EvaluateOptions& options) {
   Status status = check_inputs(bound, inputs, options.check_promises);
+  if (!status) return status.error();
+  status = check_size(bound, options.element_limit);
   if (!status) return status.error();
   std::vector<Box> all_boxes = boxes(bound);
   status = check_size(all_boxes, options.element_limit);

@@ -91,6 +91,21 @@ TEST(Evaluator, undefined_elements_are_errors) {
   EXPECT_EQ(result.error().message, "S[1] is read by Y[1] but no equation defines it");
 }
 
+TEST(Evaluator, sizes_beyond_the_limit_are_refused_before_enumeration) {
+  Program p = test::with_parameters("huge", {{"N", 3000000}});
+  TensorId y = test::add_tensor(p, "Y", TensorKind::output, ElementType::f32, 2);
+  p.tensors[y].partial = true;
+  Equation e;
+  e.targets = {y};
+  e.slots = {test::slot(1, test::zero(), Affine::variable(0)), test::slot(2, test::zero(), Affine::variable(1))};
+  e.index_names = {"i", "j"};
+  e.rhs = test::number(ElementType::f32, 1);
+  p.equations = {e};
+  auto result = ir::evaluate(defaults(p), {});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, "PW0812");
+}
+
 TEST(Evaluator, wrong_inputs_are_refused) {
   auto x = filled(ElementType::f32, {4}, [](int64_t) { return 1.0; });
   EXPECT_EQ(ir::evaluate(defaults(test::prefix_sum(4)), {x}).error().code, "PW0160");
