@@ -31,5 +31,22 @@ TEST(round_trip, every_program_prints_and_parses_back_equal) {
   }
 }
 
+TEST(round_trip, every_example_prints_and_parses_back_equal) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(PW_SOURCE_DIR "/examples")) {
+    if (entry.path().extension() != ".weft") continue;
+    auto first = lang::parse(lang_test::read_file(entry.path()), entry.path().string());
+    ASSERT_TRUE(first.ok()) << entry.path() << "\n" << errors_of(first.error());
+    EXPECT_TRUE(first->warnings.empty()) << entry.path();
+    for (const Program& program : first->programs) {
+      auto second = lang::parse(print(program), "printed");
+      ASSERT_TRUE(second.ok()) << print(program) << errors_of(second.error());
+      EXPECT_EQ(lang_test::difference(program, second->programs[0]), "") << entry.path();
+      ++count;
+    }
+  }
+  EXPECT_GE(count, 14U);
+}
+
 }  // namespace
 }  // namespace polyweft
