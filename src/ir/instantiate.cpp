@@ -48,9 +48,20 @@ NodeId Emitter::seq(std::vector<NodeId> children) {
 }
 
 /// A new loop variable whose values are multiples of step in [0, hi].
-VarId Emitter::variable(const std::string& name, int64_t step, int64_t hi) {
-  facts_.push_back({step, std::max<int64_t>(hi, 0)});
+VarId Emitter::variable(const std::string& name, int64_t step, int64_t hi, bool is_register) {
+  facts_.push_back({step, std::max<int64_t>(hi, 0), is_register});
   return nest_.new_loop_var(name);
+}
+
+/// Registers have no address: an index that a serial loop moves cannot reach them.
+void Emitter::check_register_index(const Access& access) {
+  if (nest_.buffers[access.id].scope != Scope::reg) return;
+  for (const Subscript& s : access.index) {
+    std::vector<VarId> used;
+    collect_variables(s.affine, used);
+    bool fits = !s.data && std::all_of(used.begin(), used.end(), [&](VarId v) { return facts_[v - nest_.params.size()].is_register; });
+    if (!fits) error("PW0311", "registers: " + nest_.buffers[access.id].name + " would be indexed by a serial loop", {"unroll or vectorize the loops inside, or use stack or heap"});
+  }
 }
 
 BufferId Emitter::make_tensor_buffer(TensorId id) {

@@ -73,10 +73,19 @@ Guard Emitter::first_reduced(const Body& body) const {
   std::vector<Guard> tests;
   for (uint32_t k = body.stage->data_indices; k < body.ranges.size(); ++k) {
     Affine before = body.ranges[k].origin - Affine::of(body.stage->lo[k]);
-    if (!before.is_constant()) tests.push_back(guard_ge0(Affine::of(0) - before));
+    if (!before.is_constant() || before.constant > 0) tests.push_back(guard_ge0(Affine::of(0) - before));
   }
   return guard_all(std::move(tests));
 }
+
+namespace {
+
+/// Is one of the tests false whatever the variables are?
+bool is_never(const Guard& g) {
+  return std::any_of(g.of.begin(), g.of.end(), [](const Guard& part) { return part.e.is_constant() && part.e.constant < 0; });
+}
+
+}  // namespace
 
 NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
   const Stage& stage = *body.stage;
@@ -110,8 +119,9 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
   if (has_lanes && !first.is_true())
     return error("PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
   body.accumulator = View{buffer, window.origin, std::nullopt};
-  NodeId start = has_lanes ? lane_nest(body, depth) : data_nest(body, depth, Leaf::init);
-  if (!first.is_true()) start = add(If{first, start, data_nest(body, depth, Leaf::load)});
+  NodeId start = has_lanes ? lane_nest(body, depth) : is_never(first) ? kNoNode : data_nest(body, depth, Leaf::init);
+  if (is_never(first)) start = data_nest(body, depth, Leaf::load);
+  else if (!first.is_true()) start = add(If{first, start, data_nest(body, depth, Leaf::load)});
   NodeId finish = has_lanes ? finish_lanes(body, depth) : data_nest(body, depth, Leaf::store);
   body.initialized = true;
   NodeId rest = hooks(std::move(body), depth, which + 1);
@@ -160,7 +170,7 @@ NodeId Emitter::lane_nest(const Body& body, size_t depth) {
   size_t rank = equation_of(*body.stage).slots.size();
   std::vector<VarId> vars;
   for (size_t d = rank; d < buffer.extents.size(); ++d) {
-    vars.push_back(variable("l" + std::to_string(d - rank), 1, buffer.extents[d] - 1));
+    vars.push_back(variable("l" + std::to_string(d - rank), 1, buffer.extents[d] - 1, true));
     data.lanes.push_back(Affine::variable(vars.back()));
   }
   // Data indices are points or unrolled here, so that the lane loops may stand outside them.

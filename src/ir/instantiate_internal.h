@@ -97,7 +97,8 @@ class Emitter {
   int64_t size_of(const Size& size) const;
   NodeId seq(std::vector<NodeId> children);
   NodeId add(Node node) { return nest_.add(std::move(node)); }
-  VarId variable(const std::string& name, int64_t step, int64_t hi);
+  VarId variable(const std::string& name, int64_t step, int64_t hi, bool is_register = false);
+  void check_register_index(const Access& access);
   NodeId error(std::string code, std::string message, std::vector<std::string> notes = {});
 
   // instantiate_range.cpp
@@ -175,6 +176,7 @@ class Emitter {
   std::vector<std::vector<View>> views_;          ///< by tensor; the last applicable one counts
   struct VarFacts {
     int64_t step = 1, hi = 0;                     ///< a multiple of step in [0, hi]
+    bool is_register = false;                     ///< of an unrolled or vector loop
   };
   std::vector<VarFacts> facts_;                   ///< by VarId - params
   std::vector<std::vector<uint32_t>> hosted_;     ///< by stage: stages placed in it, in order

@@ -57,6 +57,7 @@ Expr Emitter::with_buffers(const Expr& e, uint32_t stage_id) {
       s.affine = s.affine - view.origin[d];
       access.index.push_back(std::move(s));
     }
+    check_register_index(access);
     return make_read(node->type, std::move(access));
   });
 }
@@ -74,6 +75,7 @@ std::vector<Access> Emitter::destinations(const Body& body, const std::map<VarId
   for (TensorId target : equation_of(*body.stage).targets) {
     out.push_back(access_to(body.accumulator ? *body.accumulator : view_of(target, body.id), element));
     if (body.accumulator) append(out.back(), body.lanes);
+    check_register_index(out.back());
   }
   return out;
 }
@@ -148,6 +150,8 @@ NodeId Emitter::leaf_move(Body& body) {
   append(out.dst, body.lanes);
   out.src = access_to(view_of(equation_of(*body.stage).targets[0], body.id), element);
   if (body.leaf == Leaf::store) std::swap(out.dst, out.src);
+  check_register_index(out.dst);
+  check_register_index(out.src);
   out.fill.type = nest_.buffers[out.dst.id].type;
   return add(std::move(out));
 }
@@ -158,6 +162,7 @@ NodeId Emitter::leaf_fill(Body& body) {
   Copy out;
   out.dst = access_to(body.fill_view, element);
   out.src = access_to(body.fill_source, element);
+  check_register_index(out.src);
   out.fill.type = nest_.buffers[out.dst.id].type;
   return add(std::move(out));
 }
@@ -165,7 +170,7 @@ NodeId Emitter::leaf_fill(Body& body) {
 /// One level of the tree: lane x of a dimension takes lane x + by, for x in 0..count.
 NodeId Emitter::merge_step(const Compute& header, const View& view, const std::vector<Affine>& element, std::vector<Affine> to,
                            size_t dim, int64_t by, int64_t count) {
-  VarId var = variable("m", 1, count - 1);
+  VarId var = variable("m", 1, count - 1, true);
   const bool is_last = dim + 1 == to.size();
   std::vector<Affine> from = to;
   to[dim] = Affine::variable(var);
@@ -173,7 +178,7 @@ NodeId Emitter::merge_step(const Compute& header, const View& view, const std::v
   VarId lane = kNoVar;
   int64_t lanes = is_last ? 0 : nest_.buffers[view.buffer].extents.back();
   if (!is_last) {
-    lane = variable("m.v", 1, lanes - 1);
+    lane = variable("m.v", 1, lanes - 1, true);
     to.back() = from.back() = Affine::variable(lane);
   }
   Compute out = header;
@@ -223,7 +228,7 @@ NodeId Emitter::leaf_merge(Body& body) {
   row.element = element;
   nest_.buffers.push_back(row);
   View view{static_cast<BufferId>(nest_.buffers.size() - 1), element, std::nullopt};
-  VarId lane = variable("m.v", 1, lanes - 1);
+  VarId lane = variable("m.v", 1, lanes - 1, true);
   Copy spill;
   spill.dst = access_to(view, element);
   append(spill.dst, {Affine::variable(lane)});

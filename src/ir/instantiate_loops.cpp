@@ -100,7 +100,7 @@ NodeId Emitter::emit_unroll(Body body, size_t depth) {
     if (lane_loop) body.lanes.push_back(Affine::of(0));
     return with_fixed_conditions(std::move(body), depth + 1);
   }
-  VarId var = variable(loop.name, 1, trips - 1);
+  VarId var = variable(loop.name, 1, trips - 1, true);
   if (lane_loop) body.lanes.push_back(Affine::variable(var));
   Affine by = step * Affine::variable(var);
   body.ranges[loop.index] = advanced(range, by, step);
@@ -120,7 +120,7 @@ NodeId Emitter::emit_vector(Body body, size_t depth) {
   if (!range.lower.empty() || range.extent > loop.lanes)
     return error("PW0311", "vectorize " + loop.name + ": more iterations than lanes, or lanes that start late",
                  {"the extent is " + std::to_string(range.extent) + ", lanes " + std::to_string(loop.lanes)});
-  VarId var = variable(loop.name, 1, range.extent - 1);
+  VarId var = variable(loop.name, 1, range.extent - 1, true);
   Loop out;
   out.var = var;
   out.lo.of = {Affine::of(0)};
