@@ -71,7 +71,8 @@ class Mutator {
   void replace_word(std::string& text) {
     if (text.empty()) return;
     auto [begin, length] = word_at(text);
-    text.replace(begin, length, word());
+    auto [from, from_length] = word_at(text);
+    text.replace(begin, length, below(2) == 0 ? word() : text.substr(from, from_length));
   }
   void swap_words(std::string& text) {
     if (text.empty()) return;
