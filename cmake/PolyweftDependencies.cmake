@@ -18,4 +18,6 @@ target_compile_definitions(polyweft_llvm INTERFACE ${LLVM_DEFINITIONS})
 target_link_libraries(polyweft_llvm INTERFACE LLVM)
 # lld as a library links shared objects in this process; its archives use the same shared libLLVM.
 add_library(polyweft_lld INTERFACE)
-target_link_libraries(polyweft_lld INTERFACE ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a polyweft_llvm)
+find_package(ZLIB REQUIRED)
+find_library(PW_ZSTD_LIBRARY zstd REQUIRED)
+target_link_libraries(polyweft_lld INTERFACE ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a polyweft_llvm ZLIB::ZLIB ${PW_ZSTD_LIBRARY})

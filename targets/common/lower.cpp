@@ -173,7 +173,7 @@ class ModuleCode {
     llvm::Function* f = function(name, type);
     auto* body = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false), llvm::GlobalValue::InternalLinkage, name + "_body",
                                         *module_);
-    body->copyAttributesFrom(f);
+    body->setAttributes(f->getAttributes());
     body->addFnAttr(llvm::Attribute::NoInline);
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
     bounds_query(f, arguments);

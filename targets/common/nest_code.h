@@ -66,6 +66,7 @@ class NestCode {
   void unroll_loop(const Loop&);
   void vector_loop(const Loop&);
   void parallel_loop(const Loop&);
+  void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
   void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
   void allocate_heap(BufferId id, NodeId body);
   void allocate_stack(BufferId id, NodeId body);

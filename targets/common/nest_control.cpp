@@ -377,6 +377,17 @@ void NestCode::allocate_heap(BufferId id, NodeId body) {
   b_.CreateCall(free_function, {null, raw});
 }
 
+// i32 task(context, number, closure): loads what the closure holds and calls `work` with begin + number * step at the end.
+void NestCode::unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step) {
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(module_.getContext(), "entry", task));
+  std::vector<llvm::Value*> values;
+  for (unsigned k = 0; k < work->arg_size(); ++k)
+    values.push_back(builder.CreateLoad(work->getArg(k)->getType(), builder.CreateInBoundsGEP(builder.getInt64Ty(), task->getArg(2), builder.getInt64(k))));
+  llvm::Value* number = builder.CreateMul(builder.CreateSExt(task->getArg(1), builder.getInt64Ty()), builder.getInt64(static_cast<uint64_t>(step)));
+  values.back() = builder.CreateAdd(values.back(), number);
+  builder.CreateRet(builder.CreateCall(work, values));
+}
+
 // Iterations become tasks of halide_do_par_for: a function of its own over a closure of base addresses and loop variables.
 void NestCode::parallel_loop(const Loop& loop) {
   auto& context = module_.getContext();
@@ -386,7 +397,6 @@ void NestCode::parallel_loop(const Loop& loop) {
   llvm::Type* i64 = b_.getInt64Ty();
   llvm::Type* i32 = b_.getInt32Ty();
   llvm::Type* pointer = b_.getPtrTy();
-
   std::vector<BufferId> buffers;
   for (BufferId id = 0; id < bases_.size(); ++id)
     if (bases_[id] && !llvm::isa<llvm::GlobalVariable>(bases_[id])) buffers.push_back(id);
@@ -400,28 +410,31 @@ void NestCode::parallel_loop(const Loop& loop) {
   for (const auto& [var, value] : variables) b_.CreateStore(value, slot(b_, closure, n++));
   b_.CreateStore(lo, slot(b_, closure, n));
 
-  auto* type = llvm::FunctionType::get(i32, {pointer, i32, pointer}, false);
-  auto* task = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
-  task->copyAttributesFrom(function_);
-  task->setVisibility(llvm::GlobalValue::DefaultVisibility);
+  // The task unpacks the closure and calls the work, whose pointers are then known to be distinct memory.
+  const llvm::AttributeList attributes = llvm::AttributeList::get(context, llvm::AttributeList::FunctionIndex, llvm::AttrBuilder(context, function_->getAttributes().getFnAttrs()));
+  std::vector<llvm::Type*> unpacked(buffers.size(), pointer);
+  unpacked.resize(buffers.size() + variables.size() + 1, i64);
+  auto* work = llvm::Function::Create(llvm::FunctionType::get(i32, unpacked, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_work", module_);
+  auto* task = llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i32, pointer}, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
+  work->setAttributes(attributes);
+  task->setAttributes(attributes);
+  for (unsigned k = 0; k < buffers.size(); ++k) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
+  unpack_closure(task, work, loop.step);
   {
     std::vector<llvm::Value*> bases(bases_.size(), nullptr);
     for (BufferId id = 0; id < bases_.size(); ++id)
       if (bases_[id] && llvm::isa<llvm::GlobalVariable>(bases_[id])) bases[id] = bases_[id];
-    NestCode inner(module_, nest_, task, bases);
+    unsigned m = 0;
+    for (BufferId id : buffers) bases[id] = work->getArg(m++);
+    NestCode inner(module_, nest_, work, bases);
     auto& ib = inner.builder();
-    ib.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", task));
-    llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", task);
-    llvm::BasicBlock* first = ib.GetInsertBlock();
+    llvm::BasicBlock* first = llvm::BasicBlock::Create(context, "entry", work);
+    llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);
     ib.SetInsertPoint(start);
-    uint64_t m = 0;
-    for (BufferId id : buffers) inner.bases_[id] = ib.CreateLoad(pointer, slot(ib, task->getArg(2), m++));
     inner.substitution_ = substitution_;
     inner.facts_ = facts_;
-    for (const auto& [var, value] : variables) inner.variables_[var] = ib.CreateLoad(i64, slot(ib, task->getArg(2), m++));
-    llvm::Value* begin = ib.CreateLoad(i64, slot(ib, task->getArg(2), m));
-    llvm::Value* number = ib.CreateMul(ib.CreateSExt(task->getArg(1), i64), ib.getInt64(static_cast<uint64_t>(loop.step)));
-    inner.bind_variable(loop.var, ib.CreateAdd(begin, number), facts);
+    for (const auto& [var, value] : variables) inner.variables_[var] = work->getArg(m++);
+    inner.bind_variable(loop.var, work->getArg(m), facts);
     inner.emit(loop.body);
     ib.CreateRet(ib.getInt32(0));
     ib.SetInsertPoint(first);

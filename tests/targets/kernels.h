@@ -1,0 +1,48 @@
+// Compiles a nest, calls it through halide_buffer_t and compares every bit with the plain interpreter.
+#pragma once
+
+#include <HalideRuntime.h>
+
+#include <string>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+#include "polyweft/target.h"
+#include "targets/cpu/build.h"
+
+namespace polyweft::targets_test {
+
+LoopNest parsed(const std::string& text);
+/// Bytes of a buffer as its caller sees it: logical extents, or the packed cells.
+TensorData argument_data(const Buffer& buffer);
+/// Seeded values with the type's special ones between them.
+void fill(TensorData& data, uint64_t seed);
+
+/// A halide_buffer_t over a tensor.
+class Argument {
+ public:
+  explicit Argument(TensorData& data);
+  halide_buffer_t* get() { return &buffer_; }
+  std::vector<halide_dimension_t>& dimensions() { return dims_; }
+  Argument(const Argument&) = delete;
+
+ private:
+  std::vector<halide_dimension_t> dims_;
+  halide_buffer_t buffer_{};
+};
+
+struct Loaded {
+  targets::CompiledObject object;
+  std::unique_ptr<targets::LoadedCode> code;
+};
+/// Fails the test where compiling or loading fails.
+Loaded load(const LoopNest& nest, const Target& target);
+int call(void* kernel, std::vector<TensorData>& arguments);
+/// "" where the two tensors hold the same bits (NaNs are one value), else the first difference.
+std::string difference(const TensorData& a, const TensorData& b);
+/// Targets that this machine can run, host first.
+std::vector<Target> runnable_targets();
+/// Compiled result == interpreter, on every runnable target, on `rounds` seeded inputs.
+void expect_same_bits(const LoopNest& nest, int rounds = 2);
+
+}  // namespace polyweft::targets_test
