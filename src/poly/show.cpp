@@ -1,0 +1,127 @@
+#include "poly/show.h"
+
+#include <algorithm>
+
+#include "poly/boxes.h"
+#include "poly/timeline.h"
+
+namespace polyweft::poly {
+namespace {
+
+Set named(const Program& program, EquationId q, Set set) {
+  const auto& names = program.equations[q].index_names;
+  for (unsigned d = 0; d < names.size(); ++d) set = Set(isl_set_set_dim_name(set.take(), isl_dim_set, d, names[d].c_str()));
+  return set;
+}
+
+Map named(const Program& program, EquationId q, isl_dim_type side, Map map) {
+  const auto& names = program.equations[q].index_names;
+  for (unsigned d = 0; d < names.size(); ++d) map = Map(isl_map_set_dim_name(map.take(), side, d, names[d].c_str()));
+  return map;
+}
+
+std::string shown(Map map) { return text(Map(isl_map_coalesce(isl_map_detect_equalities(map.take())))); }
+
+std::string statement_text(const Model& model, EquationId q) {
+  const Program& program = model.program();
+  const Equation& equation = program.equations[q];
+  std::string out = statement_name(program, q) + ":" + (equation.rhs->op == Op::reduce ? std::string(" ") + name_of(equation.rhs->reduction.reducer) : "") + "\n";
+  Set all = model.all_instances(q);
+  out += "  instances  " + text(named(program, q, Set(isl_set_coalesce(all.copy())))) + "\n";
+  for (TensorId target : equation.targets)
+    out += "  writes     " + shown(named(program, q, isl_dim_in, Map(isl_map_gist_domain(model.element_map(q, target).take(), all.copy())))) + "\n";
+  for (const PlacedRead& read : placed_reads(equation)) {
+    Map map = model.read_map(q, read);
+    Set where = domain_of(map);
+    bool whole = is_subset(all, where);
+    if (whole) map = Map(isl_map_gist_domain(map.take(), all.copy()));
+    out += "  reads      " + shown(named(program, q, isl_dim_in, std::move(map))) + "\n";
+  }
+  return out;
+}
+
+std::string dependence_text(const Model& model, EquationId source, EquationId sink) {
+  const Program& program = model.program();
+  std::string out;
+  Map flow(isl_map_empty(isl_space_map_from_domain_and_range(model.statement_space(source).take(), model.statement_space(sink).take())));
+  for (const PlacedRead& read : placed_reads(program.equations[sink]))
+    for (TensorId target : program.equations[source].targets)
+      if (target == read.node->access.id)
+        flow = unite(std::move(flow), compose(restrict_domain(model.element_map(source, target), model.all_instances(source)), reverse(model.read_map(sink, read))));
+  if (is_empty(flow)) return out;
+  flow = named(program, sink, isl_dim_out, named(program, source, isl_dim_in, std::move(flow)));
+  return "flow " + statement_name(program, source) + " -> " + statement_name(program, sink) + "\n  " + shown(std::move(flow)) + "\n";
+}
+
+std::string order_text(const Program& program, EquationId q) {
+  const Equation& equation = program.equations[q];
+  if (equation.rhs->op != Op::reduce) return "";
+  std::string indices;
+  for (const IndexRange& range : equation.rhs->reduction.ranges)
+    indices += (indices.empty() ? "" : ", ") + equation.index_names[range.var - program.index_var(0)];
+  return "order of " + std::string(name_of(equation.rhs->reduction.reducer)) + " in " + statement_name(program, q) + ": lexicographic in [" + indices + "]\n";
+}
+
+std::string windows_text(const Model& model, const std::vector<Timed>& times) {
+  const Program& program = model.program();
+  auto hulls = boxes(program);
+  if (!hulls) throw IslFailure();
+  std::string out;
+  for (TensorId id = 0; id < program.tensors.size(); ++id) {
+    bool is_recursive = std::any_of(times.begin(), times.end(), [&](const Timed& each) {
+      const auto& targets = program.equations[each.equation].targets;
+      return each.recursive && std::find(targets.begin(), targets.end(), id) != targets.end();
+    });
+    if (!is_recursive || program.tensors[id].kind != TensorKind::local) continue;
+    std::vector<int64_t> windows = fold_windows(model, times, id, (*hulls)[id]);
+    out += "window of " + program.tensors[id].name + ":";
+    for (size_t d = 0; d < windows.size(); ++d)
+      out += " " + std::to_string(windows[d]) + (windows[d] < (*hulls)[id].extent(static_cast<uint32_t>(d)) ? " of " + std::to_string((*hulls)[id].extent(static_cast<uint32_t>(d))) : "");
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> show_scop(const Program& normalized) {
+  Context context;
+  return answer(context, 20 * kQuota, normalized.name + ": scop", [&] {
+    Model model(context, normalized, Sizes::symbolic);
+    std::string out;
+    for (EquationId q = 0; q < normalized.equations.size(); ++q) out += statement_text(model, q);
+    return out;
+  });
+}
+
+Result<std::string> show_dependences(const Program& normalized) {
+  Context context;
+  return answer(context, 20 * kQuota, normalized.name + ": dependences", [&] {
+    Model model(context, normalized, Sizes::symbolic);
+    std::string out;
+    for (EquationId sink = 0; sink < normalized.equations.size(); ++sink) {
+      for (EquationId source = 0; source < normalized.equations.size(); ++source) out += dependence_text(model, source, sink);
+      out += order_text(normalized, sink);
+    }
+    return out;
+  });
+}
+
+Result<std::string> show_schedule(const Program& normalized_bound) {
+  Context context;
+  Model model(context, normalized_bound, Sizes::bound);
+  auto order = base_order(model, 10 * kQuota);
+  if (!order) return order.error();
+  return answer(context, 20 * kQuota, normalized_bound.name + ": schedule", [&] {
+    std::string out;
+    for (size_t part = 0; part < order->size(); ++part) {
+      const Ordered& ordered = (*order)[part];
+      out += "part " + std::to_string(part) + (ordered.recursive ? ": recurrence" : ": loops in the order of the indices") + "\n";
+      for (size_t k = 0; k < ordered.statements.size(); ++k)
+        out += "  " + (ordered.recursive ? shown(ordered.times[k]) : ordered.statements[k].name) + "\n";
+    }
+    return out + windows_text(model, timeline(model, *order));
+  });
+}
+
+}  // namespace polyweft::poly

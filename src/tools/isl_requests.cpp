@@ -1,0 +1,109 @@
+#include "tools/isl_requests.h"
+
+#include <nlohmann/json.hpp>
+
+#include "lang/parser.h"
+#include "poly/base_nest.h"
+#include "poly/check.h"
+#include "poly/show.h"
+
+namespace polyweft::tools {
+namespace {
+
+using json = nlohmann::json;
+
+json describe(const Diagnostic& d) {
+  return {{"severity", d.severity == Severity::error ? "error" : "warning"}, {"code", d.code}, {"text", d.text}, {"line", d.where.line},
+          {"column", d.where.column}, {"length", d.where.length}, {"notes", d.notes}};
+}
+
+json describe(const std::vector<Diagnostic>& list) {
+  json out = json::array();
+  for (const Diagnostic& d : list) out.push_back(describe(d));
+  return out;
+}
+
+json refusal(const Error& error) {
+  return {{"error", {{"code", error.code}, {"message", error.message}, {"notes", error.notes}, {"diagnostics", describe(error.diagnostics)}}}};
+}
+
+/// What a request is about.
+struct Question {
+  Program source;    ///< as parsed, symbolic
+  Program program;   ///< bound and normalized
+  NumericsClass cls = NumericsClass::reassoc;
+};
+
+Result<Program> program_of(const json& request) {
+  std::string name = request.at("program");
+  auto parsed = lang::parse(request.at("source").get<std::string>(), request.at("file").get<std::string>());
+  if (!parsed) return parsed.error();
+  for (Program& program : parsed->programs)
+    if (program.name == name) return std::move(program);
+  return fail("PW0002", "the text has no program " + name);
+}
+
+Result<Question> question_of(const json& request) {
+  auto source = program_of(request);
+  if (!source) return source.error();
+  auto cls = numerics_class_named(request.at("class").get<std::string>());
+  if (!cls) return fail("PW0605", "unknown numerics class in a request");
+  std::vector<int64_t> values = request.at("binding").get<std::vector<int64_t>>();
+  if (values.size() != source->parameters.size()) return fail("PW0605", "a binding of the wrong length in a request");
+  std::map<std::string, int64_t> by_name;
+  for (size_t p = 0; p < values.size(); ++p) by_name[source->parameters[p].name] = values[p];
+  auto binding = make_binding(*source, by_name);
+  if (!binding) return binding.error();
+  Program bound = polyweft::bind(*source, *binding);
+  return Question{*std::move(source), normalize(bound), *cls};
+}
+
+Result<json> check(const json& request) {
+  auto program = program_of(request);
+  if (!program) return program.error();
+  poly::CheckReport report = poly::check(*program);
+  return json{{"errors", describe(report.errors)}, {"warnings", describe(report.warnings)}};
+}
+
+Result<json> base(const json& request) {
+  auto question = question_of(request);
+  if (!question) return question.error();
+  poly::BaseOptions options;
+  options.workspace_limit_bytes = request.at("workspace");
+  auto nest = poly::base_nest(question->program, question->cls, options);
+  if (!nest) return nest.error();
+  return json{{"nest", print(*nest)}};
+}
+
+Result<json> show(const json& request) {
+  auto question = question_of(request);
+  if (!question) return question.error();
+  std::string stage = request.at("stage");
+  Result<std::string> text = fail("PW0605", "unknown stage " + stage + " in a request");
+  if (stage == "scop") text = poly::show_scop(normalize(question->source));
+  if (stage == "dependences") text = poly::show_dependences(normalize(question->source));
+  if (stage == "schedule") text = poly::show_schedule(question->program);
+  if (!text) return text.error();
+  return json{{"text", *text}};
+}
+
+Result<json> answered(const json& request) {
+  std::string op = request.at("op");
+  if (op == "check") return check(request);
+  if (op == "base") return base(request);
+  if (op == "show") return show(request);
+  return fail("PW0605", "unknown operation " + op + " in a request");
+}
+
+}  // namespace
+
+std::string answer_isl_request(std::string_view request) {
+  try {
+    auto result = answered(json::parse(request));
+    return (result ? json{{"ok", *result}} : refusal(result.error())).dump(-1, ' ', false, json::error_handler_t::replace);
+  } catch (const json::exception& problem) {
+    return refusal(fail("PW0605", std::string("malformed request: ") + problem.what())).dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+}
+
+}  // namespace polyweft::tools

@@ -1,0 +1,128 @@
+#include "poly/base_nest.h"
+
+#include "corpus.h"
+#include "ir/evaluator.h"
+#include "run_nest.h"
+
+namespace polyweft::poly_test {
+namespace {
+
+/// Small integers, so that sums are exact and fma changes nothing; promised values inside their promise.
+std::vector<TensorData> inputs_of(const Program& bound, uint64_t seed) {
+  std::vector<TensorData> out;
+  for (TensorId id : bound.inputs()) {
+    const Tensor& tensor = bound.tensors[id];
+    std::vector<int64_t> extents;
+    for (const Affine& e : tensor.shape) extents.push_back(e.constant);
+    TensorData data = make_tensor(tensor.type, extents);
+    int64_t lo = tensor.values_lo ? tensor.values_lo->constant : 1, hi = tensor.values_hi ? tensor.values_hi->constant : 8;
+    for (int64_t k = 0; k < data.elements(); ++k) {
+      seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+      int64_t value = lo + static_cast<int64_t>((seed >> 33) % static_cast<uint64_t>(hi - lo));
+      data.set(k, is_float(tensor.type) ? ir::float_literal(tensor.type, static_cast<double>(value)) : ir::integer_literal(tensor.type, value));
+    }
+    out.push_back(std::move(data));
+  }
+  return out;
+}
+
+bool same(const Literal& a, const Literal& b, double bound) {
+  if (!is_float(a.type)) return a.i == b.i;
+  return a.f == b.f || (std::isnan(a.f) && std::isnan(b.f)) || std::fabs(a.f - b.f) <= bound;
+}
+
+void expect_equal_to_the_evaluator(const Program& bound, NumericsClass cls, uint64_t seed) {
+  SCOPED_TRACE(bound.name + " " + name_of(cls));
+  auto nest = poly::base_nest(normalize(bound), cls);
+  ASSERT_TRUE(nest.ok()) << nest.error().message;
+  auto inputs = inputs_of(bound, seed);
+  ir::EvaluateOptions options;
+  options.with_bounds = cls != NumericsClass::strict;
+  auto expected = ir::evaluate(bound, inputs, options);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  PlainRun run(*nest);
+  run.run(inputs);
+  int wrong = 0;
+  for (size_t o = 0; o < expected->tensors.size(); ++o) {
+    BufferId buffer = nest->arguments[inputs.size() + o];
+    for (int64_t k = 0; k < expected->tensors[o].elements() && wrong < 3; ++k) {
+      EXPECT_EQ(run.is_written(buffer, k), expected->written[o][static_cast<size_t>(k)] != 0) << "element " << k;
+      if (!expected->written[o][static_cast<size_t>(k)]) continue;
+      Literal found = run.cell(buffer, k), wanted = expected->tensors[o].at(k);
+      bool equal = same(found, wanted, options.with_bounds ? expected->bound[o][static_cast<size_t>(k)] : 0);
+      EXPECT_TRUE(equal) << nest->buffers[buffer].name << " element " << k << ": " << found.f << "/" << found.i << " for " << wanted.f << "/" << wanted.i;
+      wrong += !equal;
+    }
+  }
+}
+
+const Buffer& buffer_named(const LoopNest& nest, const std::string& name) {
+  for (const Buffer& buffer : nest.buffers)
+    if (buffer.name == name) return buffer;
+  ADD_FAILURE() << "no buffer " << name;
+  return nest.buffers[0];
+}
+
+constexpr const char* kJacobi = R"(program jacobi2d(T = 500, N = 1300)
+in A0: f64[N, N]
+let A[0, i: N, j: N] = A0[i, j]
+let A[t: 1..T+1, i: 1..N-1, j: 1..N-1] =
+  0.2 * (A[t-1,i,j] + A[t-1,i,j-1] + A[t-1,i,j+1] + A[t-1,i-1,j] + A[t-1,i+1,j])
+let A[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = A[t-1, i, j]
+out R[i: N, j: N] = A[T, i, j])";
+
+}  // namespace
+
+TEST(BaseNest, computes_every_program_of_the_language) {
+  for (const Program& program : corpus())
+    for (int64_t size : {1, 3, 6})
+      for (NumericsClass cls : {NumericsClass::strict, NumericsClass::reassoc}) expect_equal_to_the_evaluator(small(program, size), cls, 7);
+}
+
+TEST(BaseNest, computes_pieces_of_an_equation) {
+  Program program = parsed(R"(program turn(M = 4)
+in X: f32[3*M]
+let S[i: 3*M]: f32 = S[i+M] + 1 where i < M else (S[i-M] + 1 where i >= 2*M else X[i])
+out Y[i: 3*M] = S[i])");
+  expect_equal_to_the_evaluator(small(program, 4), NumericsClass::strict, 3);
+}
+
+TEST(BaseNest, starts_empty_reductions_and_packs_const_inputs) {
+  Program program = parsed(R"(program low(N = 5)
+const in W: f32[N, N]
+out Y[i: N] = sum[j: 0..i where j >= 2] W[i, j]
+out Z[i: N] = max[j: i..N where j % 2 == 1] W[j, i])");
+  expect_equal_to_the_evaluator(small(program, 5), NumericsClass::reassoc, 3);
+}
+
+TEST(BaseNest, keeps_two_planes_of_jacobi_at_its_full_sizes) {
+  Program program = parsed(kJacobi);
+  auto nest = poly::base_nest(normalize(polyweft::bind(program, *make_binding(program, {}))), NumericsClass::reassoc);
+  ASSERT_TRUE(nest.ok()) << nest.error().message;
+  EXPECT_EQ(folded_extents(buffer_named(*nest, "A")), (std::vector<int64_t>{2, 1300, 1300}));
+  expect_equal_to_the_evaluator(small(program, 6), NumericsClass::strict, 3);
+}
+
+TEST(BaseNest, folds_the_recurrences_of_the_language) {
+  std::map<std::string, std::pair<std::string, std::vector<int64_t>>> windows = {
+      {"heat1d", {"A", {2, 100}}}, {"floyd_warshall", {"D", {2, 60, 60}}}, {"seidel2d", {"A", {2, 16, 16}}}};
+  for (const Program& program : corpus()) {
+    auto found = windows.find(program.name);
+    if (found == windows.end()) continue;
+    auto nest = poly::base_nest(normalize(polyweft::bind(program, *make_binding(program, {}))), NumericsClass::reassoc);
+    ASSERT_TRUE(nest.ok()) << nest.error().message;
+    EXPECT_EQ(folded_extents(buffer_named(*nest, found->second.first)), found->second.second) << program.name;
+  }
+}
+
+TEST(BaseNest, refuses_above_the_workspace_limit_with_the_bytes) {
+  Program program = parsed("program big(N = 4096)\nin X: f64[N]\nlet A[i: N, j: N] = X[i] * X[j]\nout Y[i: N] = sum[j: N] A[i, j]");
+  poly::BaseOptions options;
+  options.workspace_limit_bytes = 1 << 20;
+  auto nest = poly::base_nest(normalize(polyweft::bind(program, *make_binding(program, {}))), NumericsClass::reassoc, options);
+  ASSERT_FALSE(nest.ok());
+  EXPECT_EQ(nest.error().code, "PW0820");
+  EXPECT_EQ(nest.error().message, "big: the intermediate tensors take 134217728 bytes, more than the limit of 1048576");
+}
+
+}  // namespace polyweft::poly_test
