@@ -47,10 +47,10 @@ json describe(const Task& task) {
 // A stop by quota is isl's own refusal and comes as a normal answer; what ends the process is said in the words of the limits.
 Error limit_error(const Error& error, std::chrono::milliseconds deadline) {
   if (error.code == "PW0602")
-    return fail("PW0801", "the polyhedral analysis did not end within " + std::to_string(deadline.count()) + " ms",
+    return fail("PW0831", "the polyhedral analysis did not end within " + std::to_string(deadline.count()) + " ms",
                 {"simplify the guards and subscripts (each floor division, remainder and 'or' multiplies the cases), or give more time"});
-  if (error.code == "PW0603") return fail("PW0802", "the polyhedral analysis ran out of memory", {"simplify the guards and subscripts of the program"});
-  if (error.code == "PW0601") return fail("PW0803", "the polyhedral analysis ended unexpectedly: " + error.message, {"the program is refused; nothing was stored"});
+  if (error.code == "PW0603") return fail("PW0832", "the polyhedral analysis ran out of memory", {"simplify the guards and subscripts of the program"});
+  if (error.code == "PW0601") return fail("PW0833", "the polyhedral analysis ended unexpectedly: " + error.message, {"the program is refused; nothing was stored"});
   return error;
 }
 

@@ -33,7 +33,7 @@ class IslClient {
   explicit IslClient(Options options);
   ~IslClient();
 
-  /// Language checks. A stop by deadline or memory is the diagnostic PW0801.
+  /// Language checks. A stop by deadline or memory is the diagnostic PW0831 or PW0832.
   CheckReport check(const Program& program);
   Result<LoopNest> base_nest(const Task& task);
   /// Proof of a nest for the task's program, binding and class.

@@ -49,7 +49,8 @@ std::string remedy(const Inquiry& inquiry, EquationId q, const PlacedRead& read)
   if (std::any_of(index.begin(), index.end(), [](const Subscript& s) { return s.data != nullptr; }))
     return "keep the data subscript of " + text + " inside with clamp(.., lo, hi)";
   auto guard = attempt(inquiry.model().context(), inquiry.quota(), [&] { return needed_guard(inquiry, q, read); });
-  if (!guard || guard->empty()) return "guard the read with 'where .. else ..'";
+  constexpr size_t kLongestRemedy = 80;
+  if (!guard || guard->empty() || guard->size() > kLongestRemedy) return "guard the read with 'where .. else ..'";
   return "guard the read: " + text + " where " + *guard + " else " + (read.node->type == ElementType::boolean ? "false" : "0");
 }
 
@@ -72,7 +73,8 @@ void report_read(Inquiry& inquiry, EquationId q, const PlacedRead& read, const M
   }
   std::vector<std::string> notes = some(sizes);
   auto where = attempt(inquiry.model().context(), inquiry.quota(), [&] { return definition_text(inquiry.model(), read.node->access.id); });
-  if (where) notes.push_back(tensor.name + " is defined on " + *where);
+  constexpr size_t kLongestDefinition = 160;
+  if (where && where->size() <= kLongestDefinition) notes.push_back(tensor.name + " is defined on " + *where);
   inquiry.error("PW0204", element + " is read by " + reader + " but no equation defines it", read.node->where, notes);
 }
 
@@ -131,9 +133,9 @@ void check_output(Inquiry& inquiry, TensorId id) {
 
 }  // namespace
 
-void Inquiry::undecided(const std::string& what, EquationId q) {
+void Inquiry::undecided(const std::string& what, EquationId q, bool quota_was_spent) {
   Span where = program().equations[q].where_defined;
-  if (model_.context().quota_spent())
+  if (quota_was_spent)
     return error("PW0830",
                  what + " not decided within the quota (" + std::to_string(quota()) + " isl operations, equation at line " +
                      std::to_string(where.line) + ")",

@@ -19,10 +19,10 @@ class Inquiry {
   template <class F>
   auto ask(const std::string& what, EquationId q, const F& f) -> std::optional<decltype(f())> {
     auto result = attempt(model_.context(), quota(), f);
-    if (!result) undecided(what, q);
+    if (!result) undecided(what, q, model_.context().quota_spent());
     return result;
   }
-  void undecided(const std::string& what, EquationId q);
+  void undecided(const std::string& what, EquationId q, bool quota_was_spent);
   /// Reports once a place and text.
   void error(std::string code, std::string text, Span where, std::vector<std::string> notes);
   void warning(std::string code, std::string text, Span where, std::vector<std::string> notes);

@@ -9,6 +9,7 @@ namespace polyweft::poly {
 namespace {
 
 constexpr int kLongestPower = 4;
+constexpr size_t kLongestCycle = 32;
 constexpr int64_t kMostElements = 1 << 16;
 
 struct Element {
@@ -24,13 +25,13 @@ class OrderQuestion {
 
   void decide() {
     if (needs_itself()) return;
+    int stops = model().context().quota_stops();
     if (affine_order(model(), graph_, component_, inquiry_.quota())) return;
-    bool spent = model().context().quota_spent();
-    if (is_cyclic_power() || closes_a_cycle()) return;
+    if (is_cyclic_power() || (!acyclic_ && closes_a_cycle())) return;
     if (splits_into_orders()) return;
     if (acyclic_) return report_no_affine_order();
     if (evaluator_finds_cycle()) return;
-    if (spent || model().context().quota_spent()) return inquiry_.undecided("order of " + tensor_name(component_[0]), equation(component_[0]));
+    if (model().context().quota_stops() > stops) return inquiry_.undecided("order of " + tensor_name(component_[0]), equation(component_[0]), true);
     inquiry_.error("PW0209", "no order found for " + tensor_name(component_[0]) + ", and no cycle either", where(component_[0]),
                    {"split its equations where their dependences change direction"});
   }
@@ -90,20 +91,17 @@ class OrderQuestion {
   bool is_cyclic_power() {
     auto needs = attempt(model().context(), inquiry_.quota(), [&] { return needs_within(graph_, component_); });
     if (!needs) return false;
-    std::vector<UnionMap> powers{*needs};
+    UnionMap power = *needs;
     for (int n = 2; n <= kLongestPower; ++n) {
       auto next = attempt(model().context(), inquiry_.quota(), [&] {
-        return UnionMap(isl_union_map_coalesce(isl_union_map_apply_range(powers.back().copy(), needs->copy())));
+        return UnionMap(isl_union_map_coalesce(isl_union_map_apply_range(power.copy(), needs->copy())));
       });
       if (!next) return false;
-      powers.push_back(*next);
-      auto fixed = attempt(model().context(), inquiry_.quota(), [&] { return fixed_points(*next); });
-      if (!fixed || !*fixed) continue;
-      auto found = inquiry_.point((*fixed)->second);
-      if (!found) continue;
-      auto cycle = attempt(model().context(), inquiry_.quota() * 10, [&] { return walk(powers, *found, {(*fixed)->first, found->point}); });
-      report_cycle(*found, cycle ? *cycle : std::vector<Element>{{(*fixed)->first, found->point}});
-      return true;
+      power = *next;
+      auto fixed = attempt(model().context(), inquiry_.quota(), [&] { return fixed_points(power); });
+      if (fixed && *fixed && report_fixed(*needs, **fixed)) return true;
+      acyclic_ = attempt(model().context(), inquiry_.quota(), [&] { return is_empty(power); }).value_or(false);
+      if (acyclic_) return false;
     }
     return false;
   }
@@ -122,18 +120,35 @@ class OrderQuestion {
     return out;
   }
 
-  /// start, and what it reads, .., so that the last reads start. powers[k] is the relation's power k + 1.
-  std::vector<Element> walk(const std::vector<UnionMap>& powers, const Witness& found, const Element& start) const {
-    std::vector<Element> cycle{start};
-    isl_union_set* back_to = isl_union_set_from_set(single(start).take());
-    UnionSet target(back_to);
-    for (size_t left = powers.size() - 1; left > 0; --left) {
-      isl_union_set* next = isl_union_set_apply(isl_union_set_from_set(single(cycle.back()).take()), at_sizes(powers[0], found).take());
-      isl_union_set* returns = isl_union_set_apply(target.copy(), isl_union_map_reverse(at_sizes(powers[left - 1], found).take()));
-      UnionSet candidates(isl_union_set_intersect(next, returns));
-      cycle.push_back(first_of(candidates));
+  /// A shortest cycle through start at the witness's sizes: start, and what it reads, .., so that the last reads start.
+  std::vector<Element> cycle_through(const UnionMap& needs, const Witness& found, const Element& start) const {
+    UnionMap here = at_sizes(needs, found);
+    std::vector<UnionSet> reached{UnionSet(isl_union_set_from_set(single(start).take()))};
+    auto is_back = [&] {
+      UnionSet common(isl_union_set_intersect(reached[0].copy(), reached.back().copy()));
+      return reached.size() > 1 && !yes(isl_union_set_is_empty(common.get()));
+    };
+    while (!is_back()) {
+      if (reached.size() > kLongestCycle) throw IslFailure();
+      reached.push_back(UnionSet(isl_union_set_apply(reached.back().copy(), here.copy())));
     }
+    std::vector<Element> cycle{start};
+    for (size_t k = reached.size() - 2; k > 0; --k) {
+      isl_union_set* readers = isl_union_set_apply(isl_union_set_from_set(single(cycle.back()).take()), isl_union_map_reverse(here.copy()));
+      cycle.push_back(first_of(UnionSet(isl_union_set_intersect(readers, reached[k].copy()))));
+    }
+    std::reverse(cycle.begin() + 1, cycle.end());
     return cycle;
+  }
+
+  /// Reports the cycle through the smallest element that needs itself.
+  bool report_fixed(const UnionMap& needs, const std::pair<uint32_t, Set>& fixed) {
+    auto found = inquiry_.point(fixed.second);
+    if (!found) return false;
+    Element start{fixed.first, found->point};
+    auto cycle = attempt(model().context(), inquiry_.quota() * 10, [&] { return cycle_through(needs, *found, start); });
+    report_cycle(*found, cycle ? *cycle : std::vector<Element>{start});
+    return true;
   }
 
   Element first_of(const UnionSet& candidates) const {
@@ -156,13 +171,8 @@ class OrderQuestion {
     if (!fixed) return false;
     acyclic_ = !*fixed;
     if (acyclic_ || exact != isl_bool_true) return false;
-    auto found = inquiry_.point((*fixed)->second);
-    if (!found) return false;
-    std::string name = element_name({(*fixed)->first, found->point});
-    std::string sizes = sizes_text(inquiry_.program(), *found);
-    inquiry_.error("PW0207", name + " needs itself through other elements", where((*fixed)->first),
-                   sizes.empty() ? std::vector<std::string>{} : std::vector<std::string>{sizes});
-    return true;
+    auto needs = attempt(model().context(), inquiry_.quota(), [&] { return needs_within(graph_, component_); });
+    return needs && report_fixed(*needs, **fixed);
   }
 
   bool splits_into_orders() {
@@ -252,8 +262,16 @@ class OrderQuestion {
 
 void check_order(Inquiry& inquiry) {
   if (inquiry.program().equations.empty()) return;
-  auto graph = attempt(inquiry.model().context(), inquiry.quota() * 4, [&] { return element_graph(inquiry.model()); });
-  if (!graph) return inquiry.undecided("order of " + inquiry.program().name, 0);
+  auto graph = inquiry.ask("order of " + inquiry.program().name, 0, [&] { return element_statements(inquiry.model()); });
+  if (!graph) return;
+  for (EquationId q = 0; q < inquiry.program().equations.size(); ++q) {
+    const std::string& name = inquiry.program().tensors[inquiry.program().equations[q].targets.front()].name;
+    auto done = inquiry.ask("order of " + name, q, [&] {
+      add_needs(inquiry.model(), q, *graph);
+      return true;
+    });
+    if (!done) return;
+  }
   for (const auto& component : components(*graph))
     if (is_recursive(*graph, component)) OrderQuestion(inquiry, *graph, component).decide();
 }

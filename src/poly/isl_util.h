@@ -133,8 +133,12 @@ class Context {
     isl_ctx_set_max_operations(ctx_, operations);
   }
   bool quota_spent() const { return isl_ctx_last_error(ctx_) == isl_error_quota; }
+  /// How many questions ended at their quota.
+  int quota_stops() const { return quota_stops_; }
+  void count_stop() { quota_stops_ += quota_spent(); }
 
  private:
+  int quota_stops_ = 0;
   isl_ctx* ctx_;
 };
 
@@ -143,13 +147,13 @@ template <class F>
 auto attempt(Context& context, unsigned long operations, const F& f) -> std::optional<decltype(f())> {
   struct Reset {
     Context& context;
-    bool failed = true;
     ~Reset() { isl_ctx_set_max_operations(context.get(), 0); }
   } reset{context};
   context.set_quota(operations);
   try {
     return f();
   } catch (const IslFailure&) {
+    context.count_stop();
     return std::nullopt;
   }
 }

@@ -6,6 +6,9 @@
 namespace polyweft::poly {
 namespace {
 
+/// Beyond this a split equation is not worth scheduling.
+constexpr size_t kMostPieces = 64;
+
 Map renamed(Map map, isl_dim_type type, const std::string& name) {
   return Map(isl_map_set_tuple_name(map.take(), type, name.c_str()));
 }
@@ -20,12 +23,14 @@ std::vector<EquationId> definers(const Program& program, TensorId tensor) {
 
 void add_need(ElementGraph& graph, uint32_t from, uint32_t to, Map map) {
   if (is_empty(map)) return;
+  Set read = domain_of(map);
   for (Need& need : graph.needs)
     if (need.from == from && need.to == to) {
       need.map = Map(isl_map_coalesce(unite(need.map, std::move(map)).take()));
+      need.reads.push_back(std::move(read));
       return;
     }
-  graph.needs.push_back({from, to, Map(isl_map_coalesce(map.take()))});
+  graph.needs.push_back({from, to, Map(isl_map_coalesce(map.take())), {std::move(read)}});
 }
 
 /// Tarjan 1972; emits components in reverse topological order of "needs", that is producers first.
@@ -180,7 +185,7 @@ std::optional<Times> isl_order(const Model& model, const ElementGraph& graph, co
 
 }  // namespace
 
-ElementGraph element_graph(const Model& model) {
+ElementGraph element_statements(const Model& model) {
   const Program& program = model.program();
   ElementGraph graph;
   for (EquationId q = 0; q < program.equations.size(); ++q) {
@@ -188,16 +193,24 @@ ElementGraph element_graph(const Model& model) {
     Set elements = model.elements(q, program.equations[q].targets.front());
     graph.statements.push_back({q, name, Set(isl_set_set_tuple_name(elements.take(), name.c_str()))});
   }
-  for (EquationId q = 0; q < program.equations.size(); ++q) {
-    Map element = reverse(model.element_map(q, program.equations[q].targets.front()));
-    for (const PlacedRead& read : placed_reads(program.equations[q])) {
-      for (EquationId r : definers(program, read.node->access.id)) {
-        Map need = renamed(compose(element, model.read_map(q, read)), isl_dim_in, graph.statements[q].name);
-        need = restrict_range(renamed(std::move(need), isl_dim_out, graph.statements[r].name), graph.statements[r].elements);
-        add_need(graph, q, r, std::move(need));
-      }
-    }
+  return graph;
+}
+
+void add_needs(const Model& model, EquationId q, ElementGraph& graph) {
+  const Program& program = model.program();
+  Map element = reverse(model.element_map(q, program.equations[q].targets.front()));
+  for (const PlacedRead& read : placed_reads(program.equations[q])) {
+    std::vector<EquationId> sources = definers(program, read.node->access.id);
+    if (sources.empty()) continue;
+    Map need = renamed(compose(element, model.read_map(q, read)), isl_dim_in, graph.statements[q].name);
+    for (EquationId r : sources)
+      add_need(graph, q, r, restrict_range(renamed(need, isl_dim_out, graph.statements[r].name), graph.statements[r].elements));
   }
+}
+
+ElementGraph element_graph(const Model& model) {
+  ElementGraph graph = element_statements(model);
+  for (EquationId q = 0; q < model.program().equations.size(); ++q) add_needs(model, q, graph);
   return graph;
 }
 
@@ -273,35 +286,46 @@ std::optional<Times> affine_order(const Model& model, const ElementGraph& graph,
   return std::nullopt;
 }
 
-std::optional<ElementGraph> split(const ElementGraph& graph, const std::vector<uint32_t>& component) {
-  constexpr size_t kMostPieces = 64;
-  ElementGraph out;
-  std::vector<std::vector<uint32_t>> pieces_of(graph.statements.size());
-  for (uint32_t v : component) {
-    std::vector<Set> pieces{graph.statements[v].elements};
-    for (const Need& need : graph.needs) {
-      if (need.from != v || !contains(component, need.to)) continue;
-      Set where = domain_of(need.map);
+namespace {
+
+/// The disjoint convex parts of a set.
+void add_convex_parts(Set set, std::vector<Set>& out) {
+  Set disjoint(isl_set_make_disjoint(isl_set_coalesce(set.take())));
+  auto add = [](isl_basic_set* one, void* user) {
+    static_cast<std::vector<Set>*>(user)->push_back(Set(isl_set_from_basic_set(one)));
+    return isl_stat_ok;
+  };
+  if (isl_set_foreach_basic_set(disjoint.get(), add, &out) != isl_stat_ok) throw IslFailure();
+}
+
+std::vector<Set> pieces_of_statement(const ElementGraph& graph, const std::vector<uint32_t>& component, uint32_t v) {
+  std::vector<Set> pieces{graph.statements[v].elements};
+  for (const Need& need : graph.needs) {
+    if (need.from != v || !contains(component, need.to)) continue;
+    for (const Set& read : need.reads) {
       std::vector<Set> next;
       for (const Set& piece : pieces) {
-        for (Set part : {intersect(piece, where), subtract(piece, where)}) {
-          isl_set* disjoint = isl_set_make_disjoint(isl_set_coalesce(part.take()));
-          auto add = [](isl_basic_set* one, void* user) {
-            static_cast<std::vector<Set>*>(user)->push_back(Set(isl_set_from_basic_set(one)));
-            return isl_stat_ok;
-          };
-          isl_set_foreach_basic_set(disjoint, add, &next);
-          isl_set_free(disjoint);
-        }
+        add_convex_parts(intersect(piece, read), next);
+        add_convex_parts(subtract(piece, read), next);
       }
       pieces = std::move(next);
+      if (pieces.size() > kMostPieces) return pieces;
     }
-    for (const Set& piece : pieces) {
+  }
+  return pieces;
+}
+
+}  // namespace
+
+std::optional<ElementGraph> split(const ElementGraph& graph, const std::vector<uint32_t>& component) {
+  ElementGraph out;
+  std::vector<std::vector<uint32_t>> pieces_of(graph.statements.size());
+  for (uint32_t v : component)
+    for (const Set& piece : pieces_of_statement(graph, component, v)) {
       std::string name = graph.statements[v].name + "/" + std::to_string(pieces_of[v].size() + 1);
       pieces_of[v].push_back(static_cast<uint32_t>(out.statements.size()));
       out.statements.push_back({graph.statements[v].equation, name, Set(isl_set_set_tuple_name(piece.copy(), name.c_str()))});
     }
-  }
   if (out.statements.size() == component.size() || out.statements.size() > kMostPieces) return std::nullopt;
   for (const Need& need : graph.needs)
     for (uint32_t from : pieces_of[need.from])
@@ -322,7 +346,7 @@ ElementGraph part_of(const ElementGraph& graph, const std::vector<uint32_t>& com
     out.statements.push_back(graph.statements[v]);
   }
   for (const Need& need : graph.needs)
-    if (number[need.from] != UINT32_MAX && number[need.to] != UINT32_MAX) out.needs.push_back({number[need.from], number[need.to], need.map});
+    if (number[need.from] != UINT32_MAX && number[need.to] != UINT32_MAX) out.needs.push_back({number[need.from], number[need.to], need.map, need.reads});
   return out;
 }
 

@@ -18,6 +18,7 @@ struct Statement {
 struct Need {
   uint32_t from = 0, to = 0;  ///< statement numbers: `from` reads `to`
   Map map;
+  std::vector<Set> reads;     ///< where each of the reads that make up the map stands
 };
 struct ElementGraph {
   std::vector<Statement> statements;
@@ -25,6 +26,9 @@ struct ElementGraph {
 };
 /// One statement an equation. Tuples: elements of the first target; all targets share them.
 ElementGraph element_graph(const Model& model);
+/// The same in steps, for one question an equation.
+ElementGraph element_statements(const Model& model);
+void add_needs(const Model& model, EquationId q, ElementGraph& graph);
 /// Numbers of statements, producers first; a component holds statements that need each other, or one.
 std::vector<std::vector<uint32_t>> components(const ElementGraph& graph);
 /// The same with statements of one recursive tensor kept together where the order allows it: a border computed for all times before the

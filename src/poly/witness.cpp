@@ -186,8 +186,9 @@ std::string definition_text(const Model& model, TensorId tensor) {
   for (EquationId q = 0; q < program.equations.size(); ++q) {
     const auto& targets = program.equations[q].targets;
     if (std::find(targets.begin(), targets.end(), tensor) == targets.end()) continue;
-    std::string text = told(conditions_of(model, q, tensor), context);
-    if (text.empty()) text = "the rest";
+    std::vector<Condition> conditions = conditions_of(model, q, tensor);
+    std::string text = told(conditions, context);
+    if (text.empty()) text = told(conditions, Set(isl_set_universe(model.tensor_space(tensor).take())));
     out += (out.empty() ? "" : ", or ") + text;
     context = subtract(std::move(context), model.elements(q, tensor));
   }

@@ -35,6 +35,8 @@ void expect_equal_to_the_evaluator(const Program& bound, NumericsClass cls, uint
   SCOPED_TRACE(bound.name + " " + name_of(cls));
   auto nest = poly::base_nest(normalize(bound), cls);
   ASSERT_TRUE(nest.ok()) << nest.error().message;
+  Status verified = verify(*nest);
+  ASSERT_TRUE(verified.ok()) << verified.error().message << "\n" << print(*nest);
   auto inputs = inputs_of(bound, seed);
   ir::EvaluateOptions options;
   options.with_bounds = cls != NumericsClass::strict;

@@ -21,6 +21,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0820", "The intermediate tensors of the base nest take more memory than the workspace limit. Bind smaller sizes, or raise the limit."},
     {"PW0830", "isl works under a limit of operations, so that every answer is the same on every machine. This question needs more: simplify\n"
                "guards, or split the equation."},
+    {"PW0831", "The polyhedral helper did not answer within its deadline and was ended. Unlike PW0830 this may differ from run to run."},
+    {"PW0832", "The polyhedral helper ran into its memory limit."},
+    {"PW0833", "The polyhedral helper ended unexpectedly. The program is refused and nothing was stored; please report it."},
     {"PW0834", "isl gave up on this question."},
     {"PW0835", "isl's loops for this recurrence use an operator that nests do not have."},
 });
