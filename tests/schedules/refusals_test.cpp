@@ -1,0 +1,144 @@
+// What a step refuses, with its code; where a dependence is the reason, the two instances it names are confirmed by enumeration.
+#include <regex>
+
+#include "harness.h"
+#include "schedules/queries.h"
+
+namespace polyweft::test {
+namespace {
+
+const char* kConv = "program conv(H = 4, C = 3, F = 2)\nin X: f32[H + 2, C]\nin W: f32[3, C, F]\n"
+                    "out Y[x: H, f: F] = sum[r: 3, c: C] X[x + r, c] * W[r, c, f]\n";
+const char* kRows = "program rows(M = 4, N = 5)\nin X: f32[M, N]\nlet s[i: M] = sum[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - s[i]\n"
+                    "out Y[i: M, j: N] = e[i, j] * s[i]\n";
+const char* kStencil = "program stencil(N = 6)\nin X: f32[N + 1]\nlet P[x: N + 1] = X[x] * X[x]\nout Y[x: N] = P[x] + P[x + 1]\nout Z[x: N] = Y[x] - Y[N - 1 - x]\n";
+
+struct Refusal {
+  const char* program;
+  NumericsClass cls;
+  const char* steps;
+  const char* code;
+};
+
+const Refusal kRefusals[] = {
+    {gemm_text(), NumericsClass::reassoc, "tile D [i: 4]", "PW0302"},
+    {gemm_text(), NumericsClass::reassoc, "tile C [q: 4]", "PW0303"},
+    {gemm_text(), NumericsClass::reassoc, "tile C [i: 0]", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "permute C [i, i]", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "tile C [i: 4]\n permute C [i, i.1]", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "parallel C k", "PW0306"},
+    {gemm_text(), NumericsClass::reassoc, "parallel C i\n parallel C j", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "vectorize C k 8", "PW0307"},
+    {gemm_text(), NumericsClass::strict, "accumulate C at j reg\n vectorize C k 8", "PW0307"},
+    {gemm_text(), NumericsClass::contract, "accumulate C at j reg\n vectorize C k 8", "PW0307"},
+    {gemm_text(), NumericsClass::reassoc, "vectorize C j 8\n vectorize C i 8", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "vectorize C j 100", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "tile C [i: 4]\n unroll C i.1", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "promote C in C at i heap", "PW0308"},
+    {gemm_text(), NumericsClass::reassoc, "promote B at i heap layout [d1, d1]", "PW0308"},
+    {gemm_text(), NumericsClass::reassoc, "promote B at i reg", "PW0308"},
+    {gemm_text(), NumericsClass::reassoc, "promote B at i heap\n promote B at j heap", "PW0308"},
+    {gemm_text(), NumericsClass::reassoc, "permute C [k, i, j]\n accumulate C at j reg", "PW0308"},
+    {gemm_text(), NumericsClass::reassoc, "inline C", "PW0308"},
+    {kConv, NumericsClass::strict, "permute Y [c, r]", "PW0305"},
+    {kConv, NumericsClass::contract, "tile Y [c: 2]", "PW0305"},
+    {kRows, NumericsClass::reassoc, "accumulate e at i reg", "PW0308"},
+    {kRows, NumericsClass::reassoc, "compute_at s in Y at i heap", "PW0314"},
+    {kRows, NumericsClass::reassoc, "compute_at Y in e at i heap", "PW0308"},
+    {kRows, NumericsClass::reassoc, "inline s", "PW0308"},
+    {kRows, NumericsClass::reassoc, "distribute e", "PW0304"},
+    {kRows, NumericsClass::reassoc, "fuse e into s at j", "PW0305"},
+    {kRows, NumericsClass::reassoc, "fuse s into e at i", "PW0314"},
+    {kStencil, NumericsClass::reassoc, "fuse Z into Y at x", "PW0305"},
+};
+
+TEST(Refusals, have_their_codes) {
+  for (const Refusal& refusal : kRefusals) {
+    Program program = normalized_program(refusal.program);
+    auto nest = nest_of(program, std::string("trace 1\n ") + refusal.steps + "\n", refusal.cls);
+    ASSERT_FALSE(nest.ok()) << refusal.steps;
+    EXPECT_EQ(nest.error().code, refusal.code) << refusal.steps << "\n" << described(nest.error());
+  }
+}
+
+/// "Y[x=0, f=1]" to its numbers, for every instance in a text.
+std::vector<std::vector<int64_t>> instances_in(const std::string& text) {
+  std::vector<std::vector<int64_t>> out;
+  std::regex instance("\\w+\\[((?:\\w+=-?\\d+(?:, )?)+)\\]"), value("=(-?\\d+)");
+  for (std::sregex_iterator it(text.begin(), text.end(), instance), end; it != end; ++it) {
+    std::string inside = (*it)[1];
+    out.emplace_back();
+    for (std::sregex_iterator v(inside.begin(), inside.end(), value); v != end; ++v) out.back().push_back(std::stoll((*v)[1]));
+  }
+  return out;
+}
+
+/// Order in which a nest of loops over `order` (indices, outermost first) meets two points.
+bool comes_before(const std::vector<int64_t>& a, const std::vector<int64_t>& b, const std::vector<size_t>& order) {
+  for (size_t k : order)
+    if (a[k] != b[k]) return a[k] < b[k];
+  return false;
+}
+
+TEST(Refusals, a_reversed_reduction_names_two_folds_that_change_places) {
+  Program program = normalized_program(kConv);
+  auto t = schedules::base_template(program, NumericsClass::strict);
+  ASSERT_TRUE(t.ok());
+  auto refused = schedules::permute(*t, PermuteStep{"Y", {"c", "r"}});
+  ASSERT_FALSE(refused.ok());
+  auto pair = instances_in(refused.error().notes.at(0));
+  ASSERT_EQ(pair.size(), 2u) << refused.error().notes.at(0);
+  for (const auto& point : pair) EXPECT_TRUE(schedules::contains(*t, t->stages[0], point));
+  EXPECT_EQ(std::vector<int64_t>(pair[0].begin(), pair[0].begin() + 2), std::vector<int64_t>(pair[1].begin(), pair[1].begin() + 2));
+  EXPECT_TRUE(comes_before(pair[0], pair[1], {0, 1, 2, 3}));
+  EXPECT_TRUE(comes_before(pair[1], pair[0], {0, 1, 3, 2}));
+}
+
+TEST(Refusals, a_parallel_reduced_loop_names_two_folds_into_one_element) {
+  Program program = normalized_program(gemm_text());
+  auto t = schedules::base_template(program, NumericsClass::reassoc);
+  ASSERT_TRUE(t.ok());
+  auto refused = schedules::parallel(*t, ParallelStep{"C", "k"});
+  ASSERT_FALSE(refused.ok());
+  auto pair = instances_in(refused.error().notes.at(0));
+  ASSERT_EQ(pair.size(), 2u);
+  EXPECT_EQ(pair[0][0], pair[1][0]);
+  EXPECT_EQ(pair[0][1], pair[1][1]);
+  EXPECT_NE(pair[0][2], pair[1][2]);
+  for (const auto& point : pair) EXPECT_TRUE(schedules::contains(*t, t->stages[0], point));
+}
+
+/// With every point of a small triangle the pair still lies inside the domain.
+TEST(Refusals, pairs_lie_inside_triangular_domains) {
+  Program program = normalized_program("program tri(M = 5, N = 3)\nin A: f32[M, M]\nin B: f32[M, N]\nout C[i: M, j: N] = sum[k: i+1..M, l: k..M] A[k, l] * B[l, j]\n");
+  auto t = schedules::base_template(program, NumericsClass::strict);
+  ASSERT_TRUE(t.ok());
+  auto refused = schedules::permute(*t, PermuteStep{"C", {"l", "k"}});
+  ASSERT_FALSE(refused.ok());
+  auto pair = instances_in(refused.error().notes.at(0));
+  ASSERT_EQ(pair.size(), 2u);
+  for (const auto& p : pair) EXPECT_TRUE(p[2] > p[0] && p[3] >= p[2] && p[3] < 5) << refused.error().notes.at(0);
+  EXPECT_TRUE(comes_before(pair[0], pair[1], {0, 1, 2, 3}) && comes_before(pair[1], pair[0], {0, 1, 3, 2}));
+}
+
+TEST(Refusals, a_fusion_names_the_element_of_another_iteration) {
+  Program program = normalized_program(kStencil);
+  auto nest = nest_of(program, "trace 1\n fuse Z into Y at x\n");
+  ASSERT_FALSE(nest.ok());
+  EXPECT_NE(nest.error().notes.at(0).find("Z[x=0] reads Y at x=5"), std::string::npos) << described(nest.error());
+}
+
+TEST(Refusals, say_which_step_it_was) {
+  auto nest = nest_of(normalized_program(gemm_text()), "trace 1\n tile C [i: 4]\n parallel C k\n");
+  ASSERT_FALSE(nest.ok());
+  EXPECT_EQ(nest.error().notes.back(), "in step: parallel C k");
+}
+
+TEST(Recurrences, are_left_to_the_base_nest) {
+  Program program = normalized_program("program s(N = 5)\nin X: f32[N]\nlet S[0] = X[0]\nlet S[i: 1..N] = S[i-1] + X[i]\nout Y[i: N] = S[i]\n");
+  EXPECT_TRUE(schedules::has_recurrence(program));
+  EXPECT_EQ(schedules::base_template(program, NumericsClass::reassoc).error().code, "PW0320");
+}
+
+}  // namespace
+}  // namespace polyweft::test
