@@ -1,0 +1,47 @@
+#include "ir/interpreter_memory.h"
+
+namespace polyweft::ir {
+
+bool NestMemory::allocate(BufferId id, int64_t cell_limit) {
+  int64_t count = allocated_elements(nest_.buffers[id]);
+  total_ += count - static_cast<int64_t>(cells_[id].size());
+  if (count < 0 || total_ > cell_limit) return false;
+  cells_[id].assign(static_cast<size_t>(count), Cell{});
+  return true;
+}
+
+Cell* NestMemory::cell(BufferId id, const std::vector<int64_t>& index) {
+  const Buffer& buffer = nest_.buffers[id];
+  for (size_t d = 0; d < index.size(); ++d)
+    if (index[d] < 0 || index[d] >= buffer.extents[d]) return nullptr;
+  int64_t offset = physical_offset(buffer, index);
+  bool inside = offset >= 0 && offset < static_cast<int64_t>(cells_[id].size());
+  return inside ? &cells_[id][static_cast<size_t>(offset)] : nullptr;
+}
+
+/// Where the buffer says which element a cell holds, that one; else the index itself.
+Tag NestMemory::argument_tag(const Buffer& buffer, const std::vector<int64_t>& index) const {
+  std::map<VarId, Affine> map;
+  for (size_t d = 0; d < index.size(); ++d) map[kCellVar + static_cast<VarId>(d)] = Affine::of(index[d]);
+  std::vector<int64_t> parameters;
+  for (const Parameter& parameter : nest_.params) parameters.push_back(parameter.value);
+  std::vector<int64_t> point;
+  for (const Affine& coordinate : buffer.element) point.push_back(evaluate(substitute(coordinate, map), parameters));
+  return tag_of_element(buffer.tensor, buffer.element.empty() ? index : point);
+}
+
+void NestMemory::fill_argument(BufferId id, const TensorData& data) {
+  for_each_index(id, [&](int64_t flat, const std::vector<int64_t>& index) {
+    *cell(id, index) = {data.at(flat), argument_tag(nest_.buffers[id], index), true};
+  });
+}
+
+void NestMemory::fill_constant(BufferId id) {
+  const Buffer& buffer = nest_.buffers[id];
+  for_each_index(id, [&](int64_t flat, const std::vector<int64_t>& index) {
+    const Literal& value = buffer.data[static_cast<size_t>(flat)];
+    *cell(id, index) = {value, tag_of_literal(value), true};
+  });
+}
+
+}  // namespace polyweft::ir

@@ -1,0 +1,48 @@
+// Cells of the interpreter's buffers.
+#pragma once
+
+#include "ir/tag.h"
+#include "polyweft/loop_nest.h"
+
+namespace polyweft::ir {
+
+struct Cell {
+  Literal value;
+  Tag tag;
+  bool written = false;
+};
+
+class NestMemory {
+ public:
+  explicit NestMemory(const LoopNest& nest) : nest_(nest), cells_(nest.buffers.size()) {}
+
+  /// Fresh cells, none written. False when that would exceed the limit of all buffers together.
+  bool allocate(BufferId id, int64_t cell_limit);
+  /// The cell of a logical index, null outside the buffer's extents.
+  Cell* cell(BufferId id, const std::vector<int64_t>& index);
+  /// Values and tags of an input or constant buffer.
+  void fill_argument(BufferId id, const TensorData& data);
+  void fill_constant(BufferId id);
+  /// Calls f(flat row-major number, index) for each logical index of a buffer.
+  template <class F>
+  void for_each_index(BufferId id, const F& f) const {
+    const std::vector<int64_t>& extents = nest_.buffers[id].extents;
+    int64_t count = 1;
+    for (int64_t extent : extents) count *= extent;
+    std::vector<int64_t> index(extents.size());
+    for (int64_t flat = 0; flat < count; ++flat) {
+      int64_t rest = flat;
+      for (size_t d = extents.size(); d-- > 0; rest /= extents[d]) index[d] = rest % extents[d];
+      f(flat, index);
+    }
+  }
+
+ private:
+  Tag argument_tag(const Buffer& buffer, const std::vector<int64_t>& index) const;
+
+  const LoopNest& nest_;
+  std::vector<std::vector<Cell>> cells_;
+  int64_t total_ = 0;
+};
+
+}  // namespace polyweft::ir
