@@ -143,13 +143,14 @@ TEST(Helper, under_a_memory_limit_answers_or_ends_but_takes_nobody_along) {
 }
 
 TEST(CheckQuota, names_the_question_the_quota_and_the_line) {
-  Program program = parsed(tangled(0));
+  Program program = parsed("program plough(N = 9)\nin X: f32[N, N]\nlet S[i: N, j: N]: f32 = S[i, j-1+2*(i%2)] where 0 <= j-1+2*(i%2) < N else X[i, j]\n"
+                           "out Y[i: N, j: N] = S[i, j]");
   poly::CheckOptions options;
-  options.quota = 20'000;
+  options.quota = 4'000;
   poly::CheckReport report = poly::check(program, options);
   ASSERT_EQ(report.errors.size(), 1u);
   EXPECT_EQ(report.errors[0].code, "PW0830");
-  EXPECT_EQ(report.errors[0].text, "order of A0 not decided within the quota (20000 isl operations, equation at line 3)");
+  EXPECT_EQ(report.errors[0].text, "order of S not decided within the quota (4000 isl operations, equation at line 3)");
 }
 
 }  // namespace polyweft::poly_test
