@@ -1,9 +1,15 @@
 #include "tools/isl_requests.h"
 
+#include <isl/version.h>
+
 #include <nlohmann/json.hpp>
 
 #include "lang/parser.h"
 #include "poly/base_nest.h"
+#if __has_include("poly/check/checker.h")
+#include "poly/check/checker.h"
+#define PW_HAS_CHECKER 1
+#endif
 #include "poly/check.h"
 #include "poly/show.h"
 
@@ -87,11 +93,35 @@ Result<json> show(const json& request) {
   return json{{"text", *text}};
 }
 
+#ifdef PW_HAS_CHECKER
+/// "isl-0.25-GMP" and a line end -> "0.25".
+std::string isl_release() {
+  std::string text = isl_version();
+  size_t begin = text.find_first_of("0123456789");
+  size_t end = text.find_first_not_of("0123456789.", begin);
+  return begin == std::string::npos ? text : text.substr(begin, end - begin);
+}
+
+Result<json> prove(const json& request) {
+  auto question = question_of(request);
+  if (!question) return question.error();
+  auto nest = parse_loop_nest(request.at("nest").get<std::string>());
+  if (!nest) return nest.error();
+  poly::NestCheck verdict = poly::check_nest(question->program, *nest);
+  if (nest->cls != question->cls) return fail("PW0406", "the nest is of class " + std::string(name_of(nest->cls)) + ", not " + name_of(question->cls));
+  return json{{"verdict", static_cast<int>(verdict.verdict)}, {"why", verdict.code.empty() ? verdict.message : verdict.code + ": " + verdict.message},
+              {"checker", poly::kCheckerVersion}, {"isl", isl_release()}, {"ms", verdict.ms}};
+}
+#endif
+
 Result<json> answered(const json& request) {
   std::string op = request.at("op");
   if (op == "check") return check(request);
   if (op == "base") return base(request);
   if (op == "show") return show(request);
+#ifdef PW_HAS_CHECKER
+  if (op == "prove") return prove(request);
+#endif
   return fail("PW0605", "unknown operation " + op + " in a request");
 }
 

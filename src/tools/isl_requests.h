@@ -3,6 +3,7 @@
 //   {"op": "check", "source": TEXT, "file": NAME, "program": NAME}                    -> {"errors": [..], "warnings": [..]}
 //   {"op": "base", .., "binding": [..], "class": "strict", "workspace": BYTES}        -> {"nest": TEXT}
 //   {"op": "show", .., "stage": "scop" | "dependences" | "schedule"}                  -> {"text": TEXT}
+//   {"op": "prove", .., "binding": [..], "class": "strict", "nest": TEXT}             -> {"verdict", "why", "checker", "isl", "ms"}
 //
 // An answer is {"ok": VALUE} or {"error": {"code", "message", "notes", "diagnostics"}}. Nothing in a request is believed: the text is
 // parsed again under the limits of the language, the binding is checked against the assumptions.
