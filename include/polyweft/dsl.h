@@ -43,11 +43,10 @@ class ReductionIndices;
 class PW_EXPORT Value {
  public:
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  Value(T number) : Value(from_integer(static_cast<int64_t>(number))) {}   // NOLINT: implicit by purpose
-  Value(double number);                                                     // NOLINT: shortest decimal that gives it back
-  Value(const Index& index);                                                // NOLINT
-  Value(const Element& element);                                            // NOLINT
+  requires(!std::same_as<T, bool>) Value(T number) : Value(from_integer(static_cast<int64_t>(number))) {}  // NOLINT: implicit by purpose
+  Value(double number);                                                                                    // NOLINT: shortest decimal that gives it back
+  Value(const Index& index);                                                                               // NOLINT
+  Value(const Element& element);                                                                           // NOLINT
   explicit Value(std::shared_ptr<const detail::Rope> rope) : rope_(std::move(rope)) {}
   const std::shared_ptr<const detail::Rope>& rope() const { return rope_; }
 
@@ -73,7 +72,7 @@ class PW_EXPORT Index {
   friend struct detail::ReductionWriter;
   friend struct detail::Access;
   std::shared_ptr<detail::IndexState> state_;
-  std::shared_ptr<const detail::Rope> lo_, hi_;   ///< null: no range of its own
+  std::shared_ptr<const detail::Rope> lo_, hi_;  ///< null: no range of its own
 };
 
 /// T(i, j): a Value where it is read, an equation where it is assigned.
@@ -97,10 +96,9 @@ class PW_EXPORT Element {
 /// One subscript or slot: an index, or any affine Value.
 class PW_EXPORT SubscriptArg {
  public:
-  SubscriptArg(const Index& index) : index_(index), value_(index), is_index_(true) {}   // NOLINT: implicit by purpose
+  SubscriptArg(const Index& index) : index_(index), value_(index), is_index_(true) {}  // NOLINT: implicit by purpose
   template <class T>
-    requires(std::convertible_to<const T&, Value> && !std::same_as<T, Index>)
-  SubscriptArg(const T& value) : value_(value) {}                                         // NOLINT: implicit by purpose
+  requires(std::convertible_to<const T&, Value> && !std::same_as<T, Index>) SubscriptArg(const T& value) : value_(value) {}  // NOLINT: implicit by purpose
 
  private:
   friend struct detail::Access;
@@ -145,8 +143,8 @@ struct CombinerOptions {
 };
 
 struct InputOptions {
-  bool is_const = false;             ///< `const in`: packed ahead of time
-  std::vector<Value> values;         ///< {lo, hi}: `values lo..hi`; {hi}: `values 0..hi`; empty: no promise
+  bool is_const = false;      ///< `const in`: packed ahead of time
+  std::vector<Value> values;  ///< {lo, hi}: `values lo..hi`; {hi}: `values 0..hi`; empty: no promise
 };
 
 /// Collects the declarations and equations of one program.
@@ -188,8 +186,8 @@ class PW_EXPORT ProgramBuilder {
 /// The indices of a reduction and, after them, its guard.
 class PW_EXPORT ReductionIndices {
  public:
-  ReductionIndices(const Index& index) : indices_{index} {}                                   // NOLINT: implicit by purpose
-  ReductionIndices(std::initializer_list<Index> indices) : indices_(indices) {}               // NOLINT: implicit by purpose
+  ReductionIndices(const Index& index) : indices_{index} {}                      // NOLINT: implicit by purpose
+  ReductionIndices(std::initializer_list<Index> indices) : indices_(indices) {}  // NOLINT: implicit by purpose
   ReductionIndices where(const Value& guard) const;
 
  private:
@@ -202,8 +200,12 @@ PW_EXPORT Value sum(const ReductionIndices& indices, const Value& body);
 PW_EXPORT Value prod(const ReductionIndices& indices, const Value& body);
 PW_EXPORT Value max(const ReductionIndices& indices, const Value& body);
 PW_EXPORT Value min(const ReductionIndices& indices, const Value& body);
-inline Value max(const Index& index, const Value& body) { return max(ReductionIndices(index), body); }   ///< the reduction; max(Value(i), x) is the function
-inline Value min(const Index& index, const Value& body) { return min(ReductionIndices(index), body); }
+inline Value max(const Index& index, const Value& body) {
+  return max(ReductionIndices(index), body);
+}  ///< the reduction; max(Value(i), x) is the function
+inline Value min(const Index& index, const Value& body) {
+  return min(ReductionIndices(index), body);
+}
 PW_EXPORT Value any(const ReductionIndices& indices, const Value& body);
 PW_EXPORT Value all(const ReductionIndices& indices, const Value& body);
 PW_EXPORT Value argmax(const ReductionIndices& indices, const Value& body);
@@ -213,9 +215,9 @@ PW_EXPORT Value reduce(const CombinerHandle& combiner, const ReductionIndices& i
 PW_EXPORT Value operator+(const Value& a, const Value& b);
 PW_EXPORT Value operator-(const Value& a, const Value& b);
 PW_EXPORT Value operator*(const Value& a, const Value& b);
-PW_EXPORT Value operator/(const Value& a, const Value& b);     ///< of floats
+PW_EXPORT Value operator/(const Value& a, const Value& b);  ///< of floats
 PW_EXPORT Value operator%(const Value& a, const Value& b);
-PW_EXPORT Value floor_div(const Value& a, const Value& b);     ///< a // b
+PW_EXPORT Value floor_div(const Value& a, const Value& b);  ///< a // b
 PW_EXPORT Value operator&(const Value& a, const Value& b);
 PW_EXPORT Value operator|(const Value& a, const Value& b);
 PW_EXPORT Value operator^(const Value& a, const Value& b);
@@ -238,31 +240,81 @@ PW_EXPORT Value call(const std::string& function, const std::vector<Value>& argu
 PW_EXPORT Value convert(ElementType type, const Value& value);
 PW_EXPORT Value max(const Value& a, const Value& b);
 PW_EXPORT Value min(const Value& a, const Value& b);
-inline Value exp(const Value& x) { return call("exp", {x}); }
-inline Value log(const Value& x) { return call("log", {x}); }
-inline Value tanh(const Value& x) { return call("tanh", {x}); }
-inline Value sqrt(const Value& x) { return call("sqrt", {x}); }
-inline Value rsqrt(const Value& x) { return call("rsqrt", {x}); }
-inline Value erf(const Value& x) { return call("erf", {x}); }
-inline Value pow(const Value& x, const Value& y) { return call("pow", {x, y}); }
-inline Value sigmoid(const Value& x) { return call("sigmoid", {x}); }
-inline Value sin(const Value& x) { return call("sin", {x}); }
-inline Value cos(const Value& x) { return call("cos", {x}); }
-inline Value floor(const Value& x) { return call("floor", {x}); }
-inline Value ceil(const Value& x) { return call("ceil", {x}); }
-inline Value round(const Value& x) { return call("round", {x}); }
-inline Value abs(const Value& x) { return call("abs", {x}); }
-inline Value select(const Value& c, const Value& a, const Value& b) { return call("select", {c, a, b}); }
-inline Value clamp(const Value& x, const Value& lo, const Value& hi) { return call("clamp", {x, lo, hi}); }
-inline Value f64(const Value& x) { return convert(ElementType::f64, x); }
-inline Value f32(const Value& x) { return convert(ElementType::f32, x); }
-inline Value f16(const Value& x) { return convert(ElementType::f16, x); }
-inline Value bf16(const Value& x) { return convert(ElementType::bf16, x); }
-inline Value i64(const Value& x) { return convert(ElementType::i64, x); }
-inline Value i32(const Value& x) { return convert(ElementType::i32, x); }
-inline Value i16(const Value& x) { return convert(ElementType::i16, x); }
-inline Value i8(const Value& x) { return convert(ElementType::i8, x); }
-inline Value u8(const Value& x) { return convert(ElementType::u8, x); }
+inline Value exp(const Value& x) {
+  return call("exp", {x});
+}
+inline Value log(const Value& x) {
+  return call("log", {x});
+}
+inline Value tanh(const Value& x) {
+  return call("tanh", {x});
+}
+inline Value sqrt(const Value& x) {
+  return call("sqrt", {x});
+}
+inline Value rsqrt(const Value& x) {
+  return call("rsqrt", {x});
+}
+inline Value erf(const Value& x) {
+  return call("erf", {x});
+}
+inline Value pow(const Value& x, const Value& y) {
+  return call("pow", {x, y});
+}
+inline Value sigmoid(const Value& x) {
+  return call("sigmoid", {x});
+}
+inline Value sin(const Value& x) {
+  return call("sin", {x});
+}
+inline Value cos(const Value& x) {
+  return call("cos", {x});
+}
+inline Value floor(const Value& x) {
+  return call("floor", {x});
+}
+inline Value ceil(const Value& x) {
+  return call("ceil", {x});
+}
+inline Value round(const Value& x) {
+  return call("round", {x});
+}
+inline Value abs(const Value& x) {
+  return call("abs", {x});
+}
+inline Value select(const Value& c, const Value& a, const Value& b) {
+  return call("select", {c, a, b});
+}
+inline Value clamp(const Value& x, const Value& lo, const Value& hi) {
+  return call("clamp", {x, lo, hi});
+}
+inline Value f64(const Value& x) {
+  return convert(ElementType::f64, x);
+}
+inline Value f32(const Value& x) {
+  return convert(ElementType::f32, x);
+}
+inline Value f16(const Value& x) {
+  return convert(ElementType::f16, x);
+}
+inline Value bf16(const Value& x) {
+  return convert(ElementType::bf16, x);
+}
+inline Value i64(const Value& x) {
+  return convert(ElementType::i64, x);
+}
+inline Value i32(const Value& x) {
+  return convert(ElementType::i32, x);
+}
+inline Value i16(const Value& x) {
+  return convert(ElementType::i16, x);
+}
+inline Value i8(const Value& x) {
+  return convert(ElementType::i8, x);
+}
+inline Value u8(const Value& x) {
+  return convert(ElementType::u8, x);
+}
 /// Several values, for define() and combiners.
 PW_EXPORT Value tuple(const std::vector<Value>& values);
 
@@ -275,6 +327,8 @@ class PW_EXPORT Guarded {
  private:
   Value guard_, value_;
 };
-inline Guarded where(const Value& guard, const Value& value) { return {guard, value}; }
+inline Guarded where(const Value& guard, const Value& value) {
+  return {guard, value};
+}
 
 }  // namespace polyweft::dsl

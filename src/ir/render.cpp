@@ -58,8 +58,7 @@ std::string render(const Diagnostic& diagnostic, const std::string& source_name,
   text += diagnostic.severity == Severity::error ? "error: " : "warning: ";
   text += printable(diagnostic.text) + " [" + diagnostic.code + "]\n";
   if (has_place && !source_text.empty())
-    text += excerpt(line_of(source_text, where.line), static_cast<size_t>(std::max(1, where.column)) - 1,
-                    static_cast<size_t>(std::max(1, where.length)));
+    text += excerpt(line_of(source_text, where.line), static_cast<size_t>(std::max(1, where.column)) - 1, static_cast<size_t>(std::max(1, where.length)));
   return text + notes_of(diagnostic.notes);
 }
 

@@ -126,10 +126,14 @@ std::optional<Affine> AffineReader::name(const Node& node) {
 std::optional<Affine> AffineReader::try_affine(const Node& node) {
   problem_ = {};
   switch (node.kind) {
-    case NodeKind::integer: return integer(node, node.text);
-    case NodeKind::name: return name(node);
-    case NodeKind::element: return refuse_data(node);
-    case NodeKind::chain: return chain(node);
+    case NodeKind::integer:
+      return integer(node, node.text);
+    case NodeKind::name:
+      return name(node);
+    case NodeKind::element:
+      return refuse_data(node);
+    case NodeKind::chain:
+      return chain(node);
     case NodeKind::negate: {
       auto e = try_affine(*node.args[0]);
       if (!e) return e;
@@ -138,8 +142,10 @@ std::optional<Affine> AffineReader::try_affine(const Node& node) {
     case NodeKind::call:
       if (node.text == "clamp" && node.args.size() == 3) return clamp_call(node);
       break;
-    case NodeKind::decimal: return refuse(node, "not an integer");
-    default: break;
+    case NodeKind::decimal:
+      return refuse(node, "not an integer");
+    default:
+      break;
   }
   for (const Node* arg : node.args) {
     if (!try_affine(*arg) && (problem_.reported || problem_.is_data)) return std::nullopt;
@@ -221,11 +227,9 @@ std::optional<Affine> AffineReader::affine(const Node& node, const char* role) {
 void AffineReader::report_problem(const Node& whole, const char* role) {
   if (problem_.reported) return;
   if (problem_.is_data) {
-    context_.report.error("PW0116", whole.extent,
-                          std::string("the ") + role + " '" + show(whole) + "' is not affine: " + problem_.reason);
+    context_.report.error("PW0116", whole.extent, std::string("the ") + role + " '" + show(whole) + "' is not affine: " + problem_.reason);
   } else {
-    context_.report.error(problem_.code, problem_.where, "'" + problem_.subject + "' is not affine: " + problem_.reason,
-                          problem_.notes);
+    context_.report.error(problem_.code, problem_.where, "'" + problem_.subject + "' is not affine: " + problem_.reason, problem_.notes);
   }
 }
 

@@ -13,11 +13,11 @@ namespace polyweft::lang {
 struct NotAffine {
   const char* code = "PW0116";
   Extent where;
-  std::string subject;             ///< "i * j"
-  std::string reason;              ///< "a product of two indices"
+  std::string subject;  ///< "i * j"
+  std::string reason;   ///< "a product of two indices"
   std::vector<std::string> notes;
-  bool is_data = false;            ///< the reason is a value of a tensor
-  bool reported = false;           ///< already said (an unknown name, a limit)
+  bool is_data = false;   ///< the reason is a value of a tensor
+  bool reported = false;  ///< already said (an unknown name, a limit)
 };
 
 class AffineReader {

@@ -46,11 +46,9 @@ void Analyzer::read_assumptions() {
     auto guard = affine_.guard(*node);
     if (!guard) continue;
     add_assumption(*guard);
-    if (!wide_holds(*guard, defaults))
-      report_.error("PW0125", node->extent, "the default sizes do not meet the assumption '" + show(*node) + "'");
+    if (!wide_holds(*guard, defaults)) report_.error("PW0125", node->extent, "the default sizes do not meet the assumption '" + show(*node) + "'");
   }
-  for (VarId p = 0; p < program.parameters.size(); ++p)
-    program.assumptions.push_back(guard_ge0(Affine::variable(p) - Affine::of(context_.parameter_least[p])));
+  for (VarId p = 0; p < program.parameters.size(); ++p) program.assumptions.push_back(guard_ge0(Affine::variable(p) - Affine::of(context_.parameter_least[p])));
   program.assumptions.insert(program.assumptions.end(), other_assumptions_.begin(), other_assumptions_.end());
   check_defaults();
 }

@@ -32,7 +32,9 @@ size_t arity(std::string_view name) {
   return name == "max" || name == "min" || name == "pow" ? 2 : 1;
 }
 
-bool is_numeric(ElementType type) { return type != ElementType::boolean; }
+bool is_numeric(ElementType type) {
+  return type != ElementType::boolean;
+}
 
 }  // namespace
 
@@ -99,16 +101,14 @@ Expr ValueReader::saturate(Node& node) {
   bool whole = arg_node.kind == NodeKind::integer || (arg_node.kind == NodeKind::negate && arg_node.args[0]->kind == NodeKind::integer);
   Expr arg = value(arg_node, decide(context_, arg_node).value_or(whole ? ElementType::i64 : ElementType::f64));
   if (!arg) return nullptr;
-  if (is_numeric(arg->type))
-    return make_op(Op::saturate, *element_type_named(node.text.substr(4)), {arg}, context_.report.source().span(node.extent));
+  if (is_numeric(arg->type)) return make_op(Op::saturate, *element_type_named(node.text.substr(4)), {arg}, context_.report.source().span(node.extent));
   context_.type_error("PW0119", node.extent, node.text + " needs a number, not bool");
   return nullptr;
 }
 
 Expr ValueReader::convert(Node& node) {
   if (node.args.size() != 1) {
-    context_.report.error("PW0128", node.extent,
-                          std::string(name_of(node.type)) + " takes 1 argument, not " + std::to_string(node.args.size()));
+    context_.report.error("PW0128", node.extent, std::string(name_of(node.type)) + " takes 1 argument, not " + std::to_string(node.args.size()));
     return nullptr;
   }
   Node& inner = *node.args[0];
@@ -177,13 +177,11 @@ bool ValueReader::reduction_body(Node& node, std::optional<ElementType> wanted, 
   Reducer reducer = out.reduction.reducer;
   bool is_logical = reducer == Reducer::any || reducer == Reducer::all;
   bool is_arg = reducer == Reducer::argmax || reducer == Reducer::argmin;
-  Expr body = is_logical ? boolean(*node.args[0])
-                         : value(*node.args[0], is_arg ? decide(context_, *node.args[0]) : wanted);
+  Expr body = is_logical ? boolean(*node.args[0]) : value(*node.args[0], is_arg ? decide(context_, *node.args[0]) : wanted);
   if (!body) return false;
   if (!is_logical && !is_numeric(body->type)) {
     context_.type_error("PW0119", node.extent, std::string(name_of(reducer)) + " needs numbers, not bool",
-                        reducer == Reducer::sum || reducer == Reducer::prod ? std::vector<std::string>{"write any or all"}
-                                                                             : std::vector<std::string>{});
+                        reducer == Reducer::sum || reducer == Reducer::prod ? std::vector<std::string>{"write any or all"} : std::vector<std::string>{});
     return false;
   }
   out.type = is_arg ? ElementType::i64 : body->type;
@@ -228,8 +226,7 @@ bool ValueReader::combiner_body(Node& node, ExprNode& out, size_t results) {
 
 Expr ValueReader::tuple(Node& node, const std::vector<ElementType>& types) {
   if (node.args.size() != types.size()) {
-    context_.report.error("PW0126", node.extent,
-                          "a tuple of " + std::to_string(node.args.size()) + " values for " + std::to_string(types.size()) + " names");
+    context_.report.error("PW0126", node.extent, "a tuple of " + std::to_string(node.args.size()) + " values for " + std::to_string(types.size()) + " names");
     return nullptr;
   }
   std::vector<Expr> values;
@@ -238,7 +235,9 @@ Expr ValueReader::tuple(Node& node, const std::vector<ElementType>& types) {
     values.push_back(value(*node.args[i], types[i]));
     bool fits = values[i] && values[i]->type == types[i];
     if (values[i] && !fits)
-      context_.type_error("PW0118", node.args[i]->extent, show(*node.args[i]) + " is " + name_of(values[i]->type) + " where " + name_of(types[i]) + " is declared; convert it: " + name_of(types[i]) + "(..)");
+      context_.type_error(
+          "PW0118", node.args[i]->extent,
+          show(*node.args[i]) + " is " + name_of(values[i]->type) + " where " + name_of(types[i]) + " is declared; convert it: " + name_of(types[i]) + "(..)");
     good &= fits;
   }
   return good ? make_op(Op::tuple, types[0], std::move(values), context_.report.source().span(node.extent)) : nullptr;

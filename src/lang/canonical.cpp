@@ -63,7 +63,7 @@ class Canonicalizer {
   }
 
  private:
-  using Colors = std::vector<std::string>;     ///< by TensorId; equal text: not told apart
+  using Colors = std::vector<std::string>;  ///< by TensorId; equal text: not told apart
 
   bool is_free(TensorId id) const { return used_[id] && (program_.tensors[id].kind == TensorKind::local || program_.tensors[id].kind == TensorKind::constant); }
 
@@ -72,9 +72,12 @@ class Canonicalizer {
     size_t outputs = 0;
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
       const Tensor& tensor = program_.tensors[id];
-      if (tensor.kind == TensorKind::input) colors_.push_back("x" + std::to_string(inputs++));
-      else if (tensor.kind == TensorKind::output) colors_.push_back("y" + std::to_string(outputs++));
-      else colors_.push_back((tensor.kind == TensorKind::constant ? "c" : "t") + declaration(tensor));
+      if (tensor.kind == TensorKind::input)
+        colors_.push_back("x" + std::to_string(inputs++));
+      else if (tensor.kind == TensorKind::output)
+        colors_.push_back("y" + std::to_string(outputs++));
+      else
+        colors_.push_back((tensor.kind == TensorKind::constant ? "c" : "t") + declaration(tensor));
     }
     rename(colors_);
   }
@@ -209,7 +212,7 @@ class Canonicalizer {
   const Program& program_;
   std::vector<bool> used_;
   std::vector<std::string> combiners_;
-  std::vector<Equation> equations_;      ///< those that are used, folded
+  std::vector<Equation> equations_;  ///< those that are used, folded
   std::vector<std::vector<TensorId>> involved_;
   Colors colors_;
   size_t free_count_ = 0;
@@ -219,8 +222,12 @@ class Canonicalizer {
 
 }  // namespace
 
-std::string canonical_text(const Program& program) { return Canonicalizer(program).run(); }
+std::string canonical_text(const Program& program) {
+  return Canonicalizer(program).run();
+}
 
-std::string key_of(const Program& program) { return hex(blake2b_128(canonical_text(program))); }
+std::string key_of(const Program& program) {
+  return hex(blake2b_128(canonical_text(program)));
+}
 
 }  // namespace polyweft::lang

@@ -42,7 +42,9 @@ std::string text_of(const Sum& sum) {
   return text + (sum.constant < 0 ? "" : "+") + std::to_string(sum.constant);
 }
 
-int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0 ? 1 : 0); }
+int64_t floor_quotient(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && a < 0 ? 1 : 0);
+}
 
 int64_t divisor_of(const Sum& sum) {
   int64_t divisor = 0;
@@ -86,10 +88,14 @@ class Normalizer {
 
   Disjuncts run(const Guard& guard, bool negated) const {
     switch (guard.kind) {
-      case Guard::Kind::negation: return run(guard.of[0], !negated);
-      case Guard::Kind::ge0: return ge0(guard, negated);
-      case Guard::Kind::eq0: return eq0(guard, negated);
-      default: break;
+      case Guard::Kind::negation:
+        return run(guard.of[0], !negated);
+      case Guard::Kind::ge0:
+        return ge0(guard, negated);
+      case Guard::Kind::eq0:
+        return eq0(guard, negated);
+      default:
+        break;
     }
     bool is_product = (guard.kind == Guard::Kind::all) != negated;
     Disjuncts result;
@@ -145,10 +151,14 @@ std::string joined(const std::vector<std::string>& items, const char* separator)
 
 std::string as_written(const Guard& guard, const VariableTexts& variables) {
   switch (guard.kind) {
-    case Guard::Kind::ge0: return ge0_text(sum_of(guard.e, variables));
-    case Guard::Kind::eq0: return eq0_text(sum_of(guard.e, variables));
-    case Guard::Kind::negation: return "not(" + as_written(guard.of[0], variables) + ")";
-    default: break;
+    case Guard::Kind::ge0:
+      return ge0_text(sum_of(guard.e, variables));
+    case Guard::Kind::eq0:
+      return eq0_text(sum_of(guard.e, variables));
+    case Guard::Kind::negation:
+      return "not(" + as_written(guard.of[0], variables) + ")";
+    default:
+      break;
   }
   std::vector<std::string> items;
   for (const Guard& each : guard.of) items.push_back(as_written(each, variables));
@@ -157,10 +167,16 @@ std::string as_written(const Guard& guard, const VariableTexts& variables) {
 
 }  // namespace
 
-std::string parameter_text(size_t position) { return "p" + three_digits(position); }
-std::string index_text(size_t depth) { return "v" + three_digits(depth); }
+std::string parameter_text(size_t position) {
+  return "p" + three_digits(position);
+}
+std::string index_text(size_t depth) {
+  return "v" + three_digits(depth);
+}
 
-std::string canonical_affine(const Affine& e, const VariableTexts& variables) { return text_of(sum_of(e, variables)); }
+std::string canonical_affine(const Affine& e, const VariableTexts& variables) {
+  return text_of(sum_of(e, variables));
+}
 
 std::string canonical_guard(const Guard& guard, const VariableTexts& variables) {
   if (count_disjuncts(guard) > kMaxDisjuncts) return as_written(guard, variables);

@@ -22,8 +22,10 @@ bool is_commutative(Op op) {
     case Op::eq:
     case Op::ne:
     case Op::min:
-    case Op::max: return true;
-    default: return false;
+    case Op::max:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -32,7 +34,9 @@ bool is_foldable(Op op) {
   return number >= 10 && number < 80 && op != Op::fma;
 }
 
-bool is_exact_literal(const Expr& e) { return e->op == Op::literal && !is_float(e->literal.type); }
+bool is_exact_literal(const Expr& e) {
+  return e->op == Op::literal && !is_float(e->literal.type);
+}
 
 /// Folds operators whose operands are integer or bool literals.
 Expr folded(const Expr& e) {
@@ -43,7 +47,6 @@ Expr folded(const Expr& e) {
   return make_literal(ir::apply(e->op, e->type, values));
 }
 
-
 std::string hex_of(uint64_t bits) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -51,10 +54,11 @@ std::string hex_of(uint64_t bits) {
   return text;
 }
 
-
 }  // namespace
 
-Expr with_folded_integers(const Expr& e) { return rewrite(e, folded); }
+Expr with_folded_integers(const Expr& e) {
+  return rewrite(e, folded);
+}
 
 std::string canonical_literal(const Literal& literal) {
   std::string type = name_of(literal.type);
@@ -62,7 +66,9 @@ std::string canonical_literal(const Literal& literal) {
   return type + ":" + (std::isnan(literal.f) ? "nan" : hex_of(std::bit_cast<uint64_t>(literal.f)));
 }
 
-void CanonicalWriter::bind(VarId var) { variables_[var] = index_text(depth_++); }
+void CanonicalWriter::bind(VarId var) {
+  variables_[var] = index_text(depth_++);
+}
 
 std::string CanonicalWriter::equation(const Equation& equation) {
   variables_.assign(program_.parameters.size() + equation.index_names.size(), "");
@@ -105,18 +111,27 @@ std::string CanonicalWriter::slots(const Equation& equation, bool is_output, Gua
 
 void CanonicalWriter::expr(const Expr& e, std::string& out) {
   switch (e->op) {
-    case Op::literal: out += canonical_literal(e->literal); return;
-    case Op::variable: out += variables_[e->var]; return;
-    case Op::affine: out += "(" + canonical_affine(e->affine, variables_) + ")"; return;
-    case Op::read: return read(*e, out);
-    case Op::reduce: return reduction(*e, out);
+    case Op::literal:
+      out += canonical_literal(e->literal);
+      return;
+    case Op::variable:
+      out += variables_[e->var];
+      return;
+    case Op::affine:
+      out += "(" + canonical_affine(e->affine, variables_) + ")";
+      return;
+    case Op::read:
+      return read(*e, out);
+    case Op::reduce:
+      return reduction(*e, out);
     case Op::guarded:
       out += "guarded(" + canonical_guard(e->guard, variables_) + ",";
       return list(e->args, out);
     case Op::component:
       out += "component" + std::to_string(e->var) + "(";
       return list(e->args, out);
-    default: return operation(*e, out);
+    default:
+      return operation(*e, out);
   }
 }
 

@@ -23,10 +23,14 @@ bool binds(const Node& reduction, const std::string& name) {
 
 const char* kind_name(Symbol::Kind kind) {
   switch (kind) {
-    case Symbol::Kind::parameter: return "parameter";
-    case Symbol::Kind::const_parameter: return "const parameter";
-    case Symbol::Kind::tensor: return "tensor";
-    default: return "combiner";
+    case Symbol::Kind::parameter:
+      return "parameter";
+    case Symbol::Kind::const_parameter:
+      return "const parameter";
+    case Symbol::Kind::tensor:
+      return "tensor";
+    default:
+      return "combiner";
   }
 }
 
@@ -52,14 +56,11 @@ const Context::Index* Context::index(const std::string& name) const {
 
 VarId Context::bind_index(const IndexSyntax& syntax, const Affine& lo, const Affine& hi) {
   if (const Symbol* other = symbol(syntax.name))
-    report.error("PW0111", syntax.extent, "the index '" + syntax.name + "' hides the " + kind_name(other->kind) + " " + syntax.name,
-                 {"choose another name"});
+    report.error("PW0111", syntax.extent, "the index '" + syntax.name + "' hides the " + kind_name(other->kind) + " " + syntax.name, {"choose another name"});
   else if (index(syntax.name) != nullptr)
-    report.error("PW0111", syntax.extent, "the index '" + syntax.name + "' hides the index " + syntax.name + " around it",
-                 {"choose another name"});
+    report.error("PW0111", syntax.extent, "the index '" + syntax.name + "' hides the index " + syntax.name + " around it", {"choose another name"});
   if (index_names.size() == kMaxIndices)
-    report.error("PW0802", syntax.extent, "more than 12 indices in one equation, those of reductions included",
-                 {"name a part of the expression with 'let'"});
+    report.error("PW0802", syntax.extent, "more than 12 indices in one equation, those of reductions included", {"name a part of the expression with 'let'"});
   VarId var = program.index_var(static_cast<uint32_t>(index_names.size()));
   Interval low = bounds(lo);
   Interval high = bounds(hi);
@@ -80,8 +81,7 @@ void Context::report_unknown(const Node& name) {
       std::string body = show(*reduction->args[0]);
       for (size_t k = i; k < chains[c].operand && body.size() < 200; ++k) body += " " + chain.op_text[k] + " " + show(*chain.args[k + 1]);
       return report.error("PW0109", word,
-                          name.text + " is not in scope after '" + chain.op_text[i] + "'; write " +
-                              show_header(*reduction->reduction) + " (" + body + ")");
+                          name.text + " is not in scope after '" + chain.op_text[i] + "'; write " + show_header(*reduction->reduction) + " (" + body + ")");
     }
   }
   report.error("PW0108", word, "'" + name.text.substr(0, 60) + "' is not known");

@@ -13,8 +13,8 @@ namespace polyweft::lang {
 
 struct Symbol {
   enum class Kind : uint8_t { parameter, const_parameter, tensor, combiner } kind = Kind::tensor;
-  uint32_t id = 0;      ///< parameter, tensor or combiner number
-  int64_t value = 0;    ///< of a const parameter
+  uint32_t id = 0;    ///< parameter, tensor or combiner number
+  int64_t value = 0;  ///< of a const parameter
   Extent where;
 };
 
@@ -36,20 +36,20 @@ struct Context {
   Reporter& report;
   Program program;
   std::map<std::string, Symbol> symbols;
-  std::vector<std::optional<ElementType>> types;      ///< by TensorId
-  std::vector<int64_t> parameter_least;               ///< what the assumptions say of each parameter alone
-  bool types_incomplete = false;                      ///< a type was not found: messages about types are held back
+  std::vector<std::optional<ElementType>> types;  ///< by TensorId
+  std::vector<int64_t> parameter_least;           ///< what the assumptions say of each parameter alone
+  bool types_incomplete = false;                  ///< a type was not found: messages about types are held back
 
   struct Index {
     std::string name;
     VarId var = kNoVar;
   };
-  std::vector<Index> open;                            ///< indices in scope, innermost last
-  std::vector<std::string> index_names;               ///< of the equation, in order of binding
+  std::vector<Index> open;               ///< indices in scope, innermost last
+  std::vector<std::string> index_names;  ///< of the equation, in order of binding
   struct Interval {
     std::optional<int64_t> least, largest;
   };
-  std::vector<Interval> index_bounds;                 ///< by index number
+  std::vector<Interval> index_bounds;  ///< by index number
   std::vector<OpenChain> chains;
   const CombinerScope* combiner = nullptr;
 

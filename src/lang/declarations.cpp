@@ -17,8 +17,7 @@ constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
 }  // namespace
 
-Analyzer::Analyzer(ProgramSyntax& syntax, Reporter& report)
-    : syntax_(syntax), report_(report), context_(report), affine_(context_), values_(context_) {}
+Analyzer::Analyzer(ProgramSyntax& syntax, Reporter& report) : syntax_(syntax), report_(report), context_(report), affine_(context_), values_(context_) {}
 
 Program Analyzer::run() {
   size_t errors = report_.error_count();
@@ -58,10 +57,18 @@ void Analyzer::declare_parameters() {
 void Analyzer::declare_items() {
   for (ItemSyntax& item : syntax_.items) {
     switch (item.kind) {
-      case ItemSyntax::Kind::input: declare_input(item.input); break;
-      case ItemSyntax::Kind::constant: declare_constant(item.constant); break;
-      case ItemSyntax::Kind::combiner: declare_combiner(item.combiner); break;
-      case ItemSyntax::Kind::equation: declare_targets(item.equation); break;
+      case ItemSyntax::Kind::input:
+        declare_input(item.input);
+        break;
+      case ItemSyntax::Kind::constant:
+        declare_constant(item.constant);
+        break;
+      case ItemSyntax::Kind::combiner:
+        declare_combiner(item.combiner);
+        break;
+      case ItemSyntax::Kind::equation:
+        declare_targets(item.equation);
+        break;
     }
   }
 }
@@ -69,14 +76,12 @@ void Analyzer::declare_items() {
 std::vector<Affine> Analyzer::shape(const std::vector<Node*>& extents) {
   context_.begin_equation();
   std::vector<Affine> result;
-  if (extents.size() > kMaxRank)
-    report_.error("PW0801", extents[kMaxRank]->extent, "rank " + std::to_string(extents.size()) + " is above 8");
+  if (extents.size() > kMaxRank) report_.error("PW0801", extents[kMaxRank]->extent, "rank " + std::to_string(extents.size()) + " is above 8");
   for (const Node* each : extents) {
     auto extent = affine_.affine(*each, "shape");
     if (extent && extent->is_constant() && extent->constant > kMaxExtent)
       report_.error("PW0809", each->extent, "the extent " + std::to_string(extent->constant) + " is above 2^31 - 1");
-    if (extent && extent->is_constant() && extent->constant < 0)
-      report_.error("PW0129", each->extent, "the extent " + std::to_string(extent->constant) + " is negative");
+    if (extent && extent->is_constant() && extent->constant < 0) report_.error("PW0129", each->extent, "the extent " + std::to_string(extent->constant) + " is negative");
     result.push_back(extent.value_or(Affine::of(1)));
   }
   return result;
@@ -98,8 +103,7 @@ void Analyzer::declare_input(const InputSyntax& input) {
   tensor.shape = shape(input.shape);
   tensor.rank = static_cast<uint32_t>(tensor.shape.size());
   if (input.values) {
-    if (!is_integer(input.type))
-      report_.error("PW0130", input.values->extent, "'values' needs an integer type, not " + std::string(name_of(input.type)));
+    if (!is_integer(input.type)) report_.error("PW0130", input.values->extent, "'values' needs an integer type, not " + std::string(name_of(input.type)));
     if (auto bounds = affine_.range(*input.values)) {
       tensor.values_lo = bounds->lo;
       tensor.values_hi = bounds->hi;
@@ -146,8 +150,7 @@ bool Analyzer::flatten(const LiteralSyntax& literal, const std::vector<int64_t>&
     report_.error("PW0129", literal.extent, tensor.name + " needs a list of " + std::to_string(extents[depth]) + " here, not " + found);
     return false;
   }
-  return std::all_of(literal.list.begin(), literal.list.end(),
-                     [&](const LiteralSyntax& each) { return flatten(each, extents, depth + 1, tensor); });
+  return std::all_of(literal.list.begin(), literal.list.end(), [&](const LiteralSyntax& each) { return flatten(each, extents, depth + 1, tensor); });
 }
 
 bool Analyzer::constant_shape(const ConstantSyntax& constant, const std::vector<Affine>& shape, std::vector<int64_t>& extents) {
@@ -189,17 +192,15 @@ void Analyzer::declare_combiner(CombinerSyntax& syntax) {
   std::set<std::string> names;
   for (const auto* side : {&syntax.left, &syntax.right}) {
     for (const NameSyntax& name : *side) {
-      if (!names.insert(name.text).second)
-        report_.error("PW0127", name.extent, "the combiner " + combiner.name + " has two parameters named " + name.text);
+      if (!names.insert(name.text).second) report_.error("PW0127", name.extent, "the combiner " + combiner.name + " has two parameters named " + name.text);
       (side == &syntax.left ? combiner.left : combiner.right).push_back(name.text);
     }
   }
   bool fits = syntax.left.size() == count && syntax.right.size() == count && syntax.identity.size() == count;
   if (!fits) {
     report_.error("PW0127", syntax.name.extent,
-                  "the combiner " + combiner.name + " has " + std::to_string(syntax.left.size()) + " and " +
-                      std::to_string(syntax.right.size()) + " parameters, " + std::to_string(count) + " types and " +
-                      std::to_string(syntax.identity.size()) + " identities; the four numbers must be equal");
+                  "the combiner " + combiner.name + " has " + std::to_string(syntax.left.size()) + " and " + std::to_string(syntax.right.size()) + " parameters, " +
+                      std::to_string(count) + " types and " + std::to_string(syntax.identity.size()) + " identities; the four numbers must be equal");
   }
   for (size_t i = 0; i < count; ++i) {
     auto value = fits ? scalar(syntax.identity[i], combiner.types[i]) : std::nullopt;

@@ -48,7 +48,9 @@ Value::Value(const Index& index) : rope_(make_rope(kPrimary, {index.state_})) {}
 Value::Value(const Element& element) : rope_(element.access_->read()) {}
 
 Index::Index() : state_(std::make_shared<IndexState>()) {}
-Index::Index(std::string name) : state_(std::make_shared<IndexState>()) { state_->name = std::move(name); }
+Index::Index(std::string name) : state_(std::make_shared<IndexState>()) {
+  state_->name = std::move(name);
+}
 Index Index::in(const Value& extent) const {
   Index copy = *this;
   copy.lo_ = nullptr;
@@ -83,58 +85,126 @@ struct detail::ReductionWriter {
       rope->pieces.insert(rope->pieces.end(), {std::string(i == 0 ? "" : ", "), index.state_, std::string(": "), at_level(range, kSum)});
     }
     for (size_t i = 0; i < indices.guards_.size(); ++i)
-      rope->pieces.insert(rope->pieces.end(), {std::string(i == 0 ? " where " : " and "), at_level(indices.guards_[i].rope(), i == 0 && indices.guards_.size() == 1 ? kOr : kNot)});
+      rope->pieces.insert(rope->pieces.end(),
+                          {std::string(i == 0 ? " where " : " and "), at_level(indices.guards_[i].rope(), i == 0 && indices.guards_.size() == 1 ? kOr : kNot)});
     rope->pieces.insert(rope->pieces.end(), {std::string("] "), at_level(body, kReduction)});
     return Value(std::move(rope));
   }
 };
 
-Value sum(const ReductionIndices& indices, const Value& body) { return ReductionWriter::write("sum", indices, body.rope()); }
-Value prod(const ReductionIndices& indices, const Value& body) { return ReductionWriter::write("prod", indices, body.rope()); }
-Value max(const ReductionIndices& indices, const Value& body) { return ReductionWriter::write("max", indices, body.rope()); }
-Value min(const ReductionIndices& indices, const Value& body) { return ReductionWriter::write("min", indices, body.rope()); }
-Value any(const ReductionIndices& indices, const Value& body) { return ReductionWriter::write("any", indices, body.rope()); }
-Value all(const ReductionIndices& indices, const Value& body) { return ReductionWriter::write("all", indices, body.rope()); }
-Value argmax(const ReductionIndices& indices, const Value& body) { return ReductionWriter::write("argmax", indices, body.rope()); }
-Value argmin(const ReductionIndices& indices, const Value& body) { return ReductionWriter::write("argmin", indices, body.rope()); }
+Value sum(const ReductionIndices& indices, const Value& body) {
+  return ReductionWriter::write("sum", indices, body.rope());
+}
+Value prod(const ReductionIndices& indices, const Value& body) {
+  return ReductionWriter::write("prod", indices, body.rope());
+}
+Value max(const ReductionIndices& indices, const Value& body) {
+  return ReductionWriter::write("max", indices, body.rope());
+}
+Value min(const ReductionIndices& indices, const Value& body) {
+  return ReductionWriter::write("min", indices, body.rope());
+}
+Value any(const ReductionIndices& indices, const Value& body) {
+  return ReductionWriter::write("any", indices, body.rope());
+}
+Value all(const ReductionIndices& indices, const Value& body) {
+  return ReductionWriter::write("all", indices, body.rope());
+}
+Value argmax(const ReductionIndices& indices, const Value& body) {
+  return ReductionWriter::write("argmax", indices, body.rope());
+}
+Value argmin(const ReductionIndices& indices, const Value& body) {
+  return ReductionWriter::write("argmin", indices, body.rope());
+}
 Value reduce(const CombinerHandle& combiner, const ReductionIndices& indices, const std::vector<Value>& body) {
   return ReductionWriter::write("reduce " + combiner.name(), indices, tuple(body).rope());
 }
 
-Value operator+(const Value& a, const Value& b) { return infix(kSum, "+", a, b); }
-Value operator-(const Value& a, const Value& b) { return infix(kSum, "-", a, b); }
-Value operator*(const Value& a, const Value& b) { return infix(kProduct, "*", a, b); }
-Value operator/(const Value& a, const Value& b) { return infix(kProduct, "/", a, b); }
-Value operator%(const Value& a, const Value& b) { return infix(kProduct, "%", a, b); }
-Value floor_div(const Value& a, const Value& b) { return infix(kProduct, "//", a, b); }
-Value operator&(const Value& a, const Value& b) { return infix(kBits, "&", a, b); }
-Value operator|(const Value& a, const Value& b) { return infix(kBits, "|", a, b); }
-Value operator^(const Value& a, const Value& b) { return infix(kBits, "^", a, b); }
-Value operator<<(const Value& a, const Value& b) { return infix(kShift, "<<", a, b); }
-Value operator>>(const Value& a, const Value& b) { return infix(kShift, ">>", a, b); }
-Value operator==(const Value& a, const Value& b) { return infix(kRelation, "==", a, b); }
-Value operator!=(const Value& a, const Value& b) { return infix(kRelation, "!=", a, b); }
-Value operator<(const Value& a, const Value& b) { return infix(kRelation, "<", a, b); }
-Value operator<=(const Value& a, const Value& b) { return infix(kRelation, "<=", a, b); }
-Value operator>(const Value& a, const Value& b) { return infix(kRelation, ">", a, b); }
-Value operator>=(const Value& a, const Value& b) { return infix(kRelation, ">=", a, b); }
-Value operator&&(const Value& a, const Value& b) { return infix(kAnd, "and", a, b); }
-Value operator||(const Value& a, const Value& b) { return infix(kOr, "or", a, b); }
-Value operator!(const Value& a) { return prefix("not ", kNot, a); }
-Value operator-(const Value& a) { return prefix("-", kUnary, a); }
-Value operator~(const Value& a) { return prefix("~", kUnary, a); }
+Value operator+(const Value& a, const Value& b) {
+  return infix(kSum, "+", a, b);
+}
+Value operator-(const Value& a, const Value& b) {
+  return infix(kSum, "-", a, b);
+}
+Value operator*(const Value& a, const Value& b) {
+  return infix(kProduct, "*", a, b);
+}
+Value operator/(const Value& a, const Value& b) {
+  return infix(kProduct, "/", a, b);
+}
+Value operator%(const Value& a, const Value& b) {
+  return infix(kProduct, "%", a, b);
+}
+Value floor_div(const Value& a, const Value& b) {
+  return infix(kProduct, "//", a, b);
+}
+Value operator&(const Value& a, const Value& b) {
+  return infix(kBits, "&", a, b);
+}
+Value operator|(const Value& a, const Value& b) {
+  return infix(kBits, "|", a, b);
+}
+Value operator^(const Value& a, const Value& b) {
+  return infix(kBits, "^", a, b);
+}
+Value operator<<(const Value& a, const Value& b) {
+  return infix(kShift, "<<", a, b);
+}
+Value operator>>(const Value& a, const Value& b) {
+  return infix(kShift, ">>", a, b);
+}
+Value operator==(const Value& a, const Value& b) {
+  return infix(kRelation, "==", a, b);
+}
+Value operator!=(const Value& a, const Value& b) {
+  return infix(kRelation, "!=", a, b);
+}
+Value operator<(const Value& a, const Value& b) {
+  return infix(kRelation, "<", a, b);
+}
+Value operator<=(const Value& a, const Value& b) {
+  return infix(kRelation, "<=", a, b);
+}
+Value operator>(const Value& a, const Value& b) {
+  return infix(kRelation, ">", a, b);
+}
+Value operator>=(const Value& a, const Value& b) {
+  return infix(kRelation, ">=", a, b);
+}
+Value operator&&(const Value& a, const Value& b) {
+  return infix(kAnd, "and", a, b);
+}
+Value operator||(const Value& a, const Value& b) {
+  return infix(kOr, "or", a, b);
+}
+Value operator!(const Value& a) {
+  return prefix("not ", kNot, a);
+}
+Value operator-(const Value& a) {
+  return prefix("-", kUnary, a);
+}
+Value operator~(const Value& a) {
+  return prefix("~", kUnary, a);
+}
 
-Value call(const std::string& function, const std::vector<Value>& arguments) { return Value(enclosed(function + "(", arguments, ")")); }
-Value convert(ElementType type, const Value& value) { return call(name_of(type), {value}); }
-Value max(const Value& a, const Value& b) { return call("max", {a, b}); }
-Value min(const Value& a, const Value& b) { return call("min", {a, b}); }
+Value call(const std::string& function, const std::vector<Value>& arguments) {
+  return Value(enclosed(function + "(", arguments, ")"));
+}
+Value convert(ElementType type, const Value& value) {
+  return call(name_of(type), {value});
+}
+Value max(const Value& a, const Value& b) {
+  return call("max", {a, b});
+}
+Value min(const Value& a, const Value& b) {
+  return call("min", {a, b});
+}
 Value tuple(const std::vector<Value>& values) {
   return values.size() == 1 ? values[0] : Value(enclosed("(", values, ")"));
 }
 
 Value Guarded::otherwise(const Value& other) const {
-  return Value(make_rope(kGuarded, {at_level(value_.rope(), kOr), std::string(" where "), at_level(guard_.rope(), kOr),
-                                    std::string(" else "), other.rope()}));
+  return Value(make_rope(kGuarded, {at_level(value_.rope(), kOr), std::string(" where "), at_level(guard_.rope(), kOr), std::string(" else "), other.rope()}));
 }
 
 }  // namespace polyweft::dsl

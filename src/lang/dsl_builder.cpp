@@ -53,7 +53,9 @@ Element TensorRef::at(const std::vector<SubscriptArg>& subscripts) const {
   return Element(std::move(access));
 }
 
-const std::string& TensorRef::name() const { return builder_->tensors[number_].name; }
+const std::string& TensorRef::name() const {
+  return builder_->tensors[number_].name;
+}
 
 Element Element::where(const Value& guard) const {
   auto copy = std::make_shared<Access>(*access_);
@@ -118,7 +120,9 @@ Param ProgramBuilder::const_param(const std::string& name, int64_t value) {
   return Value(rope_text(name));
 }
 
-void ProgramBuilder::assume(const Value& condition) { state_->assumptions.push_back(at_level(condition.rope(), kOr)); }
+void ProgramBuilder::assume(const Value& condition) {
+  state_->assumptions.push_back(at_level(condition.rope(), kOr));
+}
 
 TensorRef ProgramBuilder::declare(const std::string& name, const char* keyword, const std::vector<Value>& shape, std::optional<ElementType> type) {
   state_->declare(name);
@@ -153,8 +157,7 @@ TensorRef ProgramBuilder::constant(const std::string& name, ElementType type, co
     extents.emplace_back(each);
     count *= std::max<int64_t>(each, 0);
   }
-  if (count != static_cast<int64_t>(values.size()))
-    state_->note(name + ": " + std::to_string(values.size()) + " values for " + std::to_string(count) + " elements");
+  if (count != static_cast<int64_t>(values.size())) state_->note(name + ": " + std::to_string(values.size()) + " values for " + std::to_string(count) + " elements");
   size_t next = 0;
   std::string data = nested_text(type, shape, 0, values, next);
   state_->items.push_back(make_rope(kPrimary, {"const " + name + ": " + name_of(type), shape_text(extents), " = " + data}));

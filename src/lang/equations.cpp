@@ -61,8 +61,7 @@ bool Analyzer::check_types(const EquationSyntax& syntax, const Expr& rhs, const 
     const Tensor& tensor = context_.program.tensors[id];
     if (!context_.types[id] || *context_.types[id] == found) return false;
     context_.type_error("PW0118", syntax.rhs->extent,
-                        tensor.name + " is " + name_of(tensor.type) + " but this equation gives " + name_of(found) + "; convert it: " +
-                            name_of(tensor.type) + "(..)");
+                        tensor.name + " is " + name_of(tensor.type) + " but this equation gives " + name_of(found) + "; convert it: " + name_of(tensor.type) + "(..)");
     return true;
   };
   if (targets.size() == 1) return !mismatch(targets[0], rhs->type);
@@ -70,8 +69,10 @@ bool Analyzer::check_types(const EquationSyntax& syntax, const Expr& rhs, const 
   while (node->op == Op::guarded) node = node->args[0].get();
   for (size_t c = 0; c < targets.size(); ++c) {
     ElementType found = ElementType::i64;
-    if (node->op == Op::tuple) found = node->args[c]->type;
-    else if (node->reduction.reducer == Reducer::combiner) found = context_.program.combiners[node->reduction.combiner].types[c];
+    if (node->op == Op::tuple)
+      found = node->args[c]->type;
+    else if (node->reduction.reducer == Reducer::combiner)
+      found = context_.program.combiners[node->reduction.combiner].types[c];
     if (mismatch(targets[c], found)) return false;
   }
   return true;
@@ -90,8 +91,7 @@ void Analyzer::check_equation_bytes(const EquationSyntax& syntax, const Equation
     bool over_parameters = std::all_of(used.begin(), used.end(), [&](VarId v) { return v < parameters; });
     if (over_parameters) extents.push_back(wide_value(slot.hi, values) - wide_value(slot.lo, values));
   }
-  for (size_t c = 0; c < equation.targets.size(); ++c)
-    check_bytes(context_.program.tensors[equation.targets[c]], extents, syntax.names[c].extent);
+  for (size_t c = 0; c < equation.targets.size(); ++c) check_bytes(context_.program.tensors[equation.targets[c]], extents, syntax.names[c].extent);
 }
 
 void Analyzer::read_equation(size_t number) {

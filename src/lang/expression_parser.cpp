@@ -8,8 +8,7 @@ class ExpressionParser::Nest {
  public:
   explicit Nest(ExpressionParser& parser) : parser_(parser) {
     if (++parser_.nesting_ > kMaxNesting)
-      parser_.tokens_.error("PW0804", parser_.tokens_.extent(), "nested more than 200 deep",
-                            {"name a part of the expression with 'let'"});
+      parser_.tokens_.error("PW0804", parser_.tokens_.extent(), "nested more than 200 deep", {"name a part of the expression with 'let'"});
   }
   ~Nest() { --parser_.nesting_; }
   Nest(const Nest&) = delete;
@@ -23,8 +22,7 @@ namespace {
 
 uint32_t height(const std::vector<Node*>& args) {
   uint32_t height = 1;
-  for (size_t i = 0; i < args.size(); ++i)
-    height = std::max(height, args[i]->depth + static_cast<uint32_t>(args.size() - std::max<size_t>(i, 1)) + 1);
+  for (size_t i = 0; i < args.size(); ++i) height = std::max(height, args[i]->depth + static_cast<uint32_t>(args.size() - std::max<size_t>(i, 1)) + 1);
   return height;
 }
 
@@ -37,8 +35,7 @@ Node* ExpressionParser::make(NodeKind kind, uint32_t begin, std::vector<Node*> a
   node.depth = height(args);
   node.args = std::move(args);
   if (node.depth > kMaxHeight)
-    tokens_.error("PW0805", {begin, begin + 1}, "the expression has more than 2000 operators in a row",
-                  {"name a part of the expression with 'let'"});
+    tokens_.error("PW0805", {begin, begin + 1}, "the expression has more than 2000 operators in a row", {"name a part of the expression with 'let'"});
   return &node;
 }
 
@@ -51,9 +48,15 @@ void ExpressionParser::take_operator(Node& node) {
 bool ExpressionParser::at_comparison() const {
   return tokens_.at("==") || tokens_.at("!=") || tokens_.at("<") || tokens_.at("<=") || tokens_.at(">") || tokens_.at(">=");
 }
-bool ExpressionParser::at_bit_operator() const { return tokens_.at("&") || tokens_.at("^") || tokens_.at("|"); }
-bool ExpressionParser::at_shift() const { return tokens_.at("<<") || tokens_.at(">>"); }
-bool ExpressionParser::at_additive() const { return tokens_.at("+") || tokens_.at("-"); }
+bool ExpressionParser::at_bit_operator() const {
+  return tokens_.at("&") || tokens_.at("^") || tokens_.at("|");
+}
+bool ExpressionParser::at_shift() const {
+  return tokens_.at("<<") || tokens_.at(">>");
+}
+bool ExpressionParser::at_additive() const {
+  return tokens_.at("+") || tokens_.at("-");
+}
 bool ExpressionParser::at_multiplicative() const {
   return tokens_.at("*") || tokens_.at("/") || tokens_.at("//") || tokens_.at("%");
 }
@@ -67,8 +70,7 @@ bool ExpressionParser::at_reduction() const {
   return is_reducer(word);
 }
 
-Node* ExpressionParser::chain_of(Node* (ExpressionParser::*next)(), bool (ExpressionParser::*is_operator)() const,
-                                 NodeKind kind) {
+Node* ExpressionParser::chain_of(Node* (ExpressionParser::*next)(), bool (ExpressionParser::*is_operator)() const, NodeKind kind) {
   uint32_t begin = tokens_.position();
   Node* first = (this->*next)();
   if (!(this->*is_operator)()) return first;
@@ -137,9 +139,13 @@ Node* ExpressionParser::bits() {
   return node;
 }
 
-Node* ExpressionParser::shift() { return chain_of(&ExpressionParser::sum, &ExpressionParser::at_shift, NodeKind::chain); }
+Node* ExpressionParser::shift() {
+  return chain_of(&ExpressionParser::sum, &ExpressionParser::at_shift, NodeKind::chain);
+}
 
-Node* ExpressionParser::sum() { return chain_of(&ExpressionParser::term, &ExpressionParser::at_additive, NodeKind::chain); }
+Node* ExpressionParser::sum() {
+  return chain_of(&ExpressionParser::term, &ExpressionParser::at_additive, NodeKind::chain);
+}
 
 Node* ExpressionParser::term() {
   if (at_reduction()) return reduction();
@@ -258,8 +264,10 @@ LiteralSyntax ExpressionParser::literal() {
   } else {
     result.negative = tokens_.take("-");
     bool word = tokens_.at("inf") || tokens_.at("nan") || tokens_.at("true") || tokens_.at("false");
-    if (word || tokens_.kind() == TokenKind::integer || tokens_.kind() == TokenKind::decimal) result.number = primary();
-    else tokens_.error_expected("a number");
+    if (word || tokens_.kind() == TokenKind::integer || tokens_.kind() == TokenKind::decimal)
+      result.number = primary();
+    else
+      tokens_.error_expected("a number");
   }
   result.extent = tokens_.since(begin);
   return result;
@@ -276,16 +284,23 @@ std::vector<Node*> ExpressionParser::list(const char* close) {
 Node* ExpressionParser::primary() {
   TokenKind kind = tokens_.kind();
   Node* node = nullptr;
-  if (kind == TokenKind::integer || kind == TokenKind::decimal) node = number();
-  else if (kind == TokenKind::name) node = named();
-  else if (tokens_.at("inf") || tokens_.at("nan") || tokens_.at("true") || tokens_.at("false")) node = number();
-  else if (at_type()) node = call(NodeKind::convert);
-  else if (tokens_.at("max") || tokens_.at("min") || is_function(tokens_.text())) node = call(NodeKind::call);
-  else if (tokens_.at("(")) node = parenthesized();
+  if (kind == TokenKind::integer || kind == TokenKind::decimal)
+    node = number();
+  else if (kind == TokenKind::name)
+    node = named();
+  else if (tokens_.at("inf") || tokens_.at("nan") || tokens_.at("true") || tokens_.at("false"))
+    node = number();
+  else if (at_type())
+    node = call(NodeKind::convert);
+  else if (tokens_.at("max") || tokens_.at("min") || is_function(tokens_.text()))
+    node = call(NodeKind::call);
+  else if (tokens_.at("("))
+    node = parenthesized();
   if (node != nullptr) return node;
   if (kind == TokenKind::keyword && is_reducer(tokens_.text()))
     tokens_.error("PW0106", tokens_.extent(), "a reduction after '~' needs parentheses");
-  else tokens_.error_expected("an expression");
+  else
+    tokens_.error_expected("an expression");
   return make(NodeKind::integer, tokens_.position(), {});
 }
 
@@ -293,10 +308,14 @@ Node* ExpressionParser::number() {
   uint32_t begin = tokens_.position();
   std::string text(tokens_.text());
   NodeKind kind = NodeKind::truth;
-  if (tokens_.kind() == TokenKind::integer) kind = NodeKind::integer;
-  else if (tokens_.kind() == TokenKind::decimal) kind = NodeKind::decimal;
-  else if (text == "inf") kind = NodeKind::infinity;
-  else if (text == "nan") kind = NodeKind::not_a_number;
+  if (tokens_.kind() == TokenKind::integer)
+    kind = NodeKind::integer;
+  else if (tokens_.kind() == TokenKind::decimal)
+    kind = NodeKind::decimal;
+  else if (text == "inf")
+    kind = NodeKind::infinity;
+  else if (text == "nan")
+    kind = NodeKind::not_a_number;
   text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
   tokens_.advance();
   Node* node = make(kind, begin, {});

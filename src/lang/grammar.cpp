@@ -13,8 +13,7 @@ bool starts_item(std::string_view word) {
 
 class FileParser {
  public:
-  FileParser(const Source& source, Reporter& report, Tree& tree)
-      : report_(report), tokens_(source, report), expressions_(tokens_, tree), tree_(tree) {}
+  FileParser(const Source& source, Reporter& report, Tree& tree) : report_(report), tokens_(source, report), expressions_(tokens_, tree), tree_(tree) {}
 
   void run() {
     if (!tokens_.at("program")) {
@@ -32,8 +31,7 @@ class FileParser {
     recover_if_failed();
     while (tokens_.kind() != TokenKind::end && !tokens_.at("program") && !report_.full()) {
       item(program);
-      if (!tokens_.failed() && tokens_.kind() != TokenKind::end && !at_item_start())
-        tokens_.error_expected("an operator or a new item (in, const, combine, let, out)");
+      if (!tokens_.failed() && tokens_.kind() != TokenKind::end && !at_item_start()) tokens_.error_expected("an operator or a new item (in, const, combine, let, out)");
       recover_if_failed();
     }
     program.broken = report_.error_count() != errors || report_.full();
@@ -69,8 +67,7 @@ class FileParser {
       return parameter;
     }
     auto value = integer_value(std::string(tokens_.text()));
-    if (!value || *value > static_cast<uint64_t>(kMaxInteger))
-      tokens_.error("PW0807", tokens_.extent(), parameter.name.text + ": the value is above 2^40");
+    if (!value || *value > static_cast<uint64_t>(kMaxInteger)) tokens_.error("PW0807", tokens_.extent(), parameter.name.text + ": the value is above 2^40");
     parameter.value = static_cast<int64_t>(value.value_or(1));
     tokens_.advance();
     return parameter;
@@ -181,8 +178,10 @@ class FileParser {
 
   SlotSyntax slot() {
     SlotSyntax slot;
-    if (tokens_.kind_ahead(0) != TokenKind::end && tokens_.text_ahead(1) == ":") slot.index = expressions_.index();
-    else slot.position = expressions_.sum();
+    if (tokens_.kind_ahead(0) != TokenKind::end && tokens_.text_ahead(1) == ":")
+      slot.index = expressions_.index();
+    else
+      slot.position = expressions_.sum();
     return slot;
   }
 

@@ -44,7 +44,9 @@ Guard compared(const std::string& op, const Affine& left, const Affine& right) {
 
 }  // namespace
 
-int64_t count_disjuncts(const Guard& guard) { return count_both(guard).plain; }
+int64_t count_disjuncts(const Guard& guard) {
+  return count_both(guard).plain;
+}
 
 std::optional<Guard> AffineReader::guard(const Node& node) {
   auto result = condition(node);
@@ -52,16 +54,17 @@ std::optional<Guard> AffineReader::guard(const Node& node) {
   int64_t disjuncts = count_disjuncts(*result);
   if (disjuncts <= kMaxDisjuncts) return result;
   std::string count = disjuncts >= kManyDisjuncts ? "very many" : std::to_string(disjuncts);
-  context_.report.error("PW0808", node.extent, "the guard has " + count + " disjuncts, more than 64",
-                        {"split the equation, or compare ranges instead of points"});
+  context_.report.error("PW0808", node.extent, "the guard has " + count + " disjuncts, more than 64", {"split the equation, or compare ranges instead of points"});
   return std::nullopt;
 }
 
 std::optional<Guard> AffineReader::condition(const Node& node) {
   switch (node.kind) {
-    case NodeKind::compare: return comparison(node);
+    case NodeKind::compare:
+      return comparison(node);
     case NodeKind::conjunction:
-    case NodeKind::disjunction: return several(node);
+    case NodeKind::disjunction:
+      return several(node);
     case NodeKind::logical_not: {
       auto inner = condition(*node.args[0]);
       if (!inner) return inner;
@@ -72,14 +75,14 @@ std::optional<Guard> AffineReader::condition(const Node& node) {
       if (node.text == "true") return always;
       return guard_not(always);
     }
-    default: break;
+    default:
+      break;
   }
   if (try_affine(node)) {
     context_.report.error("PW0119", node.extent, "the guard '" + show(node) + "' is a number; write " + show(node) + " != 0");
   } else if (!problem_.reported) {
     std::string data = problem_.is_data ? problem_.reason : show(node) + " is data";
-    context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + data,
-                          {"use select(" + show(node) + ", .., ..)"});
+    context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + data, {"use select(" + show(node) + ", .., ..)"});
   }
   return std::nullopt;
 }
@@ -94,8 +97,7 @@ std::optional<Guard> AffineReader::comparison(const Node& node) {
         report_problem(*arg, "guard");
         return std::nullopt;
       }
-      context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + problem_.reason,
-                            {"use select(" + show(node) + ", .., ..)"});
+      context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + problem_.reason, {"use select(" + show(node) + ", .., ..)"});
       return std::nullopt;
     }
     sides.push_back(std::move(*side));

@@ -6,14 +6,12 @@
 namespace polyweft::lang {
 namespace {
 
-constexpr std::array<std::string_view, 40> kKeywords = {
-    "all",  "and",  "any",   "argmax", "argmin", "associative", "assume", "bf16",   "bool",  "combine",    "commutative",
-    "const", "else", "f16",  "f32",    "f64",    "false",       "from",   "i16",    "i32",   "i64",        "i8",
-    "in",   "inf",  "let",   "max",    "min",    "nan",         "not",    "or",     "out",   "partial",    "prod",
-    "program", "reduce", "sum", "true", "u8",    "values",      "where"};
-constexpr std::array<std::string_view, 21> kFunctions = {
-    "abs", "ceil", "clamp", "cos", "erf", "exp", "floor", "log", "pow", "round", "rsqrt", "sat_i16", "sat_i32", "sat_i64",
-    "sat_i8", "sat_u8", "select", "sigmoid", "sin", "sqrt", "tanh"};
+constexpr std::array<std::string_view, 40> kKeywords = {"all",         "and",     "any",  "argmax",  "argmin", "associative", "assume", "bf16", "bool",   "combine",
+                                                        "commutative", "const",   "else", "f16",     "f32",    "f64",         "false",  "from", "i16",    "i32",
+                                                        "i64",         "i8",      "in",   "inf",     "let",    "max",         "min",    "nan",  "not",    "or",
+                                                        "out",         "partial", "prod", "program", "reduce", "sum",         "true",   "u8",   "values", "where"};
+constexpr std::array<std::string_view, 21> kFunctions = {"abs",     "ceil",    "clamp",   "cos",    "erf",    "exp",    "floor",   "log", "pow",  "round", "rsqrt",
+                                                         "sat_i16", "sat_i32", "sat_i64", "sat_i8", "sat_u8", "select", "sigmoid", "sin", "sqrt", "tanh"};
 constexpr std::array<std::string_view, 9> kReducers = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "reduce"};
 constexpr std::array<std::string_view, 8> kLongSymbols = {"==", "!=", "<=", ">=", "<<", ">>", "//", ".."};
 constexpr std::string_view kSymbols = "()[],:=+-*/%<>&|^~";
@@ -23,11 +21,21 @@ bool contains(const std::array<std::string_view, N>& words, std::string_view wor
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+bool is_word(char c) {
+  return is_letter(c) || is_digit(c) || c == '_';
+}
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
 
 /// Length of the well-formed UTF-8 sequence at `i`, 0 if there is none (overlong forms and surrogates are not well formed).
 size_t utf8_length(const std::string& text, size_t i) {
@@ -72,11 +80,16 @@ class Lexer {
 
   void next() {
     char c = peek();
-    if (is_blank(c)) ++at_;
-    else if (c == '#') comment();
-    else if (is_letter(c)) word();
-    else if (is_digit(c)) number();
-    else symbol();
+    if (is_blank(c))
+      ++at_;
+    else if (c == '#')
+      comment();
+    else if (is_letter(c))
+      word();
+    else if (is_digit(c))
+      number();
+    else
+      symbol();
   }
 
   void comment() {
@@ -194,10 +207,18 @@ class Lexer {
 
 }  // namespace
 
-bool is_reserved(std::string_view word) { return contains(kKeywords, word) || is_function(word); }
-bool is_function(std::string_view word) { return contains(kFunctions, word); }
-bool is_reducer(std::string_view word) { return contains(kReducers, word); }
+bool is_reserved(std::string_view word) {
+  return contains(kKeywords, word) || is_function(word);
+}
+bool is_function(std::string_view word) {
+  return contains(kFunctions, word);
+}
+bool is_reducer(std::string_view word) {
+  return contains(kReducers, word);
+}
 
-std::vector<Token> tokenize(const Source& source, Reporter& report) { return Lexer(source, report).run(); }
+std::vector<Token> tokenize(const Source& source, Reporter& report) {
+  return Lexer(source, report).run();
+}
 
 }  // namespace polyweft::lang

@@ -21,7 +21,8 @@ Decimal decimal_of(const std::string& text) {
   size_t i = 0;
   bool fraction = false;
   for (; i < text.size() && text[i] != 'e' && text[i] != 'E'; ++i) {
-    if (text[i] == '.') fraction = true;
+    if (text[i] == '.')
+      fraction = true;
     else if (text[i] != '_') {
       result.digits += text[i];
       result.exponent -= fraction ? 1 : 0;
@@ -65,14 +66,13 @@ template <class T>
 T nearest(const std::string& text, const Decimal& decimal) {
   T value = 0;
   auto outcome = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (outcome.ec == std::errc::result_out_of_range)
-    return decimal.exponent + static_cast<int64_t>(decimal.digits.size()) > 0 ? std::numeric_limits<T>::infinity() : T(0);
+  if (outcome.ec == std::errc::result_out_of_range) return decimal.exponent + static_cast<int64_t>(decimal.digits.size()) > 0 ? std::numeric_limits<T>::infinity() : T(0);
   return value;
 }
 
 struct NarrowFormat {
   int precision;
-  int least_exponent;     ///< of the smallest normal number: 2^least_exponent
+  int least_exponent;  ///< of the smallest normal number: 2^least_exponent
   double largest;
 };
 
@@ -93,10 +93,14 @@ double narrow(const std::string& text, const Decimal& decimal, NarrowFormat form
 
 double round_once(ElementType type, const std::string& text, const Decimal& decimal) {
   switch (type) {
-    case ElementType::f64: return nearest<double>(text, decimal);
-    case ElementType::f32: return nearest<float>(text, decimal);
-    case ElementType::f16: return narrow(text, decimal, {11, -14, 65504.0});
-    default: return narrow(text, decimal, {8, -126, std::ldexp(255.0, 120)});
+    case ElementType::f64:
+      return nearest<double>(text, decimal);
+    case ElementType::f32:
+      return nearest<float>(text, decimal);
+    case ElementType::f16:
+      return narrow(text, decimal, {11, -14, 65504.0});
+    default:
+      return narrow(text, decimal, {8, -126, std::ldexp(255.0, 120)});
   }
 }
 
@@ -133,7 +137,9 @@ int64_t largest(ElementType type) {
   return static_cast<int64_t>(~uint64_t{0} >> (65 - bits));
 }
 
-int64_t least(ElementType type) { return type == ElementType::u8 ? 0 : -largest(type) - 1; }
+int64_t least(ElementType type) {
+  return type == ElementType::u8 ? 0 : -largest(type) - 1;
+}
 
 Literal special_literal(ElementType type, double value) {
   Literal literal;

@@ -9,7 +9,7 @@
 namespace polyweft::lang {
 
 struct Parsed {
-  std::vector<Program> programs;        ///< in the order of the text, at least one
+  std::vector<Program> programs;  ///< in the order of the text, at least one
   std::vector<Diagnostic> warnings;
 };
 

@@ -16,9 +16,12 @@ struct Written {
 void flatten(const Rope& rope, Written& out) {
   if (out.misuse.empty()) out.misuse = rope.misuse;
   for (const Rope::Piece& piece : rope.pieces) {
-    if (const auto* text = std::get_if<std::string>(&piece)) out.parts.emplace_back(*text);
-    else if (const auto* index = std::get_if<std::shared_ptr<IndexState>>(&piece)) out.parts.emplace_back(index->get());
-    else flatten(*std::get<RopePtr>(piece), out);
+    if (const auto* text = std::get_if<std::string>(&piece))
+      out.parts.emplace_back(*text);
+    else if (const auto* index = std::get_if<std::shared_ptr<IndexState>>(&piece))
+      out.parts.emplace_back(index->get());
+    else
+      flatten(*std::get<RopePtr>(piece), out);
   }
 }
 
@@ -49,7 +52,9 @@ RopePtr make_rope(Level level, std::vector<Rope::Piece> pieces) {
   return rope;
 }
 
-RopePtr rope_text(std::string text, Level level) { return make_rope(level, {std::move(text)}); }
+RopePtr rope_text(std::string text, Level level) {
+  return make_rope(level, {std::move(text)});
+}
 
 RopePtr at_level(const RopePtr& rope, Level least) {
   return rope->level >= least ? rope : make_rope(kPrimary, {std::string("("), rope, std::string(")")});

@@ -14,7 +14,7 @@ namespace polyweft::dsl::detail {
 enum Level { kGuarded, kOr, kAnd, kNot, kRelation, kBits, kShift, kSum, kReduction, kProduct, kUnary, kPrimary };
 
 struct IndexState {
-  std::string name;      ///< empty: chosen when the equation is written
+  std::string name;  ///< empty: chosen when the equation is written
 };
 
 /// The index stands alone in a subscript of this extent.
@@ -28,7 +28,7 @@ struct Rope {
   Level level = kPrimary;
   std::vector<Piece> pieces;
   std::vector<Hint> hints;
-  std::string bit_operator;     ///< of a chain of & | ^
+  std::string bit_operator;  ///< of a chain of & | ^
   std::string misuse;
 };
 using RopePtr = std::shared_ptr<const Rope>;
@@ -62,19 +62,19 @@ struct Access {
 
 struct TensorState {
   std::string name;
-  const char* keyword = "";            ///< let, out, out partial; empty: not defined by equations
+  const char* keyword = "";  ///< let, out, out partial; empty: not defined by equations
   std::vector<RopePtr> shape;
   std::optional<ElementType> type;
 };
 
 struct BuilderState {
   std::string name;
-  std::vector<std::string> parameters;       ///< M = 4, const S = 2
-  std::vector<std::string> names;            ///< all that are declared
+  std::vector<std::string> parameters;  ///< M = 4, const S = 2
+  std::vector<std::string> names;       ///< all that are declared
   std::vector<RopePtr> assumptions;
   std::vector<TensorState> tensors;
-  std::vector<RopePtr> items;                ///< declarations and equations, a line each
-  std::string misuse;                        ///< the first one
+  std::vector<RopePtr> items;  ///< declarations and equations, a line each
+  std::string misuse;          ///< the first one
 
   void declare(const std::string& new_name);
   void note(const std::string& text);

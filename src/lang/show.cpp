@@ -13,22 +13,45 @@ class Shower {
   void node(const Node& n) {
     if (text.size() > kMaxShown) return;
     switch (n.kind) {
-      case NodeKind::infinity: text += "inf"; return;
-      case NodeKind::not_a_number: text += "nan"; return;
-      case NodeKind::element: text += n.text; return list(n, "[", "]");
-      case NodeKind::call: text += n.text; return list(n, "(", ")");
-      case NodeKind::convert: text += name_of(n.type); return list(n, "(", ")");
-      case NodeKind::tuple: return list(n, "(", ")");
-      case NodeKind::negate: text += "-"; return child(n, *n.args[0]);
-      case NodeKind::complement: text += "~"; return child(n, *n.args[0]);
-      case NodeKind::logical_not: text += "not "; return child(n, *n.args[0]);
+      case NodeKind::infinity:
+        text += "inf";
+        return;
+      case NodeKind::not_a_number:
+        text += "nan";
+        return;
+      case NodeKind::element:
+        text += n.text;
+        return list(n, "[", "]");
+      case NodeKind::call:
+        text += n.text;
+        return list(n, "(", ")");
+      case NodeKind::convert:
+        text += name_of(n.type);
+        return list(n, "(", ")");
+      case NodeKind::tuple:
+        return list(n, "(", ")");
+      case NodeKind::negate:
+        text += "-";
+        return child(n, *n.args[0]);
+      case NodeKind::complement:
+        text += "~";
+        return child(n, *n.args[0]);
+      case NodeKind::logical_not:
+        text += "not ";
+        return child(n, *n.args[0]);
       case NodeKind::chain:
-      case NodeKind::compare: return operators(n);
-      case NodeKind::conjunction: return words(n, " and ");
-      case NodeKind::disjunction: return words(n, " or ");
-      case NodeKind::guarded: return guarded(n);
-      case NodeKind::reduction: return reduction(n);
-      default: text += n.text;
+      case NodeKind::compare:
+        return operators(n);
+      case NodeKind::conjunction:
+        return words(n, " and ");
+      case NodeKind::disjunction:
+        return words(n, " or ");
+      case NodeKind::guarded:
+        return guarded(n);
+      case NodeKind::reduction:
+        return reduction(n);
+      default:
+        text += n.text;
     }
   }
 
@@ -54,16 +77,25 @@ class Shower {
  private:
   static int level(const Node& n) {
     switch (n.kind) {
-      case NodeKind::guarded: return 0;
-      case NodeKind::disjunction: return 1;
-      case NodeKind::conjunction: return 2;
-      case NodeKind::logical_not: return 3;
-      case NodeKind::compare: return 4;
-      case NodeKind::chain: return chain_level(n.op_text[0]);
-      case NodeKind::reduction: return 8;
+      case NodeKind::guarded:
+        return 0;
+      case NodeKind::disjunction:
+        return 1;
+      case NodeKind::conjunction:
+        return 2;
+      case NodeKind::logical_not:
+        return 3;
+      case NodeKind::compare:
+        return 4;
+      case NodeKind::chain:
+        return chain_level(n.op_text[0]);
+      case NodeKind::reduction:
+        return 8;
       case NodeKind::negate:
-      case NodeKind::complement: return 9;
-      default: return 10;
+      case NodeKind::complement:
+        return 9;
+      default:
+        return 10;
     }
   }
   static int chain_level(const std::string& op) {

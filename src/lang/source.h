@@ -15,7 +15,9 @@ struct Extent {
   uint32_t begin = 0;
   uint32_t end = 0;
 };
-inline Extent join(Extent a, Extent b) { return {a.begin, b.end}; }
+inline Extent join(Extent a, Extent b) {
+  return {a.begin, b.end};
+}
 
 class Source {
  public:

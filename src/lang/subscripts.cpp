@@ -15,8 +15,7 @@ struct SignedTerm {
 void split_sum(Node& node, bool negative, std::vector<SignedTerm>& out) {
   bool is_sum = node.kind == NodeKind::chain && (node.op_text[0] == "+" || node.op_text[0] == "-");
   if (!is_sum) return out.push_back({&node, negative});
-  for (size_t i = 0; i < node.args.size(); ++i)
-    split_sum(*node.args[i], negative != (i > 0 && node.op_text[i - 1] == "-"), out);
+  for (size_t i = 0; i < node.args.size(); ++i) split_sum(*node.args[i], negative != (i > 0 && node.op_text[i - 1] == "-"), out);
 }
 
 Expr as_index(Expr value) {
@@ -62,8 +61,7 @@ Expr ValueReader::element(Node& node) {
     return nullptr;
   }
   if (tensor.rank != node.args.size()) {
-    context_.report.error("PW0112", node.extent,
-                          tensor.name + " has rank " + std::to_string(tensor.rank) + ", not " + std::to_string(node.args.size()));
+    context_.report.error("PW0112", node.extent, tensor.name + " has rank " + std::to_string(tensor.rank) + ", not " + std::to_string(node.args.size()));
     return nullptr;
   }
   Access access;
@@ -109,8 +107,10 @@ std::optional<Subscript> ValueReader::subscript(Node& node, const Node& access, 
       continue;
     }
     if (context_.report.error_count() != errors) return std::nullopt;
-    if (problem.is_data) refuse_gather(*term.node, access, tensor, dimension);
-    else context_.report.error(problem.code, problem.where, "'" + problem.subject + "' is not affine: " + problem.reason, problem.notes);
+    if (problem.is_data)
+      refuse_gather(*term.node, access, tensor, dimension);
+    else
+      context_.report.error(problem.code, problem.where, "'" + problem.subject + "' is not affine: " + problem.reason, problem.notes);
     return std::nullopt;
   }
   return result;
@@ -119,14 +119,17 @@ std::optional<Subscript> ValueReader::subscript(Node& node, const Node& access, 
 std::optional<ValueReader::Gather> ValueReader::gather(Node& node) {
   switch (node.kind) {
     case NodeKind::name:
-    case NodeKind::element: return promised_element(node);
+    case NodeKind::element:
+      return promised_element(node);
     case NodeKind::convert:
       if (node.type == ElementType::i64 && node.args.size() == 1) return gather(*node.args[0]);
       return std::nullopt;
     case NodeKind::call:
       return node.text == "clamp" && node.args.size() == 3 ? clamped(node) : std::nullopt;
-    case NodeKind::chain: return node.op_text.back() == "%" ? remainder(node) : std::nullopt;
-    default: return std::nullopt;
+    case NodeKind::chain:
+      return node.op_text.back() == "%" ? remainder(node) : std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -200,13 +203,18 @@ Expr ValueReader::index_call(Node& node) {
 Expr ValueReader::index_value(Node& node) {
   Expr result;
   switch (node.kind) {
-    case NodeKind::chain: return index_chain(node, node.args.size());
+    case NodeKind::chain:
+      return index_chain(node, node.args.size());
     case NodeKind::negate:
       if (node.args[0]->kind == NodeKind::integer) return value(node, ElementType::i64);
       result = index_value(*node.args[0]);
       return result ? make_op(Op::neg, ElementType::i64, {result}, context_.report.source().span(node.extent)) : nullptr;
-    case NodeKind::call: result = index_call(node); break;
-    default: result = value(node, ElementType::i64); break;
+    case NodeKind::call:
+      result = index_call(node);
+      break;
+    default:
+      result = value(node, ElementType::i64);
+      break;
   }
   if (!result || is_integer(result->type)) return as_index(result);
   context_.type_error("PW0119", node.extent, "a subscript is an integer, but " + show(node) + " is " + name_of(result->type));

@@ -15,8 +15,8 @@
 namespace polyweft::lang {
 
 enum class NodeKind : uint8_t {
-  integer,      ///< text: digits, as written without '_'
-  decimal,      ///< text
+  integer,  ///< text: digits, as written without '_'
+  decimal,  ///< text
   infinity,
   not_a_number,
   truth,        ///< text: true or false
@@ -39,7 +39,7 @@ enum class NodeKind : uint8_t {
 struct Node;
 
 struct RangeSyntax {
-  Node* lo = nullptr;   ///< null: 0
+  Node* lo = nullptr;  ///< null: 0
   Node* hi = nullptr;
   Extent extent;
 };
@@ -54,20 +54,20 @@ struct ReductionSyntax {
   Extent combiner_extent;
   std::vector<IndexSyntax> indices;
   Node* where = nullptr;
-  Extent header;        ///< sum[k: K]
+  Extent header;  ///< sum[k: K]
 };
 struct Node {
   NodeKind kind = NodeKind::integer;
   Extent extent;
   std::string text;
   std::vector<Node*> args;
-  std::vector<Extent> ops;          ///< operators of chain and compare; their text is in the source
+  std::vector<Extent> ops;  ///< operators of chain and compare; their text is in the source
   std::vector<std::string> op_text;
   std::vector<Node*> conditions;
   ElementType type = ElementType::f32;
   std::optional<ReductionSyntax> reduction;
   uint32_t depth = 1;
-  std::optional<ElementType> decided;   ///< memo of the type search
+  std::optional<ElementType> decided;  ///< memo of the type search
 };
 
 struct NameSyntax {
@@ -88,7 +88,7 @@ struct InputSyntax {
 };
 struct LiteralSyntax {
   bool negative = false;
-  Node* number = nullptr;             ///< null: a list
+  Node* number = nullptr;  ///< null: a list
   std::vector<LiteralSyntax> list;
   Extent extent;
 };
@@ -107,18 +107,18 @@ struct CombinerSyntax {
   Node* body = nullptr;
 };
 struct SlotSyntax {
-  std::optional<IndexSyntax> index;   ///< a new index
-  Node* position = nullptr;           ///< or a position
+  std::optional<IndexSyntax> index;  ///< a new index
+  Node* position = nullptr;          ///< or a position
 };
 struct EquationSyntax {
   bool is_output = false;
   bool partial = false;
   std::vector<NameSyntax> names;
   std::vector<SlotSyntax> slots;
-  std::vector<ElementType> types;     ///< empty: no annotation
+  std::vector<ElementType> types;  ///< empty: no annotation
   Node* where = nullptr;
   Node* rhs = nullptr;
-  Extent left;                        ///< from the keyword to before '='
+  Extent left;  ///< from the keyword to before '='
 };
 struct ItemSyntax {
   enum class Kind : uint8_t { input, constant, combiner, equation } kind;
@@ -132,7 +132,7 @@ struct ProgramSyntax {
   std::vector<ParameterSyntax> parameters;
   std::vector<Node*> assumptions;
   std::vector<ItemSyntax> items;
-  bool broken = false;                ///< an item was skipped after a syntax error: unknown names are not reported
+  bool broken = false;  ///< an item was skipped after a syntax error: unknown names are not reported
 };
 struct Tree {
   std::deque<Node> nodes;

@@ -15,19 +15,13 @@ class TokenStream {
 
   TokenKind kind() const { return failed_ ? TokenKind::end : tokens_[at_].kind; }
   std::string_view text() const { return failed_ ? std::string_view() : view(tokens_[at_]); }
-  std::string_view text_ahead(size_t ahead) const {
-    return failed_ || at_ + ahead >= tokens_.size() ? std::string_view() : view(tokens_[at_ + ahead]);
-  }
-  TokenKind kind_ahead(size_t ahead) const {
-    return failed_ || at_ + ahead >= tokens_.size() ? TokenKind::end : tokens_[at_ + ahead].kind;
-  }
+  std::string_view text_ahead(size_t ahead) const { return failed_ || at_ + ahead >= tokens_.size() ? std::string_view() : view(tokens_[at_ + ahead]); }
+  TokenKind kind_ahead(size_t ahead) const { return failed_ || at_ + ahead >= tokens_.size() ? TokenKind::end : tokens_[at_ + ahead].kind; }
   Extent extent() const { return tokens_[at_].extent; }
   /// From `begin` to the end of the last token taken.
   Extent since(uint32_t begin) const { return {begin, at_ == 0 ? begin : std::max(begin, tokens_[at_ - 1].extent.end)}; }
   uint32_t position() const { return tokens_[at_].extent.begin; }
-  bool at(std::string_view word) const {
-    return kind() != TokenKind::end && kind() != TokenKind::name && text() == word;
-  }
+  bool at(std::string_view word) const { return kind() != TokenKind::end && kind() != TokenKind::name && text() == word; }
   void advance() {
     if (!failed_ && at_ + 1 < tokens_.size()) ++at_;
   }
@@ -63,9 +57,7 @@ class TokenStream {
     uint32_t before = tokens_[at_ - 1].extent.end;
     return source_.text().find('\n', before) < position();
   }
-  std::string_view view(const Token& token) const {
-    return std::string_view(source_.text()).substr(token.extent.begin, token.extent.end - token.extent.begin);
-  }
+  std::string_view view(const Token& token) const { return std::string_view(source_.text()).substr(token.extent.begin, token.extent.end - token.extent.begin); }
   const Source& source_;
   Reporter& report_;
   std::vector<Token> tokens_;

@@ -42,11 +42,15 @@ std::optional<ElementType> combiner_type(const Context& context, const Node& nod
 std::optional<ElementType> decide_reduction(const Context& context, const Node& node) {
   switch (node.reduction->reducer) {
     case Reducer::any:
-    case Reducer::all: return ElementType::boolean;
+    case Reducer::all:
+      return ElementType::boolean;
     case Reducer::argmax:
-    case Reducer::argmin: return ElementType::i64;
-    case Reducer::combiner: return combiner_type(context, node, 0);
-    default: return decide(context, *node.args[0]);
+    case Reducer::argmin:
+      return ElementType::i64;
+    case Reducer::combiner:
+      return combiner_type(context, node, 0);
+    default:
+      return decide(context, *node.args[0]);
   }
 }
 
@@ -56,17 +60,24 @@ std::optional<ElementType> find(const Context& context, const Node& node) {
     case NodeKind::compare:
     case NodeKind::conjunction:
     case NodeKind::disjunction:
-    case NodeKind::logical_not: return ElementType::boolean;
+    case NodeKind::logical_not:
+      return ElementType::boolean;
     case NodeKind::name:
-    case NodeKind::element: return decide_name(context, node);
-    case NodeKind::call: return decide_call(context, node);
-    case NodeKind::convert: return node.type;
+    case NodeKind::element:
+      return decide_name(context, node);
+    case NodeKind::call:
+      return decide_call(context, node);
+    case NodeKind::convert:
+      return node.type;
     case NodeKind::negate:
     case NodeKind::complement:
     case NodeKind::chain:
-    case NodeKind::guarded: return decide_any(context, node.args);
-    case NodeKind::reduction: return decide_reduction(context, node);
-    default: return std::nullopt;
+    case NodeKind::guarded:
+      return decide_any(context, node.args);
+    case NodeKind::reduction:
+      return decide_reduction(context, node);
+    default:
+      return std::nullopt;
   }
 }
 

@@ -10,8 +10,7 @@ namespace polyweft::lang {
 namespace {
 
 bool is_untyped_literal(const Node& node) {
-  return node.kind == NodeKind::integer || node.kind == NodeKind::decimal || node.kind == NodeKind::infinity ||
-         node.kind == NodeKind::not_a_number;
+  return node.kind == NodeKind::integer || node.kind == NodeKind::decimal || node.kind == NodeKind::infinity || node.kind == NodeKind::not_a_number;
 }
 
 bool has_decimal(const Node& node) {
@@ -46,7 +45,9 @@ Op comparison_of(const std::string& text) {
   return text == ">" ? Op::gt : Op::ge;
 }
 
-std::string type_text(ElementType type) { return name_of(type); }
+std::string type_text(ElementType type) {
+  return name_of(type);
+}
 
 }  // namespace
 
@@ -56,24 +57,38 @@ Expr ValueReader::value(Node& node, std::optional<ElementType> wanted) {
     case NodeKind::decimal:
     case NodeKind::infinity:
     case NodeKind::not_a_number:
-    case NodeKind::truth: return literal(node, wanted, node.extent, false);
-    case NodeKind::name: return name(node, wanted);
-    case NodeKind::element: return element(node);
-    case NodeKind::call: return call(node, wanted);
-    case NodeKind::convert: return convert(node);
-    case NodeKind::negate: return negation(node, wanted);
-    case NodeKind::complement: return complement(node, wanted);
-    case NodeKind::chain: return chain(node, wanted);
-    case NodeKind::compare: return comparison(node);
-    case NodeKind::conjunction: return logical(node, Op::logical_and);
-    case NodeKind::disjunction: return logical(node, Op::logical_or);
+    case NodeKind::truth:
+      return literal(node, wanted, node.extent, false);
+    case NodeKind::name:
+      return name(node, wanted);
+    case NodeKind::element:
+      return element(node);
+    case NodeKind::call:
+      return call(node, wanted);
+    case NodeKind::convert:
+      return convert(node);
+    case NodeKind::negate:
+      return negation(node, wanted);
+    case NodeKind::complement:
+      return complement(node, wanted);
+    case NodeKind::chain:
+      return chain(node, wanted);
+    case NodeKind::compare:
+      return comparison(node);
+    case NodeKind::conjunction:
+      return logical(node, Op::logical_and);
+    case NodeKind::disjunction:
+      return logical(node, Op::logical_or);
     case NodeKind::logical_not: {
       Expr inner = boolean(*node.args[0]);
       return inner ? make_op(Op::logical_not, ElementType::boolean, {inner}, context_.report.source().span(node.extent)) : nullptr;
     }
-    case NodeKind::guarded: return guarded(node, wanted);
-    case NodeKind::reduction: return reduction(node, wanted, 1);
-    case NodeKind::tuple: break;
+    case NodeKind::guarded:
+      return guarded(node, wanted);
+    case NodeKind::reduction:
+      return reduction(node, wanted, 1);
+    case NodeKind::tuple:
+      break;
   }
   context_.report.error("PW0126", node.extent, "a tuple may stand only as the whole right-hand side, or under a combiner");
   return nullptr;
@@ -142,8 +157,8 @@ Expr ValueReader::name(Node& node, std::optional<ElementType> wanted) {
 Expr ValueReader::negation(Node& node, std::optional<ElementType> wanted) {
   Node& inner = *node.args[0];
   const Symbol* symbol = inner.kind == NodeKind::name && context_.index(inner.text) == nullptr ? context_.symbol(inner.text) : nullptr;
-  bool is_number = symbol != nullptr && symbol->kind == Symbol::Kind::const_parameter &&
-                   (context_.combiner == nullptr || context_.combiner->components.count(inner.text) == 0);
+  bool is_number =
+      symbol != nullptr && symbol->kind == Symbol::Kind::const_parameter && (context_.combiner == nullptr || context_.combiner->components.count(inner.text) == 0);
   if (is_untyped_literal(inner)) return literal(inner, wanted, node.extent, true);
   if (is_number) {
     Node number;
@@ -179,16 +194,13 @@ Expr ValueReader::complement(Node& node, std::optional<ElementType> wanted) {
   return make_op(Op::bit_not, arg->type, {arg}, context_.report.source().span(node.extent));
 }
 
-bool ValueReader::check_same(const Node& left, ElementType left_type, const Node& right, ElementType right_type,
-                             const std::string& op) {
+bool ValueReader::check_same(const Node& left, ElementType left_type, const Node& right, ElementType right_type, const std::string& op) {
   if (left_type == right_type) return true;
   ElementType target = wider(left_type, right_type);
   const Node& narrow = target == left_type ? right : left;
-  std::string remedy = left_type == ElementType::boolean || right_type == ElementType::boolean
-                           ? "bool and numbers do not mix"
-                           : "convert one side, e.g. " + type_text(target) + "(" + show(narrow) + ")";
-  context_.type_error("PW0118", join(left.extent, right.extent),
-                      type_text(left_type) + " " + op + " " + type_text(right_type) + ": " + remedy);
+  std::string remedy = left_type == ElementType::boolean || right_type == ElementType::boolean ? "bool and numbers do not mix"
+                                                                                               : "convert one side, e.g. " + type_text(target) + "(" + show(narrow) + ")";
+  context_.type_error("PW0118", join(left.extent, right.extent), type_text(left_type) + " " + op + " " + type_text(right_type) + ": " + remedy);
   return false;
 }
 
@@ -220,8 +232,7 @@ bool ValueReader::operands(Node& node, ElementType type, std::vector<Expr>& out)
     if (i > 0) context_.chains.pop_back();
     good &= out.back() != nullptr;
   }
-  for (size_t i = 0; good && i + 1 < out.size(); ++i)
-    good = check_same(*node.args[i], out[i]->type, *node.args[i + 1], out[i + 1]->type, node.op_text[i]);
+  for (size_t i = 0; good && i + 1 < out.size(); ++i) good = check_same(*node.args[i], out[i]->type, *node.args[i + 1], out[i + 1]->type, node.op_text[i]);
   return good;
 }
 

@@ -38,11 +38,16 @@ __int128 wide_value(const Affine& e, const std::vector<int64_t>& values) {
 bool wide_holds(const Guard& guard, const std::vector<int64_t>& values) {
   auto holds = [&](const Guard& each) { return wide_holds(each, values); };
   switch (guard.kind) {
-    case Guard::Kind::all: return std::all_of(guard.of.begin(), guard.of.end(), holds);
-    case Guard::Kind::any: return std::any_of(guard.of.begin(), guard.of.end(), holds);
-    case Guard::Kind::negation: return !holds(guard.of[0]);
-    case Guard::Kind::ge0: return wide_value(guard.e, values) >= 0;
-    case Guard::Kind::eq0: return wide_value(guard.e, values) == 0;
+    case Guard::Kind::all:
+      return std::all_of(guard.of.begin(), guard.of.end(), holds);
+    case Guard::Kind::any:
+      return std::any_of(guard.of.begin(), guard.of.end(), holds);
+    case Guard::Kind::negation:
+      return !holds(guard.of[0]);
+    case Guard::Kind::ge0:
+      return wide_value(guard.e, values) >= 0;
+    case Guard::Kind::eq0:
+      return wide_value(guard.e, values) == 0;
   }
   return false;
 }

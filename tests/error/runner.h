@@ -52,7 +52,8 @@ inline void run_cases(Stage stage, const std::function<std::string(const std::st
     std::string found = messages(each.text, each.name + ".weft");
     if (each.expected.empty() && std::getenv("PW_WRITE_EXPECTED") != nullptr)
       std::ofstream(PW_SOURCE_DIR "/tests/error/" + each.name + ".expected", std::ios::binary) << found;
-    else EXPECT_EQ(found, each.expected);
+    else
+      EXPECT_EQ(found, each.expected);
   }
 }
 

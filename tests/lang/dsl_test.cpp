@@ -1,4 +1,6 @@
 // Programs built from C++ print as the same text as those parsed, and are refused where the parser refuses.
+#include "polyweft/dsl.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -6,7 +8,6 @@
 #include "lang/corpus.h"
 #include "lang/parser.h"
 #include "lang/program_equality.h"
-#include "polyweft/dsl.h"
 
 namespace polyweft {
 namespace {
@@ -95,8 +96,7 @@ TEST(dsl, combiner_with_tuples) {
   options.associative = options.commutative = true;
   CombinerHandle online = p.combine("online", options, [](const std::vector<Value>& l, const std::vector<Value>& r) {
     Value top = dsl::max(l[0], r[0]);
-    return std::vector<Value>{top, select(l[0] == -kInfinity, 0, l[1] * dsl::exp(l[0] - top)) +
-                                       select(r[0] == -kInfinity, 0, r[1] * dsl::exp(r[0] - top))};
+    return std::vector<Value>{top, select(l[0] == -kInfinity, 0, l[1] * dsl::exp(l[0] - top)) + select(r[0] == -kInfinity, 0, r[1] * dsl::exp(r[0] - top))};
   });
   TensorRef m = p.let("m", {M}), s = p.let("s", {M}), Y = p.output("Y", {M});
   Index i("i"), j("j");
@@ -132,8 +132,7 @@ TEST(dsl, misuse_is_an_error_of_build) {
   TensorRef Y = no_range.output("Y");
   Index i;
   Y(i) = 1.0;
-  EXPECT_EQ(no_range.build().error().message,
-            "p: slot 0 of Y: the index has no range; write i.in(N), or give the tensor a shape");
+  EXPECT_EQ(no_range.build().error().message, "p: slot 0 of Y: the index has no range; write i.in(N), or give the tensor a shape");
 }
 
 TEST(dsl, what_the_parser_refuses_is_refused) {

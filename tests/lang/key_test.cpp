@@ -22,7 +22,9 @@ Program parsed(const std::string& text) {
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message) << "\n" << text;
   return result.ok() ? result->programs[0] : Program{};
 }
-std::string key(const std::string& text) { return lang::key_of(parsed(text)); }
+std::string key(const std::string& text) {
+  return lang::key_of(parsed(text));
+}
 
 /// Every name becomes another one, every gap a line of its own with a comment.
 std::string renamed(const std::string& text, std::mt19937& random) {
@@ -66,8 +68,7 @@ std::string reordered(const Program& program, std::mt19937& random) {
 }
 
 Expr swapped_operands(const Expr& e) {
-  static const std::set<Op> commutative = {Op::add, Op::mul, Op::bit_and, Op::bit_or, Op::bit_xor, Op::eq, Op::ne,
-                                           Op::min, Op::max, Op::logical_and, Op::logical_or};
+  static const std::set<Op> commutative = {Op::add, Op::mul, Op::bit_and, Op::bit_or, Op::bit_xor, Op::eq, Op::ne, Op::min, Op::max, Op::logical_and, Op::logical_or};
   static const std::map<Op, Op> mirrored = {{Op::lt, Op::gt}, {Op::gt, Op::lt}, {Op::le, Op::ge}, {Op::ge, Op::le}};
   bool mirrors = mirrored.count(e->op) != 0;
   if (!mirrors && commutative.count(e->op) == 0) return nullptr;
@@ -168,7 +169,8 @@ TEST(key, other_meaning_other_key) {
       {"inlined let", "let A[i: N] = X[i]\nout Y[i: N] = A[i]", "out Y[i: N] = X[i]"},
       {"recurrence direction", "let A[0] = X[0]\nlet A[i: 1..N] = A[i-1]\nout Y = A[N-1]", "let A[N-1] = X[0]\nlet A[i: N-1] = A[i+1]\nout Y = A[0]"},
       {"constant", "const c: f32 = 1\nout Y[i: N] = X[i] * c", "const c: f32 = 2\nout Y[i: N] = X[i] * c"},
-      {"combiner promise", "combine f(a, b): f32 from 0 = a + b\nout Y = reduce f[i: N] X[i]", "combine f(a, b): f32 from 0 associative = a + b\nout Y = reduce f[i: N] X[i]"},
+      {"combiner promise", "combine f(a, b): f32 from 0 = a + b\nout Y = reduce f[i: N] X[i]",
+       "combine f(a, b): f32 from 0 associative = a + b\nout Y = reduce f[i: N] X[i]"},
       {"combiner sides", "combine f(a, b): f32 from 0 = a - b\nout Y = reduce f[i: N] X[i]", "combine f(a, b): f32 from 0 = b - a\nout Y = reduce f[i: N] X[i]"},
       {"component", "out (a, b)[i: N]: (f32, f32) = (X[i], 1)", "out (b, a)[i: N]: (f32, f32) = (1, X[i])\n"},
   };

@@ -24,14 +24,22 @@ class Mutator {
 
   void mutate(std::string& text) {
     switch (below(8)) {
-      case 0: return flip(text);
-      case 1: return erase(text);
-      case 2: return duplicate(text);
-      case 3: return insert_word(text);
-      case 4: return replace_word(text);
-      case 5: return splice(text);
-      case 6: return swap_words(text);
-      default: return nest(text);
+      case 0:
+        return flip(text);
+      case 1:
+        return erase(text);
+      case 2:
+        return duplicate(text);
+      case 3:
+        return insert_word(text);
+      case 4:
+        return replace_word(text);
+      case 5:
+        return splice(text);
+      case 6:
+        return swap_words(text);
+      default:
+        return nest(text);
     }
   }
 
@@ -85,13 +93,102 @@ class Mutator {
   }
 
   std::string word() {
-    static constexpr std::string_view kWords[] = {
-        "program", "const", "in", "let", "out", "partial", "assume", "where", "else", "and", "or", "not", "combine", "from",
-        "associative", "commutative", "values", "sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "reduce", "inf", "nan",
-        "true", "false", "f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool", "exp", "select", "clamp", "sat_u8",
-        "abs", "i", "j", "k", "N", "M", "X", "A", "0", "1", "2", "-1", "0.5", "1e-5", "1e400", "0x7f", "99999999999", "1099511627776",
-        "9223372036854775808", "18446744073709551616", "(", ")", "[", "]", ",", ":", "=", "==", "!=", "<", "<=", ">", ">=", "<<",
-        ">>", "+", "-", "*", "/", "//", "%", "&", "|", "^", "~", "..", "#", "\n", "\t", "$", "\xc3\xa4", "\xff"};
+    static constexpr std::string_view kWords[] = {"program",
+                                                  "const",
+                                                  "in",
+                                                  "let",
+                                                  "out",
+                                                  "partial",
+                                                  "assume",
+                                                  "where",
+                                                  "else",
+                                                  "and",
+                                                  "or",
+                                                  "not",
+                                                  "combine",
+                                                  "from",
+                                                  "associative",
+                                                  "commutative",
+                                                  "values",
+                                                  "sum",
+                                                  "prod",
+                                                  "max",
+                                                  "min",
+                                                  "any",
+                                                  "all",
+                                                  "argmax",
+                                                  "argmin",
+                                                  "reduce",
+                                                  "inf",
+                                                  "nan",
+                                                  "true",
+                                                  "false",
+                                                  "f64",
+                                                  "f32",
+                                                  "f16",
+                                                  "bf16",
+                                                  "i64",
+                                                  "i32",
+                                                  "i16",
+                                                  "i8",
+                                                  "u8",
+                                                  "bool",
+                                                  "exp",
+                                                  "select",
+                                                  "clamp",
+                                                  "sat_u8",
+                                                  "abs",
+                                                  "i",
+                                                  "j",
+                                                  "k",
+                                                  "N",
+                                                  "M",
+                                                  "X",
+                                                  "A",
+                                                  "0",
+                                                  "1",
+                                                  "2",
+                                                  "-1",
+                                                  "0.5",
+                                                  "1e-5",
+                                                  "1e400",
+                                                  "0x7f",
+                                                  "99999999999",
+                                                  "1099511627776",
+                                                  "9223372036854775808",
+                                                  "18446744073709551616",
+                                                  "(",
+                                                  ")",
+                                                  "[",
+                                                  "]",
+                                                  ",",
+                                                  ":",
+                                                  "=",
+                                                  "==",
+                                                  "!=",
+                                                  "<",
+                                                  "<=",
+                                                  ">",
+                                                  ">=",
+                                                  "<<",
+                                                  ">>",
+                                                  "+",
+                                                  "-",
+                                                  "*",
+                                                  "/",
+                                                  "//",
+                                                  "%",
+                                                  "&",
+                                                  "|",
+                                                  "^",
+                                                  "~",
+                                                  "..",
+                                                  "#",
+                                                  "\n",
+                                                  "\t",
+                                                  "$",
+                                                  "\xc3\xa4",
+                                                  "\xff"};
     return std::string(kWords[below(std::size(kWords))]);
   }
 

@@ -1,11 +1,11 @@
 // Literals are rounded once from the decimal: around halves of neighbours, where rounding twice would differ.
+#include "lang/number.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <string>
-
-#include "lang/number.h"
 
 namespace polyweft {
 namespace {

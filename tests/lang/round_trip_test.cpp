@@ -15,7 +15,9 @@ std::string errors_of(const Error& error) {
   return text;
 }
 
-TEST(round_trip, corpus_has_the_32_programs) { EXPECT_EQ(lang_test::corpus().size(), 32U); }
+TEST(round_trip, corpus_has_the_32_programs) {
+  EXPECT_EQ(lang_test::corpus().size(), 32U);
+}
 
 TEST(round_trip, every_program_prints_and_parses_back_equal) {
   for (const auto& [name, text] : lang_test::corpus()) {

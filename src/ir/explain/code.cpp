@@ -23,6 +23,8 @@ constexpr auto kEntries = std::to_array<Entry>({
 
 }  // namespace
 
-std::span<const Entry> code_generation() { return kEntries; }
+std::span<const Entry> code_generation() {
+  return kEntries;
+}
 
 }  // namespace polyweft::explain

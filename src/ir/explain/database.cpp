@@ -21,6 +21,8 @@ constexpr auto kEntries = std::to_array<Entry>({
 
 }  // namespace
 
-std::span<const Entry> database() { return kEntries; }
+std::span<const Entry> database() {
+  return kEntries;
+}
 
 }  // namespace polyweft::explain

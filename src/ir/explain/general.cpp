@@ -12,12 +12,15 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0004", "The file cannot be created or written."},
     {"PW0005", "--input names inputs of the program, --output its outputs."},
     {"PW0006", "The array in the .npy file must have the type and the shape that the program has at the bound sizes. bf16 travels as its bits in uint16."},
-    {"PW0007", "Codes are PW and four digits: 00 files, 01 syntax and types, 02 checks, 03 steps, 04 checker, 05 code generation, 06 lab, 07 database,\n"
-               "08 limits."},
+    {"PW0007",
+     "Codes are PW and four digits: 00 files, 01 syntax and types, 02 checks, 03 steps, 04 checker, 05 code generation, 06 lab, 07 database,\n"
+     "08 limits."},
 });
 
 }  // namespace
 
-std::span<const Entry> general() { return kEntries; }
+std::span<const Entry> general() {
+  return kEntries;
+}
 
 }  // namespace polyweft::explain

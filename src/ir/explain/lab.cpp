@@ -15,18 +15,22 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0607", "The other side closed its stream of messages."},
     {"PW0608", "The reference kernel of a task, or the kernel of its error bounds, failed in the runner, so there is nothing to compare candidates with."},
     {"PW0609", "The arguments of a task and the copies needed for comparing take more memory than the runner may use. Bind smaller sizes or raise the limit."},
-    {"PW0610", "The runner was asked for something that makes no sense: no output, an input behind an output, an extent or stride over 2^31 - 1, a candidate before any task."},
+    {"PW0610",
+     "The runner was asked for something that makes no sense: no output, an input behind an output, an extent or stride over 2^31 - 1, a candidate before any task."},
     {"PW0650", "Every candidate and the base nest failed in the runner. 'polyweft run FILE --verify' tells more about one of them."},
     {"PW0651", "The kernel crashed, hung, gave a wrong result or wrote out of bounds in its sandbox; the status names which."},
     {"PW0652", "An argument of another element type than the kernel takes."},
     {"PW0653", "An argument of another shape than the kernel takes at the bound sizes."},
     {"PW0654", "The kernel takes one argument for each input and each output, in the order of the program."},
-    {"PW0655", "The kernel returned an error code: negative codes are Halide's, positive ones ours (an argument of the wrong type, rank or extent, or a\n"
-               "value outside its 'values' promise)."},
+    {"PW0655",
+     "The kernel returned an error code: negative codes are Halide's, positive ones ours (an argument of the wrong type, rank or extent, or a\n"
+     "value outside its 'values' promise)."},
 });
 
 }  // namespace
 
-std::span<const Entry> lab() { return kEntries; }
+std::span<const Entry> lab() {
+  return kEntries;
+}
 
 }  // namespace polyweft::explain

@@ -19,8 +19,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0811", "An affine form has at most 512 terms when its divisions are written out; i % 2 % 3 % 4 .. doubles with each operator."},
     {"PW0812", "The naive evaluator keeps every element in memory and walks the expression for each; it is for small sizes."},
     {"PW0820", "The intermediate tensors of the base nest take more memory than the workspace limit. Bind smaller sizes, or raise the limit."},
-    {"PW0830", "isl works under a limit of operations, so that every answer is the same on every machine. This question needs more: simplify\n"
-               "guards, or split the equation."},
+    {"PW0830",
+     "isl works under a limit of operations, so that every answer is the same on every machine. This question needs more: simplify\n"
+     "guards, or split the equation."},
     {"PW0831", "The polyhedral helper did not answer within its deadline and was ended. Unlike PW0830 this may differ from run to run."},
     {"PW0832", "The polyhedral helper ran into its memory limit."},
     {"PW0833", "The polyhedral helper ended unexpectedly. The program is refused and nothing was stored; please report it."},
@@ -30,6 +31,8 @@ constexpr auto kEntries = std::to_array<Entry>({
 
 }  // namespace
 
-std::span<const Entry> limits() { return kEntries; }
+std::span<const Entry> limits() {
+  return kEntries;
+}
 
 }  // namespace polyweft::explain

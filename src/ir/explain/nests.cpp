@@ -6,8 +6,9 @@ namespace polyweft::explain {
 namespace {
 
 constexpr auto kEntries = std::to_array<Entry>({
-    {"PW0400", "The independent checker found an element that this nest computes wrongly, twice, never, or while another iteration needs it; the message\n"
-               "has the instance. The nest is never stored or run."},
+    {"PW0400",
+     "The independent checker found an element that this nest computes wrongly, twice, never, or while another iteration needs it; the message\n"
+     "has the instance. The nest is never stored or run."},
     {"PW0401", "The checker ran out of its quota before it could prove the nest. It is not stored as proven."},
     {"PW0410", "Text of a LoopNest that does not follow its grammar."},
     {"PW0411", "A LoopNest that uses a variable, loop, combiner or component that does not exist, or too many of them."},
@@ -22,6 +23,8 @@ constexpr auto kEntries = std::to_array<Entry>({
 
 }  // namespace
 
-std::span<const Entry> nests() { return kEntries; }
+std::span<const Entry> nests() {
+  return kEntries;
+}
 
 }  // namespace polyweft::explain

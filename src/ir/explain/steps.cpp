@@ -25,6 +25,8 @@ constexpr auto kEntries = std::to_array<Entry>({
 
 }  // namespace
 
-std::span<const Entry> steps() { return kEntries; }
+std::span<const Entry> steps() {
+  return kEntries;
+}
 
 }  // namespace polyweft::explain

@@ -12,14 +12,14 @@ struct Entry {
   std::string_view text;
 };
 
-std::span<const Entry> general();            ///< PW00xx: files and the command line
-std::span<const Entry> syntax_and_types();   ///< PW01xx
-std::span<const Entry> checks();             ///< PW02xx
-std::span<const Entry> steps();              ///< PW03xx
-std::span<const Entry> nests();              ///< PW04xx
-std::span<const Entry> code_generation();    ///< PW05xx
-std::span<const Entry> lab();                ///< PW06xx
-std::span<const Entry> database();           ///< PW07xx
-std::span<const Entry> limits();             ///< PW08xx
+std::span<const Entry> general();           ///< PW00xx: files and the command line
+std::span<const Entry> syntax_and_types();  ///< PW01xx
+std::span<const Entry> checks();            ///< PW02xx
+std::span<const Entry> steps();             ///< PW03xx
+std::span<const Entry> nests();             ///< PW04xx
+std::span<const Entry> code_generation();   ///< PW05xx
+std::span<const Entry> lab();               ///< PW06xx
+std::span<const Entry> database();          ///< PW07xx
+std::span<const Entry> limits();            ///< PW08xx
 
 }  // namespace polyweft::explain
