@@ -10,6 +10,7 @@ constexpr auto kEntries = std::to_array<Entry>({
      "The independent checker found an element that this nest computes wrongly, twice, never, or while another iteration needs it; the message\n"
      "has the instance. The nest is never stored or run."},
     {"PW0401", "The checker ran out of its quota before it could prove the nest. It is not stored as proven."},
+    {"PW0406", "The nest was made for another numerics class than the task that asks for its proof."},
     {"PW0410", "Text of a LoopNest that does not follow its grammar."},
     {"PW0411", "A LoopNest that uses a variable, loop, combiner or component that does not exist, or too many of them."},
     {"PW0412", "A LoopNest whose buffers are malformed or too large."},
