@@ -71,6 +71,9 @@ class NestCode {
   void allocate_heap(BufferId id, NodeId body);
   void allocate_stack(BufferId id, NodeId body);
   bool registers_fit(BufferId id, NodeId body) const;
+  void declare_registers(BufferId id, NodeId at);
+  void declare_registers_of_loop(BufferId id, const Loop& loop);
+  std::optional<int64_t> constant_trips(const Loop& loop, const Affine& lo) const;
   void merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b);
   void written_registers(NodeId id, std::vector<bool>& buffers) const;
   template <class F>

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kStackLimitBytes = 256 << 10;
+constexpr int64_t kUnrollLimit = 4096;
 constexpr int kOutOfMemory = -11;   // halide_error_code_out_of_memory
 
 }  // namespace
@@ -71,19 +72,18 @@ void NestCode::written_registers(NodeId id, std::vector<bool>& buffers) const {
   });
 }
 
-// Where control flow meets: elements that both sides know get a phi, the rest are dropped (their contents are undefined).
+// Every element exists since its Alloc (poison at first), so both sides know the same ones.
 void NestCode::merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b) {
   RegFile merged;
   for (const auto& [key, value_a] : a) {
-    const auto it = b.find(key);
-    if (it == b.end() || it->second->getType() != value_a->getType()) continue;
-    if (it->second == value_a) {
+    llvm::Value* value_b = b.at(key);
+    if (value_b == value_a) {
       merged[key] = value_a;
       continue;
     }
     llvm::PHINode* phi = b_.CreatePHI(value_a->getType(), 2);
     phi->addIncoming(value_a, from_a);
-    phi->addIncoming(it->second, from_b);
+    phi->addIncoming(value_b, from_b);
     merged[key] = phi;
   }
   file_ = std::move(merged);
@@ -160,16 +160,18 @@ void NestCode::on(const Loop& loop) {
   }
 }
 
+std::optional<int64_t> NestCode::constant_trips(const Loop& loop, const Affine& lo) const {
+  if (loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return std::nullopt;
+  const Affine length = fold(loop.hi.of[0]) - lo;
+  if (!length.is_constant() || length.constant > kUnrollLimit) return std::nullopt;
+  return length.constant;
+}
+
 void NestCode::unroll_loop(const Loop& loop) {
   const Affine lo = fold(loop.lo.of[0]);
-  int64_t trips = INT64_MAX;
-  for (const auto& e : loop.hi.of) {
-    const Affine length = fold(e) - lo;
-    if (length.is_constant()) trips = std::min(trips, length.constant);
-  }
-  const bool exact = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && trips != INT64_MAX;
-  if (!exact || trips > 4096) return serial_loop(loop);
-  for (int64_t n = 0; n < trips; n += loop.step) {
+  const auto trips = constant_trips(loop, lo);
+  if (!trips) return serial_loop(loop);
+  for (int64_t n = 0; n < *trips; n += loop.step) {
     substitution_[loop.var] = lo + Affine::of(n);
     emit(loop.body);
   }
@@ -255,15 +257,11 @@ void NestCode::serial_loop(const Loop& loop) {
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after);
   iv->addIncoming(next, latch);
-  RegFile leaving;
+  RegFile leaving = entry;
   for (const auto& [key, phi] : phis) {
-    const auto it = file_.find(key);
-    llvm::Value* value = it != file_.end() && it->second->getType() == phi->getType() ? it->second : llvm::PoisonValue::get(phi->getType());
-    phi->addIncoming(value, latch);
-    leaving[key] = value;
+    phi->addIncoming(file_.at(key), latch);
+    leaving[key] = file_.at(key);
   }
-  for (const auto& [key, value] : entry)
-    if (!leaving.contains(key)) leaving[key] = value;
   b_.SetInsertPoint(after);
   merge_registers(entry, before, leaving, latch);
   variables_.erase(loop.var);
@@ -276,6 +274,7 @@ void NestCode::on(const Alloc& alloc) {
   const Buffer& buffer = nest_.buffers[alloc.buffer];
   if (buffer.scope == Scope::reg && registers_fit(alloc.buffer, alloc.body)) {
     registers_[alloc.buffer] = true;
+    declare_registers(alloc.buffer, alloc.body);
     emit(alloc.body);
     registers_[alloc.buffer] = false;
     std::erase_if(file_, [&](const auto& cell) { return cell.first.first == alloc.buffer; });
@@ -284,6 +283,47 @@ void NestCode::on(const Alloc& alloc) {
   const uint64_t bytes = static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type));
   const bool on_stack = (buffer.scope == Scope::reg || buffer.scope == Scope::stack) && bytes <= kStackLimitBytes;
   on_stack ? allocate_stack(alloc.buffer, alloc.body) : allocate_heap(alloc.buffer, alloc.body);
+}
+
+// Puts every element that `at` touches into the register file, undefined.
+void NestCode::declare_registers(BufferId id, NodeId at) {
+  if (at == kNoNode) return;
+  const Node& node = nest_.nodes[at];
+  if (const auto* seq = std::get_if<Seq>(&node)) {
+    for (NodeId child : seq->children) declare_registers(id, child);
+  } else if (const auto* branch_node = std::get_if<If>(&node)) {
+    declare_registers(id, branch_node->then);
+    declare_registers(id, branch_node->otherwise);
+  } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
+    declare_registers(id, alloc->body);
+  } else if (const auto* loop = std::get_if<Loop>(&node)) {
+    declare_registers_of_loop(id, *loop);
+  } else {
+    llvm::Type* type = scalar_.register_type(nest_.buffers[id].type);
+    if (lanes_.width > 1) type = llvm::FixedVectorType::get(type, lanes_.width);
+    visit_accesses(at, [&](const Access& access, bool) {
+      if (access.id == id) file_.emplace(register_key(access), llvm::PoisonValue::get(type));
+    });
+  }
+}
+
+void NestCode::declare_registers_of_loop(BufferId id, const Loop& loop) {
+  const bool is_vector = loop.mark.kind == MarkKind::vector && loop.mark.width > 1;
+  const bool is_expanded = loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector;
+  bool touches = false;
+  visit_accesses(loop.body, [&](const Access& access, bool) { touches |= access.id == id; });
+  if (!touches) return;
+  if (!is_expanded) return declare_registers(id, loop.body);
+  const Affine lo = fold(loop.lo.of[0]);
+  const int64_t trips = is_vector ? 1 : constant_trips(loop, lo).value_or(1);
+  const Lanes outer = lanes_;
+  if (is_vector) lanes_.width = static_cast<unsigned>(loop.mark.width);
+  for (int64_t n = 0; n < trips; n += loop.step) {
+    substitution_[loop.var] = is_vector ? lo + Affine::variable(kLane) : lo + Affine::of(n);
+    declare_registers(id, loop.body);
+  }
+  substitution_.erase(loop.var);
+  lanes_ = outer;
 }
 
 // SSA needs every index free of serial loops, and one shape an element: always a vector of one width along a unit lane stride, or

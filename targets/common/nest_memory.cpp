@@ -71,8 +71,12 @@ NestCode::Place NestCode::place_of(const Access& access) {
 
 llvm::Value* NestCode::pointers_of(const Place& place, llvm::Type* type) {
   if (place.offsets) return b_.CreateInBoundsGEP(type, place.pointer, place.offsets);
-  llvm::Value* steps = b_.CreateMul(lane_numbers(), llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width), b_.getInt64(static_cast<uint64_t>(place.stride))));
-  return b_.CreateInBoundsGEP(type, place.pointer, steps);
+  // 32-bit steps gather twice as many elements an instruction.
+  const bool is_short = std::abs(place.stride) * static_cast<int64_t>(lanes_.width) < INT32_MAX / 16;
+  std::vector<llvm::Constant*> steps;
+  for (int64_t lane = 0; lane < static_cast<int64_t>(lanes_.width); ++lane)
+    steps.push_back(llvm::ConstantInt::get(is_short ? b_.getInt32Ty() : b_.getInt64Ty(), static_cast<uint64_t>(lane * place.stride), true));
+  return b_.CreateInBoundsGEP(type, place.pointer, llvm::ConstantVector::get(steps));
 }
 
 llvm::Value* NestCode::load_place(const Place& place, ElementType type) {

@@ -102,6 +102,46 @@ body {
   }
 }
 )"},
+    {"registers_first_written_under_an_open_mask_or_inside_a_loop", R"(nest 1 masked class strict
+param N = 21
+loops j, v0, k, v1, v2, t, v3, v4
+buffer X: f32[3, 21] argument align 4
+buffer Y: f32[21] argument align 4 output
+buffer Z: f32[16] argument align 4 output
+buffer r: f32[16] reg align 64
+buffer s: f32[16] reg align 64
+arguments X, Y, Z
+body {
+  for j in 0 .. 2 {
+    alloc r {
+      for v0 in 0 .. min(16, -16*j + N) vector 16 {
+        copy r[v0] <- Y[16*j + v0]
+      }
+      for k in 0 .. 3 {
+        for v1 in 0 .. min(16, -16*j + N) vector 16 {
+          compute 0(j, k, v1) accumulate sum: r[v1] <- X[k, 16*j + v1]
+        }
+      }
+      for v2 in 0 .. min(16, -16*j + N) vector 16 {
+        copy Y[16*j + v2] <- r[v2]
+      }
+    }
+  }
+  alloc s {
+    for t in 0 .. 3 {
+      if t == 0 {
+        for v3 in 0 .. 16 vector 16 {
+          copy s[v3] <- X[0, v3]
+        }
+      } else {
+        for v4 in 0 .. 16 vector 16 {
+          compute 1(t, v4) store: Z[v4] <- (s[v4] - X[t, v4])
+        }
+      }
+    }
+  }
+}
+)"},
     {"gathers_scalar_and_vector", R"(nest 1 gather class strict
 loops i, v, j
 buffer T: f32[50] argument align 4
