@@ -166,6 +166,8 @@ class Estimate {
     while (from > 0 && !moves(use, from - 1) && all_footprints(leaf, from - 1) <= 2 * capacity) --from;
     const double whole = static_cast<double>(size_bytes(nest_.buffers[use.buffer].type));
     double total = footprint_bytes(leaf, use, from) * trips(leaf, 0, from);
+    // Streaming: lines that neighbouring iterations of the next loop share are brought in once.
+    if (from > 0 && moves(use, from - 1)) total = std::min(total, footprint_bytes(leaf, use, from - 1) * trips(leaf, 0, from - 1));
     if (footprint_bytes(leaf, use, 0) <= capacity / 2) total = std::min(total, footprint_bytes(leaf, use, 0));  // stays resident for the whole call
     return std::max(total, whole);
   }

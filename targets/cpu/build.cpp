@@ -50,17 +50,6 @@ Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
       llvm_target->createTargetMachine(triple, "x86-64", feature_string(target), options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
-// A C keyword or a symbol of the C library would break whoever links the object.
-Status symbol_is_free(const std::string& symbol) {
-  static const std::set<std::string> taken = {"auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int",
-                                              "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile",
-                                              "while", "main", "exp", "log", "sin", "cos", "tanh", "erf", "pow", "sqrt", "floor", "ceil", "round", "abs", "malloc", "free", "memcpy", "memset", "memmove",
-                                              "printf", "exit", "abort", "read", "write", "open", "close", "class", "template", "new", "delete", "namespace", "this", "private", "public", "operator"};
-  if (taken.contains(symbol)) return fail("PW0513", "'" + symbol + "' is a C keyword or a library's symbol", {"give the kernel another name with --name"});
-  if (symbol.rfind("halide_", 0) == 0) return fail("PW0513", "'" + symbol + "' is a symbol of the runtime", {"give the kernel another name with --name"});
-  return Ok{};
-}
-
 struct Lowered {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
@@ -106,6 +95,17 @@ Result<llvm::SmallVector<char, 0>> emit(Lowered& code, llvm::CodeGenFileType kin
 
 }  // namespace
 
+// A C keyword or a symbol of the C library would break whoever links the object.
+Status symbol_is_free(const std::string& symbol) {
+  static const std::set<std::string> taken = {"auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int",
+                                              "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile",
+                                              "while", "main", "exp", "log", "sin", "cos", "tanh", "erf", "pow", "sqrt", "floor", "ceil", "round", "abs", "malloc", "free", "memcpy", "memset", "memmove",
+                                              "printf", "exit", "abort", "read", "write", "open", "close", "class", "template", "new", "delete", "namespace", "this", "private", "public", "operator"};
+  if (taken.contains(symbol)) return fail("PW0513", "'" + symbol + "' is a C keyword or a library's symbol", {"give the kernel another name with --name"});
+  if (symbol.rfind("halide_", 0) == 0) return fail("PW0513", "'" + symbol + "' is a symbol of the runtime", {"give the kernel another name with --name"});
+  return Ok{};
+}
+
 std::string llvm_version() { return LLVM_VERSION_STRING; }
 
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol) {
@@ -120,7 +120,6 @@ std::vector<std::string> exported_symbols(const LoopNest& nest, const std::strin
 
 Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol) {
   const auto start = std::chrono::steady_clock::now();
-  if (auto free = symbol_is_free(symbol.empty() ? nest.name : symbol); !free && !symbol.empty()) return free.error();
   auto code = lowered(nest, target, symbol);
   if (!code) return code.error();
   auto bytes = emit(*code, llvm::CodeGenFileType::ObjectFile);

@@ -29,6 +29,11 @@ Result<Bytes> static_library(const CompiledObject& object);
 /// Symbols a nest exports: the kernel, then NAME_pack_T and NAME_pack_T_bytes.
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol = "");
 
+/// PW0513 for a C keyword, a symbol of the C library or of the runtime.
+Status symbol_is_free(const std::string& symbol);
+/// A header for C11 and C++17.
+std::string c_header(const LoopNest& nest, const std::string& symbol = "");
+
 /// Code in this process. Symbols are found by name; the memory lives as long as the object.
 class LoadedCode {
  public:

@@ -117,7 +117,7 @@ TEST(AnalyticModel, a_register_tiled_gemm_is_near_the_fma_bound) {
   const double bound_ns = 512.0 * 512 * 512 / 16 / 2 / machine().clock_ghz;
   const double ns = predicted({.mr = 12, .vectors = 2});
   EXPECT_GE(ns, bound_ns);
-  EXPECT_LE(ns, 1.6 * bound_ns);
+  EXPECT_LE(ns, 1.7 * bound_ns);
 }
 
 TEST(AnalyticModel, vectors_beat_scalars) { EXPECT_LT(4 * predicted({}), predicted({.vectors = 2, .width = 1})); }

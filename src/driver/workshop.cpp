@@ -1,0 +1,210 @@
+#include "driver/workshop.h"
+
+#include <HalideRuntime.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "support/hash.h"
+#include "targets/cpu/build.h"
+#include "targets/cpu/calibrate.h"
+
+namespace polyweft {
+namespace {
+
+std::string id_of(const std::vector<unsigned char>& bytes) { return hex(blake2b_128({reinterpret_cast<const char*>(bytes.data()), bytes.size()})); }
+
+halide_type_t type_of(const Buffer& buffer) {
+  if (buffer.is_packed) return halide_type_t(halide_type_uint, 8);
+  if (buffer.type == ElementType::bf16) return halide_type_t(halide_type_bfloat, 16);
+  if (buffer.type == ElementType::boolean) return halide_type_t(halide_type_uint, 1);
+  if (buffer.type == ElementType::u8) return halide_type_t(halide_type_uint, 8);
+  return halide_type_t(is_float(buffer.type) ? halide_type_float : halide_type_int, static_cast<uint8_t>(8 * size_bytes(buffer.type)));
+}
+
+/// A halide_buffer_t that owns its dimensions.
+class Argument {
+ public:
+  Argument(halide_type_t type, const std::vector<int64_t>& extents) : dims_(extents.size()) {
+    int32_t stride = 1;
+    for (size_t d = 0; d < extents.size(); ++d) {
+      const auto extent = static_cast<int32_t>(extents[extents.size() - 1 - d]);
+      dims_[d] = halide_dimension_t(0, extent, stride);
+      stride *= extent;
+    }
+    std::memset(&buffer_, 0, sizeof buffer_);
+    buffer_.type = type;
+    buffer_.dimensions = static_cast<int32_t>(extents.size());
+  }
+  halide_buffer_t* at(void* host) {
+    buffer_.host = static_cast<uint8_t*>(host);
+    buffer_.dim = dims_.data();
+    return &buffer_;
+  }
+
+ private:
+  std::vector<halide_dimension_t> dims_;
+  halide_buffer_t buffer_;
+};
+
+// Spills reject a candidate that was meant to live in registers; a base nest has nothing to keep there.
+bool has_register_blocks(const LoopNest& nest) {
+  return std::any_of(nest.buffers.begin(), nest.buffers.end(), [](const Buffer& b) { return b.scope == Scope::reg; });
+}
+
+using PackFunction = int (*)(halide_buffer_t*, halide_buffer_t*);
+
+class JitKernel final : public LoadedKernel {
+ public:
+  JitKernel(const LoopNest& nest, std::unique_ptr<targets::LoadedCode> code) : code_(std::move(code)), entry_(code_->address(nest.name)) {
+    for (BufferId id : nest.arguments) slots_.push_back(make_slot(nest, id));
+  }
+  bool is_complete() const {
+    return entry_ && std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return !s.is_packed || s.pack; });
+  }
+  Result<int> call(const std::vector<TensorData*>& arguments) override {
+    std::vector<void*> raw;
+    for (TensorData* data : arguments) raw.push_back(data->bytes.data());
+    return call_raw(raw);
+  }
+  Result<int> call_raw(const std::vector<void*>& arguments) override {
+    if (arguments.size() != slots_.size()) return fail("PW0654", "wrong number of arguments");
+    std::vector<halide_buffer_t*> buffers;
+    for (size_t a = 0; a < slots_.size(); ++a) {
+      Slot& slot = slots_[a];
+      if (slot.is_packed && !slot.packed_is_fresh)
+        if (const int code = pack(slot, arguments[a]); code != 0) return code;
+      // An empty tensor still needs a host pointer: null would be a bounds query.
+      buffers.push_back(slot.argument->at(slot.is_packed ? slot.aligned() : arguments[a] ? arguments[a] : &nowhere_));
+    }
+    return invoke(buffers);
+  }
+  void forget_packed() override {
+    for (Slot& slot : slots_) slot.packed_is_fresh = false;
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<Argument> argument, source;
+    bool is_packed = false, packed_is_fresh = false;
+    PackFunction pack = nullptr;
+    std::vector<unsigned char> storage;
+    unsigned char* aligned() {
+      const auto address = reinterpret_cast<uintptr_t>(storage.data());
+      return storage.data() + (64 - address % 64) % 64;
+    }
+  };
+  Slot make_slot(const LoopNest& nest, BufferId id) {
+    const Buffer& buffer = nest.buffers[id];
+    Slot slot;
+    slot.is_packed = buffer.is_packed;
+    if (!buffer.is_packed) {
+      slot.argument = std::make_unique<Argument>(type_of(buffer), buffer.extents);
+      return slot;
+    }
+    const int64_t bytes = allocated_elements(buffer) * size_bytes(buffer.type);
+    slot.argument = std::make_unique<Argument>(type_of(buffer), std::vector<int64_t>{bytes});
+    slot.storage.resize(static_cast<size_t>(bytes) + 64);
+    for (const auto& p : nest.packs) {
+      if (p.packed != id) continue;
+      const Buffer& source = nest.buffers[p.source];
+      slot.source = std::make_unique<Argument>(type_of(source), source.extents);
+      slot.pack = reinterpret_cast<PackFunction>(code_->address(nest.name + "_pack_" + source.name));
+    }
+    return slot;
+  }
+  int pack(Slot& slot, void* data) {
+    const int code = slot.pack(slot.source->at(data ? data : &nowhere_), slot.argument->at(slot.aligned()));
+    slot.packed_is_fresh = code == 0;
+    return code;
+  }
+  Result<int> invoke(const std::vector<halide_buffer_t*>& b);
+
+  std::unique_ptr<targets::LoadedCode> code_;
+  void* entry_;
+  std::vector<Slot> slots_;
+  char nowhere_[64] = {};
+};
+
+template <size_t... I>
+int call_with(void* entry, const std::vector<halide_buffer_t*>& b, std::index_sequence<I...>) {
+  using Function = int (*)(decltype(static_cast<void>(I), static_cast<halide_buffer_t*>(nullptr))...);
+  return reinterpret_cast<Function>(entry)(b[I]...);
+}
+
+template <size_t N>
+Result<int> dispatch(void* entry, const std::vector<halide_buffer_t*>& b) {
+  if (b.size() == N) return call_with(entry, b, std::make_index_sequence<N>());
+  if constexpr (N > 0) return dispatch<N - 1>(entry, b);
+  return fail("PW0656", "kernels of more than 32 arguments are called through a shared object only");
+}
+
+Result<int> JitKernel::invoke(const std::vector<halide_buffer_t*>& b) { return dispatch<32>(entry_, b); }
+
+}  // namespace
+
+Result<LoadableKernel> Workshop::for_runner(const LoopNest& nest) const {
+  auto object = targets::compile_object(nest, target_);
+  if (!object) return object.error();
+  if (object->spills > 0 && has_register_blocks(nest))
+    return fail("PW0506", "the register tile does not fit: " + std::to_string(object->spills) + " vector registers are spilled");
+  auto shared = targets::shared_object(*object, targets::exported_symbols(nest), targets::Runtime::external);
+  if (!shared) return shared.error();
+  LoadableKernel kernel;
+  kernel.symbol = nest.name;
+  kernel.id = id_of(object->object);
+  kernel.shared_object = std::move(shared).value();
+  return kernel;
+}
+
+Result<std::shared_ptr<LoadedKernel>> Workshop::load(const LoopNest& nest) const {
+  if (!target_.is_host) return fail("PW0517", "kernels for " + target_.name + " do not run on this machine", {"use build, or --target host"});
+  auto object = targets::compile_object(nest, target_);
+  if (!object) return object.error();
+  auto code = targets::load_code(*object);
+  if (!code) return code.error();
+  auto kernel = std::make_shared<JitKernel>(nest, std::move(code).value());
+  if (!kernel->is_complete()) return fail("PW0516", "the kernel cannot be loaded: a symbol is missing");
+  return std::shared_ptr<LoadedKernel>(std::move(kernel));
+}
+
+namespace {
+
+std::vector<unsigned char> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+Result<std::vector<unsigned char>> as_bytes(Result<std::string> text) {
+  if (!text) return text.error();
+  return bytes_of(*text);
+}
+
+}  // namespace
+
+Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit emit, const std::string& symbol) const {
+  if (emit == Emit::assembly) return as_bytes(targets::assembly_text(nest, target_, symbol));
+  if (emit == Emit::llvm) return as_bytes(targets::llvm_text(nest, target_, symbol));
+  if (emit == Emit::header) return bytes_of(targets::c_header(nest, symbol));
+  if (auto free = targets::symbol_is_free(symbol.empty() ? nest.name : symbol); !free) return free.error();
+  auto object = targets::compile_object(nest, target_, symbol);
+  if (!object) return object.error();
+  if (emit == Emit::object) return std::move(object->object);
+  if (emit == Emit::static_library) return targets::static_library(*object);
+  return targets::shared_object(*object, targets::exported_symbols(nest, symbol), targets::Runtime::inside);
+}
+
+MachineModel Workshop::machine_model(int threads) const {
+  MachineModel machine;
+  machine.vector_bytes = target_.vector_bits / 8;
+  machine.vector_registers = target_.vector_registers;
+  machine.cache_bytes = target_.cache_bytes;
+  // A virtual machine's advertised last level is mostly its neighbours'.
+  if (machine.cache_bytes.size() > 2) machine.cache_bytes[2] = std::min<int64_t>(machine.cache_bytes[2], 16 << 20);
+  machine.bytes_per_cycle = {2.0 * machine.vector_bytes, 50, 10, 5};
+  machine.threads = threads;
+  return machine;
+}
+
+double Workshop::measured_peak_gflops(int threads) const { return target_.is_host ? targets::measured_fma_peak_gflops(target_, threads) : 0; }
+
+std::string toolchain() { return "polyweft 0.1.0 llvm " + targets::llvm_version() + " isl 0.25"; }
+
+}  // namespace polyweft

@@ -1,0 +1,78 @@
+#include "targets/cpu/calibrate.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace polyweft::targets {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kIterations = 20'000;
+constexpr int kChains = 12;   // latency 4 x 2 ports needs 8
+
+// The compiler must not see that the sums are never used.
+template <class V>
+void keep(V& value) {
+  asm volatile("" : "+x"(value));
+}
+
+__attribute__((target("avx512f"))) double flops_512() {
+  __m512 sum[kChains];
+  for (auto& s : sum) s = _mm512_set1_ps(1);
+  const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
+  for (int i = 0; i < kIterations; ++i)
+    for (auto& s : sum) s = _mm512_fmadd_ps(s, a, b);
+  for (auto& s : sum) asm volatile("" : : "v"(s));
+  return 2.0 * 16 * kChains * kIterations;
+}
+
+__attribute__((target("avx2,fma"))) double flops_256() {
+  __m256 sum[kChains];
+  for (auto& s : sum) s = _mm256_set1_ps(1);
+  const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
+  for (int i = 0; i < kIterations; ++i)
+    for (auto& s : sum) s = _mm256_fmadd_ps(s, a, b);
+  for (auto& s : sum) keep(s);
+  return 2.0 * 8 * kChains * kIterations;
+}
+
+double flops_128() {
+  __m128 sum[kChains];
+  for (auto& s : sum) s = _mm_set1_ps(1);
+  const __m128 a = _mm_set1_ps(0.999f), b = _mm_set1_ps(0.001f);
+  for (int i = 0; i < kIterations; ++i)
+    for (auto& s : sum) s = _mm_add_ps(_mm_mul_ps(s, a), b);
+  for (auto& s : sum) keep(s);
+  return 2.0 * 4 * kChains * kIterations;
+}
+
+double best_rate(double (*loop)(), std::chrono::milliseconds budget) {
+  double best = 0;
+  const auto end = Clock::now() + budget;
+  while (Clock::now() < end) {
+    const auto start = Clock::now();
+    const double flops = loop();
+    best = std::max(best, flops / std::chrono::duration<double, std::nano>(Clock::now() - start).count());
+  }
+  return best;
+}
+
+}  // namespace
+
+double measured_fma_peak_gflops(const Target& target, int threads) {
+  const auto loop = target.has("avx512f") ? flops_512 : target.has("fma") ? flops_256 : flops_128;
+  std::vector<double> rates(static_cast<size_t>(std::max(1, threads)));
+  std::vector<std::jthread> others;
+  for (size_t t = 1; t < rates.size(); ++t) others.emplace_back([&, t] { rates[t] = best_rate(loop, std::chrono::milliseconds(50)); });
+  rates[0] = best_rate(loop, std::chrono::milliseconds(50));
+  others.clear();
+  double sum = 0;
+  for (double r : rates) sum += r;
+  return sum;
+}
+
+}  // namespace polyweft::targets
