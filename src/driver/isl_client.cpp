@@ -127,30 +127,6 @@ Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_t
   });
 }
 
-Result<NestTemplate> IslClient::replay(const Task& task, const std::string& trace_text) {
-  json request = describe(task);
-  request["trace"] = trace_text;
-  request["workspace"] = impl_->options.workspace_limit_bytes;
-  return impl_->ask_for<NestTemplate>("replay", std::move(request), task.source.source_name,
-                                      [](const json& reply) { return parse_nest_template(reply.at("template")); });
-}
-
-Result<std::vector<NestTemplate>> IslClient::sketches(const Task& task, const SketchFacts& facts) {
-  json request = describe(task);
-  request["workspace"] = impl_->options.workspace_limit_bytes;
-  request["facts"] = {{"vector_bytes", facts.vector_bytes}, {"registers", facts.vector_registers}, {"caches", facts.cache_bytes}, {"threads", facts.threads}};
-  using Templates = std::vector<NestTemplate>;
-  return impl_->ask_for<Templates>("sketches", std::move(request), task.source.source_name, [](const json& reply) -> Result<Templates> {
-    Templates out;
-    for (const auto& text : reply.at("templates")) {
-      auto parsed = parse_nest_template(text);
-      if (!parsed) return parsed.error();
-      out.push_back(std::move(parsed).value());
-    }
-    return out;
-  });
-}
-
 Result<std::string> IslClient::show(const Task& task, const std::string& stage) {
   json request = describe(task);
   request["stage"] = stage;

@@ -9,18 +9,9 @@
 
 #include "driver/task.h"
 #include "polyweft/loop_nest.h"
-#include "polyweft/nest_template.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {
-
-/// What the sketch rules must know of the target.
-struct SketchFacts {
-  int vector_bytes = 64;
-  int vector_registers = 32;
-  std::vector<int64_t> cache_bytes;
-  int threads = 1;
-};
 
 class IslClient {
  public:
@@ -38,10 +29,6 @@ class IslClient {
   Result<LoopNest> base_nest(const Task& task);
   /// Proof of a nest for the task's program, binding and class.
   Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr);
-  /// The trace replayed and proven: a template whose decisions are the trace's.
-  Result<NestTemplate> replay(const Task& task, const std::string& trace_text);
-  /// All sketches of the task as templates with open decisions.
-  Result<std::vector<NestTemplate>> sketches(const Task& task, const SketchFacts& facts);
   /// Text of `show --stage scop|dependences|schedule`.
   Result<std::string> show(const Task& task, const std::string& stage);
 

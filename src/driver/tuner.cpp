@@ -3,13 +3,15 @@
 
 #include <ctime>
 
-#include "driver/helpers.h"
 #include "driver/isl_client.h"
 #include "driver/kernel_impl.h"
 #include "driver/spaces.h"
 #include "driver/task.h"
 #include "driver/tune_loop.h"
 #include "driver/workshop.h"
+#include "schedules/sketches.h"
+#include "schedules/steps.h"
+#include "support/helper_path.h"
 
 namespace polyweft {
 namespace {
@@ -17,6 +19,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string helper_in(const std::string& directory, const std::string& name) { return directory.empty() ? helper_program(name) : directory + "/" + name; }
 
 /// A nest and where it came from.
 struct Plan {
@@ -32,7 +36,7 @@ struct Tuner::Impl {
 
   static IslClient::Options isl_options(const TunerOptions& o) {
     IslClient::Options isl;
-    isl.helper = helper_path(o.helper_directory, "polyweft-isl");
+    isl.helper = helper_in(o.helper_directory, "polyweft-isl");
     isl.deadline = o.isl_deadline;
     isl.workspace_limit_bytes = o.workspace_limit_bytes;
     return isl;
@@ -67,9 +71,28 @@ struct Tuner::Impl {
     return (*db)->best(t.key, t.canonical_text);
   }
 
-  SketchFacts facts(int threads) const {
-    const MachineModel machine = workshop.machine_model(threads);
-    return {machine.vector_bytes, machine.vector_registers, machine.cache_bytes, threads};
+  // Programs with a recurrence are scanned in isl's order; their base nest is what schedules work around.
+  Result<std::shared_ptr<const LoopNest>> recurrence_nest(const Task& t) {
+    if (!schedules::has_recurrence(t.program)) return std::shared_ptr<const LoopNest>();
+    auto base = isl.base_nest(t);
+    if (!base) return base.error();
+    return std::shared_ptr<const LoopNest>(std::make_shared<LoopNest>(std::move(base).value()));
+  }
+  Result<NestTemplate> replay(const Task& t, const std::string& text) {
+    auto trace = parse_trace(text);
+    if (!trace) return trace.error();
+    auto recurrence = recurrence_nest(t);
+    if (!recurrence) return recurrence.error();
+    return schedules::replay(t.program, t.key.cls, *trace, *recurrence);
+  }
+  Result<std::vector<NestTemplate>> sketches(const Task& t) {
+    const MachineModel machine = workshop.machine_model(t.key.threads);
+    schedules::SketchFacts facts;
+    facts.vector_bytes = machine.vector_bytes;
+    facts.vector_registers = machine.vector_registers;
+    facts.cache_bytes = machine.cache_bytes;
+    facts.threads = t.key.threads;
+    return schedules::sketches(t.program, t.key.cls, facts);
   }
 
   Result<Certificate> proven(const Task& t, const LoopNest& nest) {
@@ -82,7 +105,7 @@ struct Tuner::Impl {
   }
 
   Result<Plan> plan_by_trace(const Task& t, const std::string& trace) {
-    auto nest_template = isl.replay(t, trace);
+    auto nest_template = replay(t, trace);
     if (!nest_template) return nest_template.error();
     const auto decisions = values_of(nest_template->trace);
     auto nest = instantiate(*nest_template, decisions);
@@ -93,7 +116,7 @@ struct Tuner::Impl {
 
   // The model's first choice that the checker proves; the base nest where there is no sketch.
   Result<Plan> plan_by_model(const Task& t) {
-    auto templates = isl.sketches(t, facts(t.key.threads));
+    auto templates = sketches(t);
     if (templates && !templates->empty()) {
       const auto model = analytic_model(workshop.machine_model(t.key.threads));
       auto strategy = enumerate_by_model(search_spaces(*templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
@@ -141,7 +164,7 @@ struct Tuner::Impl {
   Status start_runner() {
     if (runner) return Ok{};
     RunnerOptions runner_options;
-    runner_options.command = {helper_path(options.helper_directory, "polyweft-runner")};
+    runner_options.command = {helper_in(options.helper_directory, "polyweft-runner")};
     auto started = start_local_runner(runner_options);
     if (!started) return started.error();
     runner = std::move(started).value();
@@ -208,7 +231,7 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   lab_task->seed = tune_options.seed;
   if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
 
-  auto templates = isl.sketches(t, facts(t.key.threads));
+  auto templates = sketches(t);
   if (!templates) return templates.error();
   const auto model = analytic_model(workshop.machine_model(t.key.threads));
   auto strategy = evolve(search_spaces(*templates, *model), {.seed = tune_options.seed});
