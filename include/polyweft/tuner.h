@@ -100,9 +100,9 @@ class PW_EXPORT Kernel {
 };
 
 enum class Emit : uint8_t { object, assembly, llvm, shared, static_library, header };
-enum class Stage : uint8_t { program, scop, dependences, schedule, trace, loops, llvm, assembly };
+enum class ShowStage : uint8_t { program, scop, dependences, schedule, trace, loops, llvm, assembly };
 std::optional<Emit> PW_EXPORT emit_named(const std::string& name);
-std::optional<Stage> PW_EXPORT stage_named(const std::string& name);
+std::optional<ShowStage> PW_EXPORT stage_named(const std::string& name);
 struct BuildResult {
   std::vector<unsigned char> bytes;
   std::string origin;                              ///< as Kernel::origin
@@ -149,8 +149,8 @@ class PW_EXPORT Tuner {
   /// By trace, record, the analytic model's first choice, or the base order, whichever comes first; a trace is proven again.
   Result<Kernel> compile(const Program& program, const TaskOptions& options);
   Result<BuildResult> build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol);
-  Result<std::string> show(const Program& program, const TaskOptions& options, Stage stage);
-  Result<std::string> show(const TuningRecord& record, Stage stage);
+  Result<std::string> show(const Program& program, const TaskOptions& options, ShowStage stage);
+  Result<std::string> show(const TuningRecord& record, ShowStage stage);
   /// Runs the kernel and the compiled base nest on these inputs and compares by LANGUAGE.md section 4.
   Result<Comparison> verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs);
   Result<BenchReport> bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget);

@@ -15,7 +15,7 @@ bool is_record_number(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
-Result<std::string> text_of_record(Tuner& tuner, const ShowOptions& options, Stage stage) {
+Result<std::string> text_of_record(Tuner& tuner, const ShowOptions& options, ShowStage stage) {
   auto database = tuner.database();
   if (!database) return database.error();
   auto record = (*database)->record(std::stoll(options.what));
@@ -24,7 +24,7 @@ Result<std::string> text_of_record(Tuner& tuner, const ShowOptions& options, Sta
   return tuner.show(**record, stage);
 }
 
-Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, Stage stage) {
+Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, ShowStage stage) {
   auto program = load_program(options.what);
   if (!program) return program.error();
   TaskOptions task;
@@ -35,7 +35,7 @@ Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, St
 int run(const ShowOptions& options) {
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);
-  const Stage stage = *stage_named(options.stage);
+  const ShowStage stage = *stage_named(options.stage);
   auto text = is_record_number(options.what) && options.what.size() < 18 ? text_of_record(*tuner, options, stage) : text_of_program(*tuner, options, stage);
   if (!text) return report(text.error(), options);
   if (options.json) print_json("show", {{"event", "stage"}, {"stage", options.stage}, {"text", *text}});

@@ -2,7 +2,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "ir/explain/explain.h"
 #include "ir/npy.h"
 #include "ir/render.h"
 #include "lang/canonical.h"
@@ -57,20 +56,6 @@ Result<Program> load_program(const std::string& file_and_program) {
   return fail("PW0002", path + " has no program '" + name + "'", {"it has: " + names});
 }
 
-std::string render(const Diagnostic& diagnostic, const std::string& source_name, const std::string& source_text) {
-  return ir::render(diagnostic, source_name, source_text);
-}
-
-std::string render(const Error& error, const std::string& source_text) {
-  std::string out;
-  for (const auto& d : error.diagnostics) out += render(d, error.source_name, source_text);
-  if (!out.empty()) return out;
-  out = "error: " + error.message + (error.code.empty() ? "" : " [" + error.code + "]") + "\n";
-  for (const auto& note : error.notes) out += "  note: " + note + "\n";
-  return out;
-}
-
-std::optional<std::string> explain_code(const std::string& code) { return ir::explain_code(code); }
 std::string program_key(const Program& program) { return lang::key_of(program); }
 Result<TensorData> read_npy(const std::string& path, ElementType expected) { return ir::read_npy(path, expected); }
 Status write_npy(const std::string& path, const TensorData& data) { return ir::write_npy(path, data); }
@@ -82,9 +67,9 @@ std::optional<Emit> emit_named(const std::string& name) {
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }
 
-std::optional<Stage> stage_named(const std::string& name) {
-  static const std::map<std::string, Stage> names = {{"program", Stage::program}, {"scop", Stage::scop},   {"dependences", Stage::dependences}, {"schedule", Stage::schedule},
-                                                     {"trace", Stage::trace},     {"loops", Stage::loops}, {"llvm", Stage::llvm},               {"assembly", Stage::assembly}};
+std::optional<ShowStage> stage_named(const std::string& name) {
+  static const std::map<std::string, ShowStage> names = {{"program", ShowStage::program}, {"scop", ShowStage::scop},   {"dependences", ShowStage::dependences}, {"schedule", ShowStage::schedule},
+                                                     {"trace", ShowStage::trace},     {"loops", ShowStage::loops}, {"llvm", ShowStage::llvm},               {"assembly", ShowStage::assembly}};
   const auto it = names.find(name);
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }

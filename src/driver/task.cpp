@@ -12,7 +12,7 @@ Result<Task> make_task(const Program& program, const TaskOptions& options, const
   Task task;
   task.source = program;
   task.binding = *binding;
-  task.program = normalize(bind(program, *binding));
+  task.program = normalize(polyweft::bind(program, *binding));
   task.canonical_text = lang::canonical_text(program);
   task.source_text = program.source_text.empty() ? print(program) : program.source_text;
   task.key.program = lang::key_of(program);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "polyweft/loop_nest.h"
 #include "polyweft/program.h"
 #include "polyweft/records.h"
 #include "polyweft/target.h"

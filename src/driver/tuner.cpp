@@ -9,7 +9,7 @@
 #include "driver/task.h"
 #include "driver/tune_loop.h"
 #include "driver/workshop.h"
-#include "schedules/sketches.h"
+#include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
 #include "support/helper_path.h"
 
@@ -87,12 +87,14 @@ struct Tuner::Impl {
   }
   Result<std::vector<NestTemplate>> sketches(const Task& t) {
     const MachineModel machine = workshop.machine_model(t.key.threads);
-    schedules::SketchFacts facts;
+    schedules::TargetFacts facts;
     facts.vector_bytes = machine.vector_bytes;
     facts.vector_registers = machine.vector_registers;
     facts.cache_bytes = machine.cache_bytes;
     facts.threads = t.key.threads;
-    return schedules::sketches(t.program, t.key.cls, facts);
+    auto recurrence = recurrence_nest(t);
+    if (!recurrence) return recurrence.error();
+    return schedules::sketch_templates(t.program, t.key.cls, facts, *recurrence);
   }
 
   Result<Certificate> proven(const Task& t, const LoopNest& nest) {
@@ -382,37 +384,37 @@ Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& opti
   return BuildResult{std::move(bytes).value(), plan->origin};
 }
 
-Result<std::string> Tuner::show(const Program& program, const TaskOptions& options, Stage stage) {
-  if (stage == Stage::program) return print(program);
-  if (stage == Stage::scop || stage == Stage::dependences || stage == Stage::schedule) {
+Result<std::string> Tuner::show(const Program& program, const TaskOptions& options, ShowStage stage) {
+  if (stage == ShowStage::program) return print(program);
+  if (stage == ShowStage::scop || stage == ShowStage::dependences || stage == ShowStage::schedule) {
     auto task = impl_->task(program, options);
     if (!task) return task.error();
     if (auto ok = impl_->checked(program); !ok) return ok.error();
-    return impl_->isl.show(*task, stage == Stage::scop ? "scop" : stage == Stage::dependences ? "dependences" : "schedule");
+    return impl_->isl.show(*task, stage == ShowStage::scop ? "scop" : stage == ShowStage::dependences ? "dependences" : "schedule");
   }
   auto plan = impl_->plan(program, options);
   if (!plan) return plan.error();
-  if (stage == Stage::trace) return plan->trace;
-  if (stage == Stage::loops) return print(plan->nest);
-  auto bytes = impl_->workshop.product(plan->nest, stage == Stage::llvm ? Emit::llvm : Emit::assembly, "");
+  if (stage == ShowStage::trace) return plan->trace;
+  if (stage == ShowStage::loops) return print(plan->nest);
+  auto bytes = impl_->workshop.product(plan->nest, stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
   if (!bytes) return bytes.error();
   return std::string(bytes->begin(), bytes->end());
 }
 
-Result<std::string> Tuner::show(const TuningRecord& record, Stage stage) {
-  if (stage == Stage::program) return record.program_text;
-  if (stage == Stage::trace) return record.trace_text;
-  if (stage == Stage::loops) return record.nest_text;
+Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
+  if (stage == ShowStage::program) return record.program_text;
+  if (stage == ShowStage::trace) return record.trace_text;
+  if (stage == ShowStage::loops) return record.nest_text;
   auto task = task_of(record, target());
   if (!task) return task.error();
-  if (stage == Stage::llvm || stage == Stage::assembly) {
+  if (stage == ShowStage::llvm || stage == ShowStage::assembly) {
     auto nest = parse_loop_nest(record.nest_text);
     if (!nest) return nest.error();
-    auto bytes = impl_->workshop.product(*nest, stage == Stage::llvm ? Emit::llvm : Emit::assembly, "");
+    auto bytes = impl_->workshop.product(*nest, stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
     if (!bytes) return bytes.error();
     return std::string(bytes->begin(), bytes->end());
   }
-  return impl_->isl.show(*task, stage == Stage::scop ? "scop" : stage == Stage::dependences ? "dependences" : "schedule");
+  return impl_->isl.show(*task, stage == ShowStage::scop ? "scop" : stage == ShowStage::dependences ? "dependences" : "schedule");
 }
 
 Result<Certificate> Tuner::prove(const TuningRecord& record) {

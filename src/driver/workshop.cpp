@@ -32,7 +32,6 @@ class Argument {
       dims_[d] = halide_dimension_t(0, extent, stride);
       stride *= extent;
     }
-    std::memset(&buffer_, 0, sizeof buffer_);
     buffer_.type = type;
     buffer_.dimensions = static_cast<int32_t>(extents.size());
   }
@@ -44,7 +43,7 @@ class Argument {
 
  private:
   std::vector<halide_dimension_t> dims_;
-  halide_buffer_t buffer_;
+  halide_buffer_t buffer_{};
 };
 
 // Spills reject a candidate that was meant to live in registers; a base nest has nothing to keep there.
