@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build git pkg-config ccache ca-certificates
-  clang-22 libclang-rt-22-dev llvm-22-dev liblld-22-dev lld-22
+  clang-22 libclang-rt-22-dev llvm-22-dev liblld-22-dev zlib1g-dev libzstd-dev
   libisl-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev libfmt-dev libsodium-dev libseccomp-dev
   nlohmann-json3-dev libtomlplusplus-dev libhalide14-0-dev
   libgtest-dev librapidcheck-dev libmpfr-dev python3 python3-numpy

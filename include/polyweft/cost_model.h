@@ -8,6 +8,7 @@
 
 #include "polyweft/loop_nest.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 /// What a cost model must know of a machine. Calibrated figures where there are any, else the description's.
@@ -35,3 +36,4 @@ class CostModel {
 std::unique_ptr<CostModel> analytic_model(const MachineModel& machine);
 
 }  // namespace polyweft
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "polyweft/records.h"
 #include "polyweft/result.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 struct DatabaseStats {
@@ -40,3 +41,4 @@ class Database {
 Result<std::unique_ptr<Database>> open_database(const std::string& path);
 
 }  // namespace polyweft
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 
 #include "polyweft/program.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 using BufferId = uint32_t;
@@ -183,3 +184,4 @@ Status verify(const LoopNest& nest);
 std::string hash(const LoopNest& nest);
 
 }  // namespace polyweft
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include "polyweft/program.h"
 #include "polyweft/trace.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 /// A loop of a stage. Its variable counts from the start of the enclosing loop of the same index.
@@ -91,3 +92,4 @@ struct NestTemplate {
 Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
 
 }  // namespace polyweft
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 
 #include "polyweft/result.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 /// Frozen on disk: append only.
@@ -310,3 +311,4 @@ struct TensorData {
 TensorData make_tensor(ElementType type, std::vector<int64_t> extents);
 
 }  // namespace polyweft
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "polyweft/program.h"
 #include "polyweft/runner.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 /// Which kernel is asked for. Two tasks with equal TaskKey are served by the same record.
@@ -65,3 +66,4 @@ struct NearestRecord {
 };
 
 }  // namespace polyweft
+#pragma GCC visibility pop

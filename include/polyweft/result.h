@@ -21,6 +21,7 @@
     }                                                                                                   \
   } while (false)
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 /// A stretch of source text: 1-based line and column, length in characters. Line 0: nowhere.
@@ -97,3 +98,4 @@ inline Error fail(std::string code, std::string message, std::vector<std::string
 }
 
 }  // namespace polyweft
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "polyweft/program.h"
 #include "polyweft/result.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 /// What happened to a candidate. Frozen on disk: append only.
@@ -88,3 +89,4 @@ struct RunnerOptions {
 Result<std::unique_ptr<Runner>> start_local_runner(const RunnerOptions& options);
 
 }  // namespace polyweft
+#pragma GCC visibility pop

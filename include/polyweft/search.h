@@ -13,6 +13,7 @@
 
 #include "polyweft/runner.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 /// An open choice of a sketch: a value out of `values`, which are sorted so that neighbours are alike.
@@ -61,3 +62,4 @@ std::unique_ptr<Strategy> enumerate_by_model(std::vector<SketchSpace> sketches, 
 std::unique_ptr<Strategy> evolve(std::vector<SketchSpace> sketches, const SearchOptions& options);
 
 }  // namespace polyweft
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "polyweft/result.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 struct Target {
@@ -31,3 +32,4 @@ PW_EXPORT std::vector<std::string> target_names();
 PW_EXPORT std::string describe(const Target& target);
 
 }  // namespace polyweft
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 
 #include "polyweft/loop_nest.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 /// A number of iterations or elements: a constant, or a named decision (then `constant` is 0).
@@ -146,3 +147,4 @@ const Constraint* violated(const Trace& trace, const std::vector<int64_t>& value
 Trace renamed(const Trace& trace, const std::map<std::string, std::string>& names);
 
 }  // namespace polyweft
+#pragma GCC visibility pop

@@ -18,6 +18,7 @@
 #include "polyweft/result.h"
 #include "polyweft/target.h"
 
+#pragma GCC visibility push(default)
 namespace polyweft {
 
 /// Programs of one source text, in order, with warnings of the parser.
@@ -167,3 +168,4 @@ class PW_EXPORT Tuner {
 };
 
 }  // namespace polyweft
+#pragma GCC visibility pop
