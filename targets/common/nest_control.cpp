@@ -191,12 +191,12 @@ void NestCode::vector_loop(const Loop& loop) {
   if (fixed <= 0) return;
   const auto body = [&](llvm::Value* count) {
     const Lanes outer = lanes_;
-    lanes_.width = static_cast<unsigned>(loop.mark.width);
+    lanes_.width = lanes_of(loop);
     lanes_.non_temporal = loop.mark.non_temporal;
-    if (count) lanes_.mask = b_.CreateICmpSLT(lane_numbers(), scalar_.splat(count, lanes_.width));
-    else if (fixed < loop.mark.width) {
+    if (count) lanes_.mask = lanes_below(count);
+    else if (fixed < static_cast<int64_t>(lanes_.width)) {
       std::vector<llvm::Constant*> bits;
-      for (int32_t lane = 0; lane < loop.mark.width; ++lane) bits.push_back(b_.getInt1(lane < fixed));
+      for (int64_t lane = 0; lane < static_cast<int64_t>(lanes_.width); ++lane) bits.push_back(b_.getInt1(lane < fixed));
       lanes_.mask = llvm::ConstantVector::get(bits);
     }
     facts_.set(kLane, {0, fixed - 1, 1});
@@ -317,7 +317,7 @@ void NestCode::declare_registers_of_loop(BufferId id, const Loop& loop) {
   const Affine lo = fold(loop.lo.of[0]);
   const int64_t trips = is_vector ? 1 : constant_trips(loop, lo).value_or(1);
   const Lanes outer = lanes_;
-  if (is_vector) lanes_.width = static_cast<unsigned>(loop.mark.width);
+  if (is_vector) lanes_.width = lanes_of(loop);
   for (int64_t n = 0; n < trips; n += loop.step) {
     substitution_[loop.var] = is_vector ? lo + Affine::variable(kLane) : lo + Affine::of(n);
     declare_registers(id, loop.body);
@@ -345,7 +345,7 @@ bool NestCode::registers_fit(BufferId id, NodeId body) const {
     } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
       walk(alloc->body);
     } else if (const auto* loop = std::get_if<Loop>(&node)) {
-      if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1) vectors.emplace_back(loop->var, loop->mark.width);
+      if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1) vectors.emplace_back(loop->var, static_cast<int32_t>(lanes_of(*loop)));
       if (loop->mark.kind == MarkKind::unroll || (loop->mark.kind == MarkKind::vector && loop->mark.width == 1)) unrolled.push_back(loop->var);
       if (loop->mark.kind == MarkKind::parallel) visit_accesses(loop->body, [&](const Access& a, bool) { fits &= a.id != id; });
       walk(loop->body);

@@ -38,6 +38,23 @@ llvm::Value* NestCode::lane_numbers() {
   return llvm::ConstantVector::get(numbers);
 }
 
+// Compared in 32 bits: a mask is then one instruction.
+llvm::Value* NestCode::lanes_below(llvm::Value* count) {
+  llvm::Value* low = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b_.getInt64(0));
+  llvm::Value* inside = b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, low, b_.getInt64(lanes_.width)), b_.getInt32Ty());
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < lanes_.width; ++lane) numbers.push_back(b_.getInt32(lane));
+  return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), scalar_.splat(inside, lanes_.width));
+}
+
+llvm::Value* NestCode::lane_condition(const Affine& e) {
+  const int64_t coefficient = e.coefficient(kLane);
+  const Affine rest = e - Affine::variable(kLane, coefficient);
+  if (std::abs(coefficient) != 1 || depends_on_lane(rest)) return nullptr;
+  if (coefficient < 0) return lanes_below(integer(rest + Affine::of(1)));
+  return b_.CreateNot(lanes_below(integer(-1 * rest)));
+}
+
 llvm::Value* NestCode::full_mask() {
   if (lanes_.mask) return lanes_.mask;
   return llvm::ConstantInt::getTrue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes_.width));
@@ -127,6 +144,8 @@ llvm::Value* NestCode::condition(const Guard& g) {
   if (const auto known = facts_.decide(g)) return b_.getInt1(*known);
   switch (g.kind) {
     case Guard::Kind::ge0: {
+      if (lanes_.width > 1)
+        if (llvm::Value* mask = lane_condition(g.e)) return mask;
       llvm::Value* v = integer(g.e);
       return b_.CreateICmpSGE(v, llvm::Constant::getNullValue(v->getType()));
     }

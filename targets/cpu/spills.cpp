@@ -4,6 +4,7 @@
 #include <llvm/MC/MCContext.h>
 #include <llvm/MC/MCDisassembler/MCDisassembler.h>
 #include <llvm/MC/MCInst.h>
+#include <llvm/MC/MCInstrAnalysis.h>
 #include <llvm/MC/MCInstrInfo.h>
 #include <llvm/MC/MCInstrDesc.h>
 #include <llvm/MC/MCRegisterInfo.h>
@@ -14,6 +15,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -27,6 +29,7 @@ struct Disassembler {
   std::unique_ptr<llvm::MCInstrInfo> instructions;
   std::unique_ptr<llvm::MCContext> context;
   std::unique_ptr<llvm::MCDisassembler> reader;
+  std::unique_ptr<llvm::MCInstrAnalysis> analysis;
   llvm::MCTargetOptions options;
 };
 
@@ -40,6 +43,7 @@ std::unique_ptr<Disassembler> make_disassembler() {
   d->assembly.reset(target->createMCAsmInfo(*d->registers, triple, d->options));
   d->subtarget.reset(target->createMCSubtargetInfo(triple, "x86-64", "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512fp16,+avx512bf16,+avx512vnni,+fma,+f16c,+bmi,+bmi2"));
   d->instructions.reset(target->createMCInstrInfo());
+  d->analysis.reset(target->createMCInstrAnalysis(d->instructions.get()));
   d->context = std::make_unique<llvm::MCContext>(triple, d->assembly.get(), d->registers.get(), d->subtarget.get());
   d->reader.reset(target->createMCDisassembler(*d->subtarget, *d->context));
   return d;
@@ -47,25 +51,54 @@ std::unique_ptr<Disassembler> make_disassembler() {
 
 bool is_vector_register(const std::string& name) { return name.size() >= 4 && name[1] == 'M' && name[2] == 'M' && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z'); }
 
-// x86 memory operand: base, scale, index, displacement, segment; a store has it first.
+// x86 memory operand: base, scale, index, displacement, segment; a store has it first. Stack arrays are addressed with an index.
 bool is_vector_store_to_stack(const llvm::MCInst& inst, const Disassembler& d) {
   if (!d.instructions->get(inst.getOpcode()).mayStore() || inst.getNumOperands() < 6) return false;
   const auto& base = inst.getOperand(0);
-  if (!base.isReg() || !base.getReg().isValid()) return false;
+  const auto& index = inst.getOperand(2);
+  if (!base.isReg() || !base.getReg().isValid() || (index.isReg() && index.getReg().isValid())) return false;
   const std::string base_name = d.registers->getName(base.getReg());
   if (base_name != "RSP" && base_name != "RBP") return false;
   const auto& value = inst.getOperand(inst.getNumOperands() - 1);
   return value.isReg() && value.getReg().isValid() && is_vector_register(d.registers->getName(value.getReg()));
 }
 
-int count_in(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
-  int spills = 0;
+struct Span {
+  uint64_t begin = 0, end = 0;
+};
+
+/// Where the code of a section jumps back, and where it stores a vector register to the stack.
+struct Outline {
+  std::vector<Span> loops;
+  std::vector<uint64_t> stores;
+};
+
+Outline outline_of(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
+  Outline out;
   uint64_t at = 0;
   while (at < code.size()) {
     llvm::MCInst inst;
     uint64_t size = 1;
-    if (d.reader->getInstruction(inst, size, code.slice(at), at, llvm::nulls()) == llvm::MCDisassembler::Success) spills += is_vector_store_to_stack(inst, d);
+    if (d.reader->getInstruction(inst, size, code.slice(at), at, llvm::nulls()) == llvm::MCDisassembler::Success) {
+      uint64_t target = 0;
+      if (d.instructions->get(inst.getOpcode()).isBranch() && d.analysis->evaluateBranch(inst, at, size, target) && target <= at) out.loops.push_back({target, at + size});
+      if (is_vector_store_to_stack(inst, d)) out.stores.push_back(at);
+    }
     at += std::max<uint64_t>(size, 1);
+  }
+  return out;
+}
+
+bool contains(const Span& outer, const Span& inner) { return outer.begin <= inner.begin && inner.end <= outer.end && (outer.begin != inner.begin || outer.end != inner.end); }
+
+// Only innermost loops: a register kept on the stack across a whole loop costs nothing that can be measured.
+int count_in(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
+  const Outline outline = outline_of(code, d);
+  int spills = 0;
+  for (const Span& loop : outline.loops) {
+    const bool innermost = std::none_of(outline.loops.begin(), outline.loops.end(), [&](const Span& other) { return contains(loop, other); });
+    if (!innermost) continue;
+    for (uint64_t at : outline.stores) spills += at >= loop.begin && at < loop.end;
   }
   return spills;
 }
