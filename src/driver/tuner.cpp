@@ -286,34 +286,38 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   return report;
 }
 
-// The fastest that the checker proves. A refuted winner is a bug of ours, kept in the record's place by the next one.
+// The fastest that the checker proves. A refuted winner is a bug of ours and never kept; where nothing can be proven (a quota of isl), the
+// fastest that was right when measured is kept with that verdict, and best() does not serve it.
 Result<TuningRecord> Tuner::Impl::store_winner(const Task& t, const std::vector<Winner>& winners) {
-  std::optional<Error> last;
+  const Winner* chosen = nullptr;
+  Certificate certificate;
   for (const auto& winner : winners) {
-    auto certificate = proven(t, winner.nest);
-    if (!certificate) {
-      last = certificate.error();
-      continue;
+    auto verdict = isl.prove(t, print(winner.nest));
+    if (verdict && verdict->verdict == Verdict::refuted) continue;
+    const bool is_proven = verdict && verdict->verdict == Verdict::proven;
+    if (is_proven || !chosen) {
+      chosen = &winner;
+      certificate = verdict ? *verdict : Certificate{};
     }
-    TuningRecord record;
-    record.key = t.key;
-    record.canonical_text = t.canonical_text;
-    record.program_text = t.source_text;
-    record.program_name = t.source.name;
-    record.trace_text = winner.trace;
-    record.nest_text = print(winner.nest);
-    record.certificate = *certificate;
-    record.measurement = winner.measurement;
-    if (options.database.empty()) return record;
-    auto db = open();
-    if (!db) return db.error();
-    auto id = (*db)->insert(record);
-    if (!id) return id.error();
-    record.id = *id;
-    return record;
+    if (is_proven) break;
   }
-  if (last) return *last;
-  return fail("PW0650", "no candidate ran correctly on this machine, not even the base nest", {"run: polyweft run FILE --verify"});
+  if (!chosen) return fail("PW0650", "no candidate ran correctly on this machine, not even the base nest", {"run: polyweft run FILE --verify"});
+  TuningRecord record;
+  record.key = t.key;
+  record.canonical_text = t.canonical_text;
+  record.program_text = t.source_text;
+  record.program_name = t.source.name;
+  record.trace_text = chosen->trace;
+  record.nest_text = print(chosen->nest);
+  record.certificate = certificate;
+  record.measurement = chosen->measurement;
+  if (options.database.empty()) return record;
+  auto db = open();
+  if (!db) return db.error();
+  auto id = (*db)->insert(record);
+  if (!id) return id.error();
+  record.id = *id;
+  return record;
 }
 
 Tuner::Tuner(Target target, TunerOptions options) : impl_(std::make_unique<Impl>(std::move(target), std::move(options))) {}
