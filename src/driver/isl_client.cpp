@@ -112,6 +112,13 @@ CheckReport IslClient::check(const Program& program) {
   return failed;
 }
 
+Result<LoopNest> IslClient::bound_nest(const Task& task) {
+  json request = describe(task);
+  request["workspace"] = impl_->options.workspace_limit_bytes;
+  request["bounds"] = true;
+  return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
+}
+
 Result<LoopNest> IslClient::base_nest(const Task& task) {
   json request = describe(task);
   request["workspace"] = impl_->options.workspace_limit_bytes;

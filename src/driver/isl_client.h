@@ -27,6 +27,8 @@ class IslClient {
   /// Language checks. A stop by deadline or memory is the diagnostic PW0831 or PW0832.
   CheckReport check(const Program& program);
   Result<LoopNest> base_nest(const Task& task);
+  /// The base nest of ir::bound_program: same inputs, per output the f64 error bound of each element (RunnerTask::bound).
+  Result<LoopNest> bound_nest(const Task& task);
   /// Proof of a nest for the task's program, binding and class.
   Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr);
   /// Text of `show --stage scop|dependences|schedule`.

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ir/bound_program.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
 #if __has_include("poly/check/checker.h")
@@ -76,7 +77,8 @@ Result<json> base(const json& request) {
   if (!question) return question.error();
   poly::BaseOptions options;
   options.workspace_limit_bytes = request.at("workspace");
-  auto nest = poly::base_nest(question->program, question->cls, options);
+  const bool of_bounds = request.value("bounds", false);
+  auto nest = poly::base_nest(of_bounds ? ir::bound_program(question->program) : question->program, question->cls, options);
   if (!nest) return nest.error();
   return json{{"nest", print(*nest)}};
 }
