@@ -203,6 +203,7 @@ NodeId Emitter::root() {
   NodeId node = add(Seq{});
   std::erase(nests, kNoNode);
   std::get<Seq>(nest_.nodes[node]).children = std::move(nests);
+  for (const auto& [stage, view] : rows_) allocated.push_back(view.buffer);
   for (size_t k = allocated.size(); k-- > 0;) node = add(Alloc{allocated[k], node});
   return node;
 }

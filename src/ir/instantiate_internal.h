@@ -159,6 +159,9 @@ class Emitter {
   NodeId leaf_move(Body& body);
   NodeId leaf_fill(Body& body);
   NodeId leaf_merge(Body& body);
+  bool has_rows_at_root(const Body& body) const;
+  View rows_at_root(uint32_t stage_id, TensorId tensor, int64_t lanes);
+  View make_rows(TensorId tensor, const std::vector<Affine>& element, int64_t lanes);
   NodeId merge_step(const Compute& header, const View& view, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by, int64_t count);
   Compute header_of(const Body& body, Write how) const;
   std::map<VarId, Affine> coordinates(const Body& body) const;
@@ -180,6 +183,7 @@ class Emitter {
   };
   std::vector<VarFacts> facts_;                   ///< by VarId - params
   std::vector<std::vector<uint32_t>> hosted_;     ///< by stage: stages placed in it, in order
+  std::map<uint32_t, View> rows_;                     ///< by stage: memory through which lanes are merged
   std::vector<std::unique_ptr<Stage>> made_stages_;   ///< of copy nests
   bool failed_ = false;
   Error error_;
