@@ -27,7 +27,7 @@ static void load(argument *a, const char *path, int code, int bits, int rank, co
   fclose(file);
 }
 
-static void reserve(argument *a, int64_t bytes) {
+static inline void reserve(argument *a, int64_t bytes) {
   a->bytes = (size_t)bytes;
   a->dims[0] = (halide_dimension_t){0, (int32_t)bytes, 1, 0};
   a->buffer = (halide_buffer_t){.host = aligned_alloc(64, (a->bytes + 63) / 64 * 64), .type = {halide_type_uint, 8, 1}, .dimensions = 1, .dim = a->dims};

@@ -11,6 +11,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0503", "Buffers in registers are indexed by unrolled and vectorized loops only: registers have no addresses."},
     {"PW0504", "The bounds of a loop inside a vector loop must be the same for all lanes."},
     {"PW0505", "Two functions of one object have the same symbol."},
+    {"PW0506", "More accumulators and operands live at once than the chip has vector registers: the kernel would store and load them again in its hot loop."},
     {"PW0510", "A target is host, one of the known names, or the path of a description."},
     {"PW0511", "The description of the target is not of the form of targets/descriptions."},
     {"PW0512", "LLVM cannot make code for this target or of this kind."},
@@ -18,6 +19,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0514", "The linker refused the object."},
     {"PW0515", "The archive cannot be written."},
     {"PW0516", "The shared object cannot be loaded, or has not the function that it should have."},
+    {"PW0517", "Kernels run only on a machine that has all features of their target; build writes files for any."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 
