@@ -24,8 +24,10 @@ __attribute__((target("avx512f"))) double flops_512() {
   __m512 sum[kChains];
   for (auto& s : sum) s = _mm512_set1_ps(1);
   const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
-  for (int i = 0; i < kIterations; ++i)
-    for (auto& s : sum) s = _mm512_fmadd_ps(s, a, b);
+  for (int i = 0; i < kIterations; ++i) {
+#pragma GCC unroll 12
+    for (int c = 0; c < kChains; ++c) sum[c] = _mm512_fmadd_ps(sum[c], a, b);
+  }
   for (auto& s : sum) asm volatile("" : : "v"(s));
   return 2.0 * 16 * kChains * kIterations;
 }
@@ -34,8 +36,10 @@ __attribute__((target("avx2,fma"))) double flops_256() {
   __m256 sum[kChains];
   for (auto& s : sum) s = _mm256_set1_ps(1);
   const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
-  for (int i = 0; i < kIterations; ++i)
-    for (auto& s : sum) s = _mm256_fmadd_ps(s, a, b);
+  for (int i = 0; i < kIterations; ++i) {
+#pragma GCC unroll 12
+    for (int c = 0; c < kChains; ++c) sum[c] = _mm256_fmadd_ps(sum[c], a, b);
+  }
   for (auto& s : sum) keep(s);
   return 2.0 * 8 * kChains * kIterations;
 }
@@ -44,8 +48,10 @@ double flops_128() {
   __m128 sum[kChains];
   for (auto& s : sum) s = _mm_set1_ps(1);
   const __m128 a = _mm_set1_ps(0.999f), b = _mm_set1_ps(0.001f);
-  for (int i = 0; i < kIterations; ++i)
-    for (auto& s : sum) s = _mm_add_ps(_mm_mul_ps(s, a), b);
+  for (int i = 0; i < kIterations; ++i) {
+#pragma GCC unroll 12
+    for (int c = 0; c < kChains; ++c) sum[c] = _mm_add_ps(_mm_mul_ps(sum[c], a), b);
+  }
   for (auto& s : sum) keep(s);
   return 2.0 * 4 * kChains * kIterations;
 }
