@@ -1,0 +1,54 @@
+// Private to the checker: who wrote what a read finds.
+#pragma once
+
+#include "poly/check/bodies.h"
+
+namespace polyweft::poly::check {
+
+/// Last writers of the cells that a read finds: by writing statement, { writer -> reader }.
+using Writers = std::map<size_t, Map>;
+
+class Flow {
+ public:
+  Flow(Context& context, const Program& program, const LoopNest& nest, const Statements& statements)
+      : context_(context), program_(program), nest_(nest), statements_(statements), copy_writers_(statements.all.size()) {
+    index_writes();
+  }
+  /// What each statement's good iterations are; the others write cells that nobody may want.
+  void set_good(std::vector<Set> good) { good_ = std::move(good); }
+  const Set& good(size_t statement) const { return good_[statement]; }
+
+  /// Last writers, none missing, none of them worthless, copies followed back to what they copied; an element that came from
+  /// an input by copies leaves no entry. Throws Refuted.
+  Writers origins(const Read& read);
+  /// "C[3, 4]": the element and what the statement does there, for messages.
+  std::string describe(size_t statement, const std::vector<int64_t>& point) const;
+  std::string describe_sample(size_t statement, const Set& some) const;
+  bool is_input(BufferId buffer) const;
+
+ private:
+  void index_writes();
+  Writers last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing);
+  struct CopyFacts {
+    Writers writers;
+    Set worthless;   ///< iterations that copy nothing of worth
+  };
+  const CopyFacts& copy_facts(size_t statement);
+  UnionMap schedule(const std::vector<size_t>& involved) const;
+  void require_same_cell(const Read& read, const Writers& writers);
+
+  Context& context_;
+  const Program& program_;
+  const LoopNest& nest_;
+  const Statements& statements_;
+  std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes_;
+  std::vector<Set> good_;
+  std::vector<std::optional<CopyFacts>> copy_writers_;
+};
+
+/// A point of a set that is not empty.
+std::vector<int64_t> sample(const Set& s);
+/// A pair of a relation that is not empty.
+std::pair<std::vector<int64_t>, std::vector<int64_t>> sample(const Map& m);
+
+}  // namespace polyweft::poly::check

@@ -1,0 +1,145 @@
+#include "poly/check/statements.h"
+
+namespace polyweft::poly::check {
+namespace {
+
+class Collector {
+ public:
+  Collector(Context& context, const LoopNest& nest) : context_(context), nest_(nest) {
+    out_.prefix.assign(nest.buffers.size(), 0);
+    out_.around.resize(nest.buffers.size());
+    for (VarId p = 0; p < nest.params.size(); ++p) dims_[p] = Affine::of(nest.params[p].value);
+    time_.push_back(Affine::of(0));
+  }
+
+  Statements whole() {
+    for (const Pack& pack : nest_.packs) node(pack.root);
+    node(nest_.root);
+    return std::move(out_);
+  }
+
+ private:
+  void node(NodeId id) {
+    std::visit([&](const auto& n) { put(id, n); }, nest_.nodes[id]);
+  }
+  void put(NodeId, const Seq& seq) {
+    for (NodeId child : seq.children) node(child);
+  }
+  void put(NodeId, const If& branch) {
+    Guard condition = substitute(branch.condition, dims_);
+    guards_.push_back(condition);
+    node(branch.then);
+    guards_.back() = guard_not(condition);
+    if (branch.otherwise != kNoNode) node(branch.otherwise);
+    guards_.pop_back();
+  }
+  void put(NodeId, const Alloc& alloc) {
+    out_.prefix[alloc.buffer] = loops_.size();
+    out_.around[alloc.buffer] = loops_;
+    node(alloc.body);
+  }
+  void put(NodeId, const Sync&) {}
+
+  void put(NodeId id, const Loop& loop) {
+    Bound lo = loop.lo, hi = loop.hi;
+    for (Affine& e : lo.of) e = substitute(e, dims_);
+    for (Affine& e : hi.of) e = substitute(e, dims_);
+    size_t guards = guards_.size();
+    if (runs_once(lo, hi, loop.step)) {
+      dims_[loop.var] = lo.of[0];
+      inside(loop, Affine::of(0));
+    } else {
+      bind(loop, lo, hi);
+      loops_.push_back(id);
+      inside(loop, Affine::variable(static_cast<VarId>(loops_.size() - 1)));
+      loops_.pop_back();
+    }
+    guards_.resize(guards);
+    dims_.erase(loop.var);
+  }
+
+  static bool runs_once(const Bound& lo, const Bound& hi, int64_t step) {
+    if (lo.of.size() != 1 || hi.of.size() != 1) return false;
+    Affine extent = hi.of[0] - lo.of[0];
+    return extent.is_constant() && extent.constant > 0 && extent.constant <= step;
+  }
+
+  void bind(const Loop& loop, const Bound& lo, const Bound& hi) {
+    Affine counter = Affine::variable(static_cast<VarId>(loops_.size()));
+    bool counts = loop.step > 1;
+    if (counts && lo.of.size() != 1) throw Undecided{"a loop with a step and several lower bounds"};
+    Affine var = counts ? lo.of[0] + loop.step * counter : counter;
+    dims_[loop.var] = var;
+    if (counts) guards_.push_back(guard_ge0(counter));
+    else for (const Affine& e : lo.of) guards_.push_back(guard_ge0(var - e));
+    for (const Affine& e : hi.of) guards_.push_back(guard_ge0(e - var - Affine::of(1)));
+  }
+
+  void inside(const Loop& loop, Affine when) {
+    time_.push_back(std::move(when));
+    time_.push_back(Affine::of(0));
+    node(loop.body);
+    time_.pop_back();
+    time_.pop_back();
+    step_position();
+  }
+
+  void step_position() { time_.back().constant += 1; }
+
+  void put(NodeId, const Compute& c) { leaf(&c, nullptr); }
+  void put(NodeId, const Copy& c) { leaf(nullptr, &c); }
+
+  void leaf(const Compute* compute, const Copy* copy) {
+    size_t number = out_.all.size();
+    Space space = named_space(context_, "S" + std::to_string(number), loops_.size());
+    Set domain(isl_set_universe(space.copy()));
+    for (const Guard& g : guards_) domain = intersect(std::move(domain), holds(g, space));
+    out_.all.push_back({number, compute, copy, loops_, dims_, time_, std::move(domain), std::move(space)});
+    step_position();
+  }
+
+  Context& context_;
+  const LoopNest& nest_;
+  Statements out_;
+  std::map<VarId, Affine> dims_;
+  std::vector<Guard> guards_;
+  std::vector<NodeId> loops_;
+  std::vector<Affine> time_;
+};
+
+std::vector<Coordinate> with_prefix(size_t prefix, std::vector<Coordinate> cell) {
+  std::vector<Coordinate> all;
+  for (VarId d = 0; d < prefix; ++d) all.push_back({Affine::variable(d), {}, false});
+  all.insert(all.end(), cell.begin(), cell.end());
+  return all;
+}
+
+}  // namespace
+
+Statements statements_of(Context& context, const LoopNest& nest) { return Collector(context, nest).whole(); }
+
+std::vector<Coordinate> logical_cell(const Statement& s, const Access& access) {
+  std::vector<Coordinate> cell;
+  for (const Subscript& sub : access.index) {
+    Affine base = s.over_dims(sub.affine);
+    if (!sub.data) cell.push_back({base, {}, false});
+    else cell.push_back({base + s.over_dims(sub.lo), base + s.over_dims(sub.hi), true});
+  }
+  return cell;
+}
+
+Map physical_cells(const Statement& s, const LoopNest& nest, const Statements& statements, const Access& access) {
+  std::vector<Coordinate> cell = logical_cell(s, access);
+  for (const Fold& fold : nest.buffers[access.id].folds) {
+    if (nest.buffers[access.id].extents[fold.dim] <= fold.window) continue;
+    if (cell[fold.dim].is_interval) throw Undecided{"a gather from a folded dimension of " + nest.buffers[access.id].name};
+    cell[fold.dim].first = modulo(cell[fold.dim].first, fold.window);
+  }
+  return map_of(s.space, with_prefix(statements.prefix[access.id], cell), "B" + std::to_string(access.id));
+}
+
+Map logical_cells(const Statement& s, const Statements& statements, const Access& access) {
+  return map_of(s.space, with_prefix(statements.prefix[access.id], logical_cell(s, access)), "B" + std::to_string(access.id));
+}
+
+}  // namespace polyweft::poly::check
