@@ -7,11 +7,8 @@
 #include "ir/bound_program.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
-#if __has_include("poly/check/checker.h")
-#include "poly/check/checker.h"
-#define PW_HAS_CHECKER 1
-#endif
 #include "poly/check.h"
+#include "poly/check/checker.h"
 #include "poly/show.h"
 
 namespace polyweft::tools {
@@ -95,7 +92,6 @@ Result<json> show(const json& request) {
   return json{{"text", *text}};
 }
 
-#ifdef PW_HAS_CHECKER
 /// "isl-0.25-GMP" and a line end -> "0.25".
 std::string isl_release() {
   std::string text = isl_version();
@@ -114,16 +110,13 @@ Result<json> prove(const json& request) {
   return json{{"verdict", static_cast<int>(verdict.verdict)}, {"why", verdict.code.empty() ? verdict.message : verdict.code + ": " + verdict.message},
               {"checker", poly::kCheckerVersion}, {"isl", isl_release()}, {"ms", verdict.ms}};
 }
-#endif
 
 Result<json> answered(const json& request) {
   std::string op = request.at("op");
   if (op == "check") return check(request);
   if (op == "base") return base(request);
   if (op == "show") return show(request);
-#ifdef PW_HAS_CHECKER
   if (op == "prove") return prove(request);
-#endif
   return fail("PW0605", "unknown operation " + op + " in a request");
 }
 
