@@ -102,7 +102,7 @@ struct Tuner::Impl {
     auto certificate = isl.prove(t, print(nest), &why);
     if (!certificate) return certificate.error();
     if (certificate->verdict == Verdict::refuted) return fail("PW0400", "the checker refutes this nest: " + why);
-    if (certificate->verdict != Verdict::proven) return fail("PW0401", "the nest could not be proven: " + why);
+    if (certificate->verdict != Verdict::proven) return fail("PW0409", "the nest could not be proven: " + why);
     return certificate;
   }
 

@@ -11,6 +11,13 @@ std::string upper(std::string text) {
   return text;
 }
 
+// Names of packed arguments hold a dot.
+std::string c_name(std::string name) {
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
 std::string shape_text(const std::vector<int64_t>& extents) {
   if (extents.empty()) return "scalar";
   std::string out;
@@ -29,7 +36,7 @@ std::string argument_lines(const LoopNest& nest) {
   std::string out;
   for (BufferId id : nest.arguments) {
     const Buffer& b = nest.buffers[id];
-    out += " *   " + b.name + ": " + (b.is_output ? "output" : "input") + ", ";
+    out += " *   " + c_name(b.name) + ": " + (b.is_output ? "output" : "input") + ", ";
     if (b.is_packed) out += "packed, " + std::to_string(allocated_elements(b) * size_bytes(b.type)) + " bytes of u8, 64-byte aligned\n";
     else out += std::string(name_of(b.type)) + " " + shape_text(b.extents) + ", row-major, aligned to its element\n";
   }
@@ -44,7 +51,7 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
   std::string params;
   for (const auto& p : nest.params) params += (params.empty() ? "" : ", ") + p.name + " = " + std::to_string(p.value);
   std::string arguments, unused;
-  for (BufferId id : nest.arguments) arguments += (arguments.empty() ? "" : ", ") + std::string("struct halide_buffer_t *") + nest.buffers[id].name;
+  for (BufferId id : nest.arguments) arguments += (arguments.empty() ? "" : ", ") + std::string("struct halide_buffer_t *") + c_name(nest.buffers[id].name);
   std::string out = "/* " + name + "(" + params + "), made by Polyweft; numerics class " + name_of(nest.cls) + ".\n *\n" + argument_lines(nest) +
                     " *\n * dim[0] of each buffer is the last axis, with stride 1 and min 0. Buffers must not overlap. Workspace on the heap: at most\n * " +
                     std::to_string(heap_bytes(nest)) + " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft; a null\n"
