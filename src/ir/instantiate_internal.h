@@ -168,7 +168,7 @@ class Emitter {
   std::vector<Affine> element_of(const Body& body, uint32_t target, const std::map<VarId, Affine>& map) const;
   Expr with_buffers(const Expr& e, uint32_t stage_id);
   std::vector<Access> destinations(const Body& body, const std::map<VarId, Affine>& map);
-  const View& view_of(TensorId tensor, uint32_t stage_id) const;
+  const View& view_of(TensorId tensor, uint32_t stage_id);
   VarId index_var(uint32_t k) const { return t_.program.index_var(k); }
   uint32_t index_of(VarId var) const { return var - t_.program.index_var(0); }
   const Equation& equation_of(const Stage& stage) const { return t_.program.equations[stage.equation]; }
@@ -183,6 +183,7 @@ class Emitter {
   };
   std::vector<VarFacts> facts_;                   ///< by VarId - params
   std::vector<std::vector<uint32_t>> hosted_;     ///< by stage: stages placed in it, in order
+  View nowhere_;                                  ///< after an error
   std::map<uint32_t, View> rows_;                     ///< by stage: memory through which lanes are merged
   std::vector<std::unique_ptr<Stage>> made_stages_;   ///< of copy nests
   bool failed_ = false;

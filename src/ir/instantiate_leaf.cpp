@@ -37,12 +37,13 @@ std::map<VarId, Affine> Emitter::coordinates(const Body& body) const {
   return out;
 }
 
-const View& Emitter::view_of(TensorId tensor, uint32_t stage_id) const {
+const View& Emitter::view_of(TensorId tensor, uint32_t stage_id) {
   const auto& views = views_[tensor];
   for (size_t k = views.size(); k-- > 0;)
     if (!views[k].only_stage || *views[k].only_stage == stage_id) return views[k];
-  PW_CHECK(false);
-  return views.front();
+  error("PW0314", t_.program.tensors[tensor].name + " lives inside another loop, and is needed outside of it", {"place its readers there too, or distribute it"});
+  nowhere_.origin.assign(t_.program.tensors[tensor].rank, Affine::of(0));
+  return nowhere_;
 }
 
 /// Tensor reads become reads of the buffers that hold the elements here. Subscripts are over loop variables already.
