@@ -26,6 +26,9 @@ Status check_producer(const NestTemplate& t, uint32_t id, const std::string& sub
     if (guest.placement.kind != Placement::Kind::at_root && guest.placement.host == id && guest.placement.kind != Placement::Kind::inlined)
       return fail("PW0304", subject + ": " + guest.name + " is placed inside it");
   if (stage.placement.kind != Placement::Kind::at_root) return fail("PW0304", subject + ": it is placed already", {"distribute it first"});
+  for (const Stage& reader : t.stages)
+    for (const Promotion& promotion : reader.promotions)
+      if (promotion.tensor == equation.targets[0]) return fail("PW0304", subject + ": " + reader.name + " reads a promoted copy of it", {"leave out one of the two"});
   return Ok{};
 }
 

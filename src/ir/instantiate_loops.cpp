@@ -139,7 +139,7 @@ NodeId Emitter::with_fixed_conditions(Body body, size_t depth) {
   std::vector<Guard> tests;
   for (size_t k = 0; k < body.done.size(); ++k) {
     const Affine& condition = body.stage->inside[k];
-    if (body.done[k] || !others_fixed(body, condition, kNoVar)) continue;
+    if (!is_applicable(body, k) || !others_fixed(body, condition, kNoVar)) continue;
     Affine value = corner(body, condition, std::nullopt, true);
     body.done[k] = 1;
     if (numeric_bounds(value).first < 0) tests.push_back(guard_ge0(value));
@@ -222,7 +222,7 @@ NodeId Emitter::emit_inset(Body body, size_t depth) {
   bool any_partial = false;
   Body inside = body;
   for (size_t k = 0; k < body.done.size(); ++k) {
-    if (body.done[k]) continue;
+    if (!is_applicable(body, k)) continue;
     const Affine& condition = body.stage->inside[k];
     Affine least = corner(body, condition, std::nullopt, false);
     inside.done[k] = 1;

@@ -145,6 +145,7 @@ inline std::string verdict_on(const Program& program, const Trace& trace, Numeri
   if (!t) return "replay: " + described(t.error());
   auto nest = instantiate(*t, values_of(trace));
   if (!nest) {
+    if (nest.error().code == "PW0314") return "instantiate: " + described(nest.error());
     if (refused) ++*refused;
     return nest.error().code.rfind("PW031", 0) == 0 ? "" : "instantiate: " + described(nest.error());
   }

@@ -45,6 +45,7 @@ const Refusal kRefusals[] = {
     {kRows, NumericsClass::reassoc, "accumulate e at i reg", "PW0308"},
     {kRows, NumericsClass::reassoc, "compute_at s in Y at i heap", "PW0314"},
     {kRows, NumericsClass::reassoc, "compute_at Y in e at i heap", "PW0308"},
+    {kRows, NumericsClass::reassoc, "promote e in Y at i heap\n compute_at e in Y at j heap", "PW0304"},
     {kRows, NumericsClass::reassoc, "inline s", "PW0308"},
     {kRows, NumericsClass::reassoc, "distribute e", "PW0304"},
     {kRows, NumericsClass::reassoc, "fuse e into s at j", "PW0305"},
