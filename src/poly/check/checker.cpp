@@ -240,6 +240,17 @@ class Proof {
     }
     for (const Read& read : reads_) folds.wanted(read.statement, flow.origins(read));
     folds.prove();
+    for (const Statement& s : statements_.all)
+      if (s.copy && s.copy->has_src) flow.require_copied(s.number);
+    for (size_t u = 0; u < uses_.size(); ++u) overshoot(flow, u);
+  }
+
+  /// Iterations outside their equation's domain compute nothing of worth; still they may read only what something has written.
+  void overshoot(Flow& flow, size_t u) {
+    const Statement& s = statements_.all[uses_[u].statement];
+    if (!s.compute || uses_[u].writes) return;
+    Set outside = subtract(when_[u], flow.good(s.number));
+    flow.require_written(s.number, *uses_[u].access, outside);
   }
 
   /// An output buffer has exactly the box of the defined elements; what a partial output leaves undefined is never written.

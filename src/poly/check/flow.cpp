@@ -130,6 +130,7 @@ const Flow::CopyFacts& Flow::copy_facts(size_t number) {
   for (const Subscript& sub : copy.src.index)
     if (sub.data) throw Undecided{"a gathered copy into " + dst.name};
   Writers writers;
+  Set never = empty_like(s.domain);
   if (copy.has_src) {
     bool tagged = dst.tensor != kNoTensor && src.tensor == dst.tensor && src.element.size() == dst.element.size();
     if (!tagged) worthless = s.domain;
@@ -140,11 +141,29 @@ const Flow::CopyFacts& Flow::copy_facts(size_t number) {
       bool misses = false;
       Set missing = worthless;
       writers = last_writers(number, copy.src, valid, &misses, &missing);
+      if (misses) never = missing;
       if (misses) worthless = unite(std::move(worthless), std::move(missing));
     }
   }
-  copy_writers_[number] = CopyFacts{std::move(writers), std::move(worthless)};
+  copy_writers_[number] = CopyFacts{std::move(writers), std::move(worthless), std::move(never)};
   return *copy_writers_[number];
+}
+
+void Flow::require_written(size_t statement, const Access& access, const Set& when) {
+  if (is_input(access.id) || is_empty(when)) return;
+  bool misses = false;
+  Set missing = when;
+  last_writers(statement, access, when, &misses, &missing);
+  if (misses) refuse_unwritten(statement, missing, access.id);
+}
+
+void Flow::require_copied(size_t statement) {
+  const CopyFacts& facts = copy_facts(statement);
+  if (!is_empty(facts.missing)) refuse_unwritten(statement, facts.missing, statements_.all[statement].copy->src.id);
+}
+
+void Flow::refuse_unwritten(size_t statement, const Set& missing, BufferId buffer) const {
+  throw Refuted{"PW0403", describe_sample(statement, missing) + " reads a cell of " + nest_.buffers[buffer].name + " that nothing has written"};
 }
 
 /// In a folded buffer the last writer of the physical cell must have meant the same logical cell.
@@ -173,8 +192,8 @@ Writers Flow::origins(const Read& read) {
   bool misses = false;
   Set missing = read.when;
   Writers open = last_writers(read.statement, *read.access, read.when, &misses, &missing);
+  if (misses) refuse_unwritten(read.statement, missing, read.access->id);
   const std::string& buffer = nest_.buffers[read.access->id].name;
-  if (misses) throw Refuted{"PW0403", describe_sample(read.statement, missing) + " reads a cell of " + buffer + " that nothing has written"};
   require_same_cell(read, open);
   for (int hop = 0; !open.empty(); ++hop) {
     if (hop > kMaxCopies) throw Undecided{"a chain of more than " + std::to_string(kMaxCopies) + " copies"};

@@ -21,6 +21,11 @@ class Flow {
   /// Last writers, none missing, none of them worthless, copies followed back to what they copied; an element that came from
   /// an input by copies leaves no entry. Throws Refuted.
   Writers origins(const Read& read);
+  /// Throws Refuted where a cell read on `when` was never written: worthless values may be read, nothing may not (the interpreter
+  /// refuses it too).
+  void require_written(size_t statement, const Access& access, const Set& when);
+  /// The same for a copy's source.
+  void require_copied(size_t statement);
   /// "C[3, 4]": the element and what the statement does there, for messages.
   std::string describe(size_t statement, const std::vector<int64_t>& point) const;
   std::string describe_sample(size_t statement, const Set& some) const;
@@ -28,10 +33,12 @@ class Flow {
 
  private:
   void index_writes();
+  [[noreturn]] void refuse_unwritten(size_t statement, const Set& missing, BufferId buffer) const;
   Writers last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing);
   struct CopyFacts {
     Writers writers;
     Set worthless;   ///< iterations that copy nothing of worth
+    Set missing;     ///< iterations whose source was never written
   };
   const CopyFacts& copy_facts(size_t statement);
   UnionMap schedule(const std::vector<size_t>& involved) const;

@@ -1,0 +1,190 @@
+// The independent checker on scheduled nests, and on mutated ones: what tag mode rejects, the checker must never prove.
+#include "poly/check/checker.h"
+
+#include "harness.h"
+#include "ir/interpreter.h"
+#include "poly/base_nest.h"
+#include "schedules/sketches/sketches.h"
+
+namespace polyweft::test {
+namespace {
+
+const char* kHandTrace = R"(trace 1
+  tile C [j: nc, k: kc, i: mc, j: nr, i: mr]
+  promote B at kc heap layout [j / nr, k, j % nr]
+  promote A at mc heap layout [i / mr, k, i % mr]
+  accumulate C at mr reg
+  unroll C i ; vectorize C j 16 ; parallel C mc
+)";
+
+std::string words(const poly::NestCheck& check) { return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message; }
+
+std::string with_sizes(const std::string& decisions) { return kHandTrace + std::string("decide ") + decisions + "\n"; }
+
+TEST(CheckerOfSchedules, proves_a_packed_three_level_gemm_at_any_size) {
+  struct Case {
+    int64_t m, n, k;
+    const char* sizes;
+  };
+  for (Case c : {Case{64, 64, 64, "nc = 32, kc = 16, mc = 12, nr = 16, mr = 3"}, Case{61, 67, 53, "nc = 32, kc = 16, mc = 12, nr = 16, mr = 3"},
+                 Case{512, 512, 512, "nc = 256, kc = 128, mc = 96, nr = 32, mr = 6"}, Case{509, 521, 503, "nc = 256, kc = 128, mc = 96, nr = 32, mr = 6"}}) {
+    Program program = normalized_program(gemm_text(), {{"M", c.m}, {"N", c.n}, {"K", c.k}});
+    auto nest = nest_of(program, with_sizes(c.sizes).c_str());
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    poly::NestCheck check = poly::check_nest(program, *nest);
+    EXPECT_EQ(check.verdict, Verdict::proven) << c.m << ": " << words(check);
+    RecordProperty("ms_" + std::to_string(c.m), std::to_string(check.ms));
+  }
+}
+
+class Mutator {
+ public:
+  Mutator(std::string text, uint64_t seed) : text_(std::move(text)), state_(seed * 2654435761u + 1) {}
+
+  std::string mutated() {
+    std::string out = text_;
+    switch (next() % 6) {
+      case 0: return nudge_number(out);
+      case 1: return nudge_number(out);
+      case 2: return drop_leaf(out);
+      case 3: return swap_loops(out);
+      case 4: return mark_parallel(out);
+      default: return replace_variable(out);
+    }
+  }
+
+ private:
+  size_t next() {
+    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<size_t>(state_ >> 33);
+  }
+  size_t body(const std::string& t) const { return t.find("\nbody"); }
+  std::vector<size_t> lines_with(const std::string& t, const std::string& word) const {
+    std::vector<size_t> out;
+    for (size_t at = t.find(word, body(t)); at != std::string::npos; at = t.find(word, at + 1)) out.push_back(at);
+    return out;
+  }
+  std::string nudge_number(std::string t) {
+    std::vector<size_t> at;
+    for (size_t k = body(t); k + 1 < t.size(); ++k) {
+      bool starts = std::isdigit(static_cast<unsigned char>(t[k])) && !std::isalnum(static_cast<unsigned char>(t[k - 1])) && t[k - 1] != '@' && t[k - 1] != '_' && t[k - 1] != '.';
+      if (starts) at.push_back(k);
+    }
+    size_t k = at[next() % at.size()], end = k;
+    while (std::isdigit(static_cast<unsigned char>(t[end]))) ++end;
+    long value = std::stol(t.substr(k, end - k)) + (next() % 2 ? 1 : -1);
+    return value < 0 ? t : t.replace(k, end - k, std::to_string(value));
+  }
+  std::string drop_leaf(std::string t) {
+    std::vector<size_t> at = lines_with(t, " copy "), more = lines_with(t, " compute ");
+    at.insert(at.end(), more.begin(), more.end());
+    size_t k = at[next() % at.size()];
+    if (next() % 3) return t.erase(k, t.find('\n', k) - k);
+    std::string line = t.substr(k, t.find('\n', k) - k);
+    return t.insert(t.find('\n', k), "\n" + line);
+  }
+  std::string swap_loops(std::string t) {
+    std::vector<size_t> at = lines_with(t, " for ");
+    size_t k = next() % at.size();
+    if (k + 1 >= at.size()) return t;
+    auto line = [&](size_t from) { return t.substr(from, t.find('\n', from) - from); };
+    std::string a = line(at[k]), b = line(at[k + 1]);
+    t.replace(at[k + 1], b.size(), a);
+    return t.replace(at[k], a.size(), b);
+  }
+  std::string mark_parallel(std::string t) {
+    std::vector<size_t> at = lines_with(t, " for ");
+    size_t end = t.find(" {\n", at[next() % at.size()]);
+    return t.insert(end, " parallel");
+  }
+  std::string replace_variable(std::string t) {
+    std::vector<size_t> at = lines_with(t, " for ");
+    auto name = [&](size_t from) { return t.substr(from + 5, t.find(' ', from + 5) - from - 5); };
+    std::string a = name(at[next() % at.size()]), b = name(at[next() % at.size()]);
+    std::vector<size_t> uses = lines_with(t, a);
+    return t.replace(uses[next() % uses.size()], a.size(), b);
+  }
+  std::string text_;
+  uint64_t state_;
+};
+
+bool tag_mode_rejects(const Program& program, const LoopNest& nest, NumericsClass cls) {
+  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
+  ir::EvaluateOptions wanted_options;
+  wanted_options.tags = cls;
+  auto wanted = ir::evaluate(program, inputs, wanted_options);
+  ir::InterpreterOptions options;
+  options.with_tags = true;
+  auto got = ir::interpret(nest, inputs, options);
+  return !got.ok() || got->tags != wanted->tags || got->written != wanted->written;
+}
+
+struct Counts {
+  int rejected_by_tags = 0, refuted = 0, undecided = 0, wrong = 0;
+};
+
+void judge_mutants(const Program& program, const LoopNest& nest, NumericsClass cls, int wanted, Counts& counts) {
+  std::string text = print(nest);
+  int found = 0;
+  for (uint64_t seed = 1; seed < 4000 && found < wanted; ++seed) {
+    std::string mutant = Mutator(text, seed).mutated();
+    if (mutant == text) continue;
+    auto parsed = parse_loop_nest(mutant);
+    if (!parsed || !verify(*parsed).ok() || !tag_mode_rejects(program, *parsed, cls)) continue;
+    ++found;
+    ++counts.rejected_by_tags;
+    poly::NestCheck check = poly::check_nest(program, *parsed);
+    counts.refuted += check.verdict == Verdict::refuted;
+    counts.undecided += check.verdict == Verdict::not_proven;
+    counts.wrong += check.verdict == Verdict::proven;
+    EXPECT_NE(check.verdict, Verdict::proven) << "seed " << seed << "\n" << mutant;
+  }
+}
+
+TEST(CheckerOfSchedules, proves_no_mutant_that_tag_mode_rejects) {
+  Counts counts;
+  Program gemm = normalized_program(gemm_text(), {{"M", 9}, {"N", 21}, {"K", 7}});
+  std::string sizes = with_sizes("nc = 16, kc = 4, mc = 6, nr = 16, mr = 3");
+  auto packed = nest_of(gemm, sizes.c_str());
+  ASSERT_TRUE(packed.ok());
+  judge_mutants(gemm, *packed, NumericsClass::reassoc, 300, counts);
+  const char* kStencil = "program heat(T = 5, N = 9)\nin A0: f64[N]\nlet A[0, i: N] = A0[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * (A[t-1, i-1] + A[t-1, i+1])\n"
+                         "let A[t: 1..T+1, i: N] where i == 0 or i == N-1 = A[t-1, i]\nout R[i: N] = A[T, i]\n";
+  const char* kSoftmax = "program rows(M = 4, N = 9)\nin X: f32[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet s[i: M] = sum[j: N] exp(X[i, j] - m[i])\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i]\n";
+  for (const char* text : {kStencil, kSoftmax}) {
+    Program program = normalized_program(text);
+    auto base = poly::base_nest(program, NumericsClass::strict);
+    ASSERT_TRUE(base.ok());
+    judge_mutants(program, *base, NumericsClass::strict, 100, counts);
+  }
+  std::printf("mutants rejected by tags %d: refuted %d, not decided %d, wrongly proven %d\n", counts.rejected_by_tags, counts.refuted, counts.undecided, counts.wrong);
+  EXPECT_GE(counts.rejected_by_tags, 500);
+}
+
+TEST(CheckerOfSchedules, proves_the_sketches) {
+  const char* kPrograms[] = {
+      gemm_text(),
+      "program rows(M = 5, N = 37)\nin X: f32[M, N]\nlet s[i: M] = sum[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - s[i]\nout Y[i: M, j: N] = e[i, j] * e[i, j]\n",
+      "program scaled(M = 9, N = 21, K = 7)\nin A: f32[M, K]\nconst in B: f32[K, N]\nin s: f32\nout C[i: M, j: N] = s * sum[k: K] A[i, k] * B[k, j]\n",
+  };
+  int proven = 0, all = 0;
+  for (const char* text : kPrograms) {
+    Program program = normalized_program(text);
+    for (auto cls : {NumericsClass::reassoc, NumericsClass::strict}) {
+      for (const Trace& trace : schedules::sketches(program, cls, schedules::TargetFacts{32, 16, {1 << 10, 8 << 10}, 2})) {
+        auto t = schedules::replay(program, cls, trace);
+        ASSERT_TRUE(t.ok());
+        auto nest = instantiate(*t, values_of(trace));
+        ASSERT_TRUE(nest.ok());
+        poly::NestCheck check = poly::check_nest(program, *nest);
+        ++all;
+        proven += check.verdict == Verdict::proven;
+        EXPECT_NE(check.verdict, Verdict::refuted) << words(check) << "\n" << trace.text();
+      }
+    }
+  }
+  std::printf("sketches proven: %d of %d\n", proven, all);
+}
+
+}  // namespace
+}  // namespace polyweft::test
