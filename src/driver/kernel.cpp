@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "driver/kernel_impl.h"
-#include "support/rng.h"
 
 namespace polyweft {
 namespace {
@@ -81,33 +80,6 @@ Result<std::vector<std::chrono::nanoseconds>> Kernel::time(const std::vector<Ten
 
 const std::vector<ArgumentSpec>& Kernel::arguments() const { return impl_->arguments; }
 const std::string& Kernel::origin() const { return impl_->origin; }
-
-namespace {
-
-Literal seeded_value(const ArgumentSpec& spec, InputSet set, Rng& rng) {
-  Literal value;
-  value.type = spec.type;
-  if (spec.has_values) value.i = spec.values_hi > spec.values_lo ? rng.between(spec.values_lo, spec.values_hi - 1) : 0;
-  else if (spec.type == ElementType::boolean) value.i = rng.chance(0.5);
-  else if (is_integer(spec.type)) value.i = spec.type == ElementType::u8 ? rng.between(0, 15) : rng.between(-8, 8);
-  else if (set == InputSet::integer_valued) value.f = static_cast<double>(rng.between(-4, 4));
-  else value.f = static_cast<double>(static_cast<float>(rng.uniform() * 2 - 1));
-  return value;
-}
-
-}  // namespace
-
-std::vector<TensorData> seeded_inputs(const std::vector<ArgumentSpec>& arguments, InputSet set, uint64_t seed) {
-  std::vector<TensorData> inputs;
-  for (const auto& spec : arguments) {
-    if (spec.is_output) continue;
-    Rng rng = Rng(seed).fork(inputs.size());
-    TensorData data = make_tensor(spec.type, spec.extents);
-    for (int64_t i = 0; i < data.elements(); ++i) data.set(i, seeded_value(spec, set, rng));
-    inputs.push_back(std::move(data));
-  }
-  return inputs;
-}
 
 namespace {
 

@@ -1,4 +1,4 @@
-// The inside of Kernel, data for it, and the comparison of its outputs.
+// The inside of Kernel and the comparison of its outputs.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,6 @@ struct Kernel::Impl {
   std::vector<ArgumentSpec> arguments;
   std::string origin;
 };
-
-/// One tensor an input argument. integer_valued: small integers, so that float sums are exact. Gathers stay inside their promise.
-std::vector<TensorData> seeded_inputs(const std::vector<ArgumentSpec>& arguments, InputSet set, uint64_t seed);
 
 /// Compares by the bounds of the task; `detail` says the first difference or the greatest share of the bound.
 Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vector<TensorData> got, const std::vector<TensorData>& expected, const RunnerTask& bounds,

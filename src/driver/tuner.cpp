@@ -9,6 +9,7 @@
 #include "driver/task.h"
 #include "driver/tune_loop.h"
 #include "driver/workshop.h"
+#include "ir/seeded_data.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
 #include "support/helper_path.h"
@@ -429,11 +430,9 @@ Result<Certificate> Tuner::prove(const TuningRecord& record) {
 }
 
 Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set, uint64_t seed) {
-  auto plan = impl_->plan(program, options);
-  if (!plan) return plan.error();
   auto task = impl_->task(program, options);
   if (!task) return task.error();
-  return seeded_inputs(argument_specs(plan->nest, task->program), set, seed);
+  return ir::seeded_inputs(task->program, seed, set == InputSet::integer_valued ? ir::DataKind::integers : ir::DataKind::random);
 }
 
 Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs) {
