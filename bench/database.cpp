@@ -1,10 +1,11 @@
 // best() in a database of 100,000 records: median and 99th percentile of a look-up, warm.
+#include "polyweft/database.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 
-#include "polyweft/database.h"
 #include "tests/db/record_fixture.h"
 
 int main() {
@@ -31,7 +32,7 @@ int main() {
     if (!found || !*found) return std::fprintf(stderr, "record %d not found\n", i), 1;
   }
   std::sort(us.begin(), us.end());
-  std::printf("database: %d records, %.0f durable inserts/s; best(): median %.1f us, p99 %.1f us\n", kRecords, kRecords / fill_s,
-              us[us.size() / 2], us[us.size() * 99 / 100]);
+  std::printf("database: %d records, %.0f durable inserts/s; best(): median %.1f us, p99 %.1f us\n", kRecords, kRecords / fill_s, us[us.size() / 2],
+              us[us.size() * 99 / 100]);
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path.string() + suffix);
 }

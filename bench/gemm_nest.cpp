@@ -53,16 +53,21 @@ std::string nest_text(const Sizes& z) {
     for (int n = 0; n < 4; ++n) out += text(", i%d%s, u%d%s, v%d%s", n, s, n, s, n, s);
   out += ", ka1, kb1\n";
   out.replace(out.find("ka1, kb1"), 8, "k_a, k_b");
-  out += text("buffer A: f32[%ld, %ld] argument align 4\nbuffer B: f32[%ld, %ld] argument align 4\nbuffer C: f32[%ld, %ld] argument align 4 output\n", z.m, z.k, z.k, z.n, z.m, z.n);
+  out += text("buffer A: f32[%ld, %ld] argument align 4\nbuffer B: f32[%ld, %ld] argument align 4\nbuffer C: f32[%ld, %ld] argument align 4 output\n", z.m, z.k, z.k, z.n,
+              z.m, z.n);
   out += text("buffer Bp: f32[%ld, %ld, %ld] heap align 64\nbuffer Ap: f32[%ld, %ld, %ld] heap align 64\n", panels_b, z.kc, z.nr, panels_a, z.kc, z.mr);
-  out += text("buffer acca: f32[%ld, %ld, 16] reg align 64\nbuffer accb: f32[%ld, %ld, 16] reg align 64\narguments A, B, C\nbody {\n", z.mr, vectors, std::max(1L, rest), vectors);
-  out += text("for kc in 0 .. %ld step %ld { alloc Bp { for jp in 0 .. %ld { for kp in 0 .. min(%ld, -kc + %ld) { for up in 0 .. %ld unroll { for vp in 0 .. 16 vector 16 {\n", z.k, z.kc, panels_b, z.kc,
-              z.k, vectors);
+  out += text("buffer acca: f32[%ld, %ld, 16] reg align 64\nbuffer accb: f32[%ld, %ld, 16] reg align 64\narguments A, B, C\nbody {\n", z.mr, vectors, std::max(1L, rest),
+              vectors);
+  out += text(
+      "for kc in 0 .. %ld step %ld { alloc Bp { for jp in 0 .. %ld { for kp in 0 .. min(%ld, -kc + %ld) { for up in 0 .. %ld unroll { for vp in 0 .. 16 vector 16 {\n",
+      z.k, z.kc, panels_b, z.kc, z.k, vectors);
   out += text("copy Bp[jp, kp, 16*up + vp] <- B[kc + kp, %ld*jp + 16*up + vp] valid -%ld*jp - 16*up - vp + %ld >= 0 else 0:f32 } } } }\n", z.nr, z.nr, z.n - 1);
-  out += text("for ic in 0 .. %ld step %ld { alloc Ap { for ip in 0 .. min(%ld, floor(-ic + %ld / %ld)) { for ka in 0 .. min(%ld, -kc + %ld) { for ra in 0 .. %ld vector %ld {\n", z.m, z.mc, panels_a,
-              z.m + z.mr - 1, z.mr, z.kc, z.k, z.mr, z.mr);
+  out += text(
+      "for ic in 0 .. %ld step %ld { alloc Ap { for ip in 0 .. min(%ld, floor(-ic + %ld / %ld)) { for ka in 0 .. min(%ld, -kc + %ld) { for ra in 0 .. %ld vector %ld {\n",
+      z.m, z.mc, panels_a, z.m + z.mr - 1, z.mr, z.kc, z.k, z.mr, z.mr);
   out += text("copy Ap[ip, ka, ra] <- A[ic + %ld*ip + ra, kc + ka] valid -ic - %ld*ip - ra + %ld >= 0 else 0:f32 } } }\n", z.mr, z.mr, z.m - 1);
-  out += text("for jr in 0 .. %ld { for ir in 0 .. min(%ld, floor(-ic + %ld / %ld)) { if -ic - %ld*ir + %ld >= 0 {\n", panels_b, panels_a, z.m + z.mr - 1, z.mr, z.mr, z.m - z.mr);
+  out += text("for jr in 0 .. %ld { for ir in 0 .. min(%ld, floor(-ic + %ld / %ld)) { if -ic - %ld*ir + %ld >= 0 {\n", panels_b, panels_a, z.m + z.mr - 1, z.mr, z.mr,
+              z.m - z.mr);
   std::string full = tile(z, z.mr, "a"), partial = tile(z, std::max(1L, rest), "b");
   const auto rename = [](std::string& t, const std::string& from, const std::string& to) {
     for (size_t at = 0; (at = t.find(from, at)) != std::string::npos; at += to.size()) t.replace(at, from.size(), to);
@@ -78,13 +83,16 @@ std::string nest_text(const Sizes& z) {
   return out + full + "} else {\n" + partial + "}\n} } } } } } }\n";
 }
 
-double since_ms(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double since_ms(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 struct Matrix {
   std::vector<float> cells;
   halide_dimension_t dims[2];
   halide_buffer_t buffer{};
-  Matrix(long rows, long columns) : cells(static_cast<size_t>(rows * columns)), dims{{0, static_cast<int32_t>(columns), 1, 0}, {0, static_cast<int32_t>(rows), static_cast<int32_t>(columns), 0}} {
+  Matrix(long rows, long columns)
+      : cells(static_cast<size_t>(rows * columns)), dims{{0, static_cast<int32_t>(columns), 1, 0}, {0, static_cast<int32_t>(rows), static_cast<int32_t>(columns), 0}} {
     for (size_t k = 0; k < cells.size(); ++k) cells[k] = static_cast<float>((k * 2654435761u >> 7) % 7) - 3;
     buffer.host = reinterpret_cast<uint8_t*>(cells.data());
     buffer.type = {halide_type_float, 32, 1};
@@ -146,6 +154,7 @@ int main(int argc, char** argv) {
   }
   std::sort(ms.begin(), ms.end());
   const double flops = 2.0 * static_cast<double>(z.m) * static_cast<double>(z.n) * static_cast<double>(z.k);
-  std::printf("gemm %ldx%ldx%ld tile %ldx%ld kc %ld mc %ld: codegen %.1f ms, link %.1f ms, object %zu bytes, %d spills, %ld wrong cells, best %.1f median %.1f GFLOP/s\n", z.m, z.n, z.k, z.mr, z.nr, z.kc,
-              z.mc, codegen[4], link[4], object.object.size(), object.spills, wrong_cells(z, a, b, c), flops / ms[0] / 1e6, flops / ms[20] / 1e6);
+  std::printf("gemm %ldx%ldx%ld tile %ldx%ld kc %ld mc %ld: codegen %.1f ms, link %.1f ms, object %zu bytes, %d spills, %ld wrong cells, best %.1f median %.1f GFLOP/s\n",
+              z.m, z.n, z.k, z.mr, z.nr, z.kc, z.mc, codegen[4], link[4], object.object.size(), object.spills, wrong_cells(z, a, b, c), flops / ms[0] / 1e6,
+              flops / ms[20] / 1e6);
 }

@@ -12,10 +12,12 @@ namespace {
 
 constexpr int kSamples = 6;
 constexpr double kLineBytes = 64;
-constexpr double kOverlap = 0.7;            // share of traffic hidden behind arithmetic by out-of-order execution and prefetch
+constexpr double kOverlap = 0.7;             // share of traffic hidden behind arithmetic by out-of-order execution and prefetch
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
-bool is_block_loop(MarkKind mark) { return mark == MarkKind::unroll || mark == MarkKind::vector; }
+bool is_block_loop(MarkKind mark) {
+  return mark == MarkKind::unroll || mark == MarkKind::vector;
+}
 
 // First loop of the register block: the unroll and vector loops below the last serial one.
 size_t block_begin(const Leaf& leaf) {
@@ -37,7 +39,6 @@ bool is_contiguous(const LoopNest& nest, const AccessUse& use, size_t loop) {
     if (d != last && use.coeff[loop][d] != 0) return false;
   return use.coeff[loop][last] == 1;
 }
-
 
 class Estimate {
  public:
@@ -61,8 +62,7 @@ class Estimate {
 
   double vector_width_factor(const Leaf& leaf, size_t begin) const {
     for (size_t l = begin; l < leaf.loops.size(); ++l)
-      if (leaf.loops[l].mark == MarkKind::vector)
-        return std::max(1.0, leaf.loops[l].width * static_cast<double>(size_bytes(leaf.type)) / machine_.vector_bytes);
+      if (leaf.loops[l].mark == MarkKind::vector) return std::max(1.0, leaf.loops[l].width * static_cast<double>(size_bytes(leaf.type)) / machine_.vector_bytes);
     return 1;
   }
   double block_issues(const Leaf& leaf, size_t begin) const {
@@ -212,6 +212,8 @@ class AnalyticModel final : public CostModel {
 }  // namespace
 }  // namespace cost
 
-std::unique_ptr<CostModel> analytic_model(const MachineModel& machine) { return std::make_unique<cost::AnalyticModel>(machine); }
+std::unique_ptr<CostModel> analytic_model(const MachineModel& machine) {
+  return std::make_unique<cost::AnalyticModel>(machine);
+}
 
 }  // namespace polyweft

@@ -11,22 +11,30 @@ double slow_cycles(Op op) {
   switch (op) {
     case Op::div:
     case Op::sqrt:
-    case Op::rsqrt: return 10;
+    case Op::rsqrt:
+      return 10;
     case Op::floor_div:
-    case Op::floor_mod: return 24;
-    case Op::exp: return 8;
+    case Op::floor_mod:
+      return 24;
+    case Op::exp:
+      return 8;
     case Op::log:
     case Op::tanh:
     case Op::sigmoid:
-    case Op::erf: return 14;
+    case Op::erf:
+      return 14;
     case Op::sin:
     case Op::cos:
-    case Op::pow: return 40;
-    default: return 0;
+    case Op::pow:
+      return 40;
+    default:
+      return 0;
   }
 }
 
-bool is_leaf_op(Op op) { return op == Op::literal || op == Op::variable || op == Op::read || op == Op::affine || op == Op::tuple; }
+bool is_leaf_op(Op op) {
+  return op == Op::literal || op == Op::variable || op == Op::read || op == Op::affine || op == Op::tuple;
+}
 
 class Walker {
  public:
@@ -94,8 +102,10 @@ class Walker {
       if (node.op == Op::read) leaf.accesses.push_back(use(node.access, false));
       if (is_leaf_op(node.op)) return;
       const double slow = slow_cycles(node.op);
-      if (slow > 0) leaf.slow_operations += slow;
-      else leaf.operations += 1;
+      if (slow > 0)
+        leaf.slow_operations += slow;
+      else
+        leaf.operations += 1;
     });
   }
   AccessUse use(const Access& access, bool is_store) const {
@@ -147,6 +157,8 @@ class Walker {
 
 }  // namespace
 
-std::vector<Leaf> leaves_at(const LoopNest& nest, int sample, int samples) { return Walker(nest, sample, samples).run(); }
+std::vector<Leaf> leaves_at(const LoopNest& nest, int sample, int samples) {
+  return Walker(nest, sample, samples).run();
+}
 
 }  // namespace polyweft::cost

@@ -22,7 +22,7 @@ struct LoopContext {
 /// An access in a block: `coeff[l]` is the element stride of loop l in each logical dimension (by dim), and the bytes of one element.
 struct AccessUse {
   BufferId buffer = 0;
-  std::vector<std::vector<int64_t>> coeff;   ///< [loop][dim]
+  std::vector<std::vector<int64_t>> coeff;  ///< [loop][dim]
   bool is_store = false;
   bool has_gather = false;
 };
@@ -30,14 +30,13 @@ struct AccessUse {
 struct Leaf {
   std::vector<LoopContext> loops;
   std::vector<AccessUse> accesses;
-  double operations = 0;        ///< arithmetic operations that take an FMA port, a point
-  double slow_operations = 0;   ///< divisions, square roots and transcendental functions, in port cycles, a point
+  double operations = 0;       ///< arithmetic operations that take an FMA port, a point
+  double slow_operations = 0;  ///< divisions, square roots and transcendental functions, in port cycles, a point
   bool accumulates_in_register = false;
   ElementType type = ElementType::f32;
   bool is_copy = false;
   std::vector<std::pair<BufferId, size_t>> allocs;  ///< buffers allocated around it and the loop depth of their Alloc
 };
-
 
 /// Follows one sample point down the nest and lists what is met.
 std::vector<Leaf> leaves_at(const LoopNest& nest, int sample, int samples);

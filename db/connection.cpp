@@ -1,11 +1,10 @@
 #include "db/connection.h"
 
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
 #include <sqlite3.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-#include <SQLiteCpp/Statement.h>
-#include <SQLiteCpp/Transaction.h>
 
 #include <array>
 #include <filesystem>
@@ -20,7 +19,7 @@ constexpr int kBusyTimeoutMs = 30'000;
 
 // Magic numbers of statfs(2) for file systems on which WAL's shared memory does not work.
 bool is_network_file_system(const std::string& path) {
-  struct statfs info {};
+  struct statfs info{};
   const auto folder = std::filesystem::path(path).parent_path();
   if (statfs(folder.empty() ? "." : folder.c_str(), &info) != 0) return false;
   constexpr std::array<long, 6> kNetwork = {0x6969, 0xFF534D42, 0x517B, 0x0BD00BD0, 0x47504653, 0x01021997};
@@ -37,8 +36,7 @@ std::map<std::string, std::string> schema_in(SQLite::Database& handle) {
 }
 
 Error foreign_file(const std::string& path, const std::string& what) {
-  return fail("PW0701", "database " + path + ": not a Polyweft database: " + what,
-              {"choose another path with --database; this file was not changed"});
+  return fail("PW0701", "database " + path + ": not a Polyweft database: " + what, {"choose another path with --database; this file was not changed"});
 }
 
 Status check_schema(SQLite::Database& handle, const std::string& path) {
@@ -59,7 +57,9 @@ void create_schema(SQLite::Database& handle) {
   handle.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
 }
 
-int user_version(SQLite::Database& handle) { return handle.execAndGet("PRAGMA user_version").getInt(); }
+int user_version(SQLite::Database& handle) {
+  return handle.execAndGet("PRAGMA user_version").getInt();
+}
 
 Status create_or_check(SQLite::Database& handle, const std::string& path, bool read_only) {
   if (user_version(handle) == 0 && schema_in(handle).empty()) {
@@ -71,8 +71,7 @@ Status create_or_check(SQLite::Database& handle, const std::string& path, bool r
   }
   const int version = user_version(handle);
   if (version > kSchemaVersion)
-    return fail("PW0702",
-                "database " + path + ": schema version " + std::to_string(version) + " is newer than this polyweft's " + std::to_string(kSchemaVersion),
+    return fail("PW0702", "database " + path + ": schema version " + std::to_string(version) + " is newer than this polyweft's " + std::to_string(kSchemaVersion),
                 {"use the newer polyweft that wrote it"});
   return check_schema(handle, path);
 }

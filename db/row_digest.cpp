@@ -30,6 +30,8 @@ std::string payload_digest(const std::string& payload) {
 }
 }  // namespace
 
-std::string RowDigest::finish() const { return payload_digest(payload_); }
+std::string RowDigest::finish() const {
+  return payload_digest(payload_);
+}
 
 }  // namespace polyweft::db

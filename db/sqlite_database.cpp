@@ -31,17 +31,37 @@ std::vector<int64_t> split(const std::string& text) {
 
 std::string measurement_digest(const std::string& trace, const Measurement& m) {
   return RowDigest("measurement")
-      .text(trace).text(m.nest_hash).integer(static_cast<int>(m.status)).text(m.detail)
-      .real(m.timing.median_ns).real(m.timing.min_ns).real(m.timing.ci_rel).integer(m.timing.samples).real(m.timing.ratio)
-      .real(m.predicted_ns).text(m.strategy).integer(static_cast<int64_t>(m.seed)).text(m.toolchain).integer(m.unix_time)
+      .text(trace)
+      .text(m.nest_hash)
+      .integer(static_cast<int>(m.status))
+      .text(m.detail)
+      .real(m.timing.median_ns)
+      .real(m.timing.min_ns)
+      .real(m.timing.ci_rel)
+      .integer(m.timing.samples)
+      .real(m.timing.ratio)
+      .real(m.predicted_ns)
+      .text(m.strategy)
+      .integer(static_cast<int64_t>(m.seed))
+      .text(m.toolchain)
+      .integer(m.unix_time)
       .finish();
 }
 
 std::string record_digest(const TuningRecord& r) {
   return RowDigest("record")
-      .text(r.key.program).text(join(r.key.binding)).integer(static_cast<int>(r.key.cls)).text(r.key.target).integer(r.key.abi)
-      .integer(r.key.threads).text(r.trace_text).text(r.nest_text).text(r.origin)
-      .integer(static_cast<int>(r.certificate.verdict)).integer(r.certificate.checker_version).text(r.certificate.isl_version)
+      .text(r.key.program)
+      .text(join(r.key.binding))
+      .integer(static_cast<int>(r.key.cls))
+      .text(r.key.target)
+      .integer(r.key.abi)
+      .integer(r.key.threads)
+      .text(r.trace_text)
+      .text(r.nest_text)
+      .text(r.origin)
+      .integer(static_cast<int>(r.certificate.verdict))
+      .integer(r.certificate.checker_version)
+      .text(r.certificate.isl_version)
       .text(measurement_digest(r.trace_text, r.measurement))
       .finish();
 }
@@ -74,8 +94,9 @@ Measurement measurement_at(SQLite::Statement& row, int c) {
 
 /// SELECT of a whole record; the caller adds a WHERE clause.
 std::string record_select() {
-  return std::string("SELECT r.id, p.key, b.parameters, k.class, t.fingerprint, k.abi, k.threads, p.canonical, p.source, p.name, "
-                     "tr.text, r.nest, r.origin, c.verdict, c.checker_version, c.isl_version, c.check_ms, r.digest, ") +
+  return std::string(
+             "SELECT r.id, p.key, b.parameters, k.class, t.fingerprint, k.abi, k.threads, p.canonical, p.source, p.name, "
+             "tr.text, r.nest, r.origin, c.verdict, c.checker_version, c.isl_version, c.check_ms, r.digest, ") +
          kMeasurementColumns +
          " FROM record r JOIN task k ON k.id = r.task JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program "
          "JOIN target t ON t.id = k.target JOIN trace tr ON tr.id = r.trace JOIN measurement m ON m.id = r.measurement "
@@ -118,10 +139,9 @@ class SqliteDatabase final : public Database {
  public:
   explicit SqliteDatabase(Connection connection)
       : connection_(std::move(connection)),
-        best_(*connection_.handle,
-              record_select() +
-                  "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = ? "
-                  "AND c.verdict = 1 AND m.status = 0 AND r.origin = 'local' ORDER BY r.median_ns LIMIT 1"),
+        best_(*connection_.handle, record_select() +
+                                       "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = ? "
+                                       "AND c.verdict = 1 AND m.status = 0 AND r.origin = 'local' ORDER BY r.median_ns LIMIT 1"),
         by_id_(*connection_.handle, record_select() + "WHERE r.id = ?") {}
 
   Result<std::optional<TuningRecord>> best(const TaskKey& key, const std::string& canonical_text) override;
@@ -288,8 +308,7 @@ Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
     add.bind(7, digest.data(), static_cast<int>(digest.size()));
     add.exec();
     const int64_t id = handle().getLastInsertRowid();
-    SQLite::Statement certificate(handle(),
-                                  "INSERT INTO certificate (record, verdict, checker_version, isl_version, check_ms) VALUES (?, ?, ?, ?, ?)");
+    SQLite::Statement certificate(handle(), "INSERT INTO certificate (record, verdict, checker_version, isl_version, check_ms) VALUES (?, ?, ?, ?, ?)");
     certificate.bind(1, id);
     certificate.bind(2, static_cast<int>(record.certificate.verdict));
     certificate.bind(3, record.certificate.checker_version);
@@ -422,11 +441,10 @@ Result<std::vector<std::string>> SqliteDatabase::integrity() {
         problems.push_back("record #" + std::to_string(records.getColumn(0).getInt64()) + " does not match its digest");
     SQLite::Statement programs(handle(), "SELECT key, canonical, source, name, digest, id FROM program");
     while (programs.executeStep())
-      if (blob_at(programs, 4) != program_digest(programs.getColumn(0).getString(), programs.getColumn(1).getString(),
-                                                 programs.getColumn(2).getString(), programs.getColumn(3).getString()))
+      if (blob_at(programs, 4) !=
+          program_digest(programs.getColumn(0).getString(), programs.getColumn(1).getString(), programs.getColumn(2).getString(), programs.getColumn(3).getString()))
         problems.push_back("program #" + std::to_string(programs.getColumn(5).getInt64()) + " does not match its digest");
-    SQLite::Statement rows(handle(), std::string("SELECT tr.text, m.digest, m.id, ") + kMeasurementColumns +
-                                         " FROM measurement m JOIN trace tr ON tr.id = m.trace");
+    SQLite::Statement rows(handle(), std::string("SELECT tr.text, m.digest, m.id, ") + kMeasurementColumns + " FROM measurement m JOIN trace tr ON tr.id = m.trace");
     while (rows.executeStep())
       if (blob_at(rows, 1) != measurement_digest(rows.getColumn(0).getString(), measurement_at(rows, 3)))
         problems.push_back("measurement #" + std::to_string(rows.getColumn(2).getInt64()) + " does not match its digest");

@@ -21,8 +21,7 @@ Interval span_of(const Subscript& s, const std::vector<Interval>& values) {
 
 std::vector<Interval> defined_box(const Program& program, const Equation& equation, const std::vector<Interval>& values) {
   std::vector<Interval> out;
-  for (const Slot& slot : equation.slots)
-    out.push_back(slot.var == kNoVar ? interval_of(slot.position, values) : values[slot.var]);
+  for (const Slot& slot : equation.slots) out.push_back(slot.var == kNoVar ? interval_of(slot.position, values) : values[slot.var]);
   (void)program;
   return out;
 }
@@ -132,7 +131,9 @@ Stage stage_of(const NestTemplate& t, EquationId q) {
 
 }  // namespace
 
-bool has_recurrence(const Program& normalized) { return !topological_order(normalized); }
+bool has_recurrence(const Program& normalized) {
+  return !topological_order(normalized);
+}
 
 Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls, std::shared_ptr<const LoopNest> recurrence_nest) {
   NestTemplate t;
@@ -152,8 +153,7 @@ Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls,
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest) {
   auto t = base_template(normalized, cls, std::move(recurrence_nest));
   if (!t) return t;
-  if (t->fixed && !trace.steps.empty())
-    return fail("PW0321", "program " + normalized.name + " has a recurrence: this version has no steps for it; its trace is empty");
+  if (t->fixed && !trace.steps.empty()) return fail("PW0321", "program " + normalized.name + " has a recurrence: this version has no steps for it; its trace is empty");
   t->trace = trace;
   for (const Step& step : trace.steps) {
     auto next = apply(std::move(*t), step);

@@ -7,8 +7,12 @@ namespace {
 
 constexpr int64_t kFar = int64_t{1} << 58;
 
-int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-int64_t clamped(int64_t v) { return std::clamp(v, -kFar, kFar); }
+int64_t floor_quotient(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+int64_t clamped(int64_t v) {
+  return std::clamp(v, -kFar, kFar);
+}
 
 }  // namespace
 
@@ -39,15 +43,18 @@ void add_guard(const Guard& g, Domain& domain) {
       for (const Guard& part : g.of) add_guard(part, domain);
       return;
     case Guard::Kind::ge0:
-      if (g.e.is_linear()) domain.inside.push_back(g.e);
-      else domain.guards.push_back(g);
+      if (g.e.is_linear())
+        domain.inside.push_back(g.e);
+      else
+        domain.guards.push_back(g);
       return;
     case Guard::Kind::eq0:
       if (!g.e.is_linear()) return domain.guards.push_back(g);
       domain.inside.push_back(g.e);
       domain.inside.push_back(Affine::of(0) - g.e);
       return;
-    default: domain.guards.push_back(g);
+    default:
+      domain.guards.push_back(g);
   }
 }
 
@@ -63,10 +70,12 @@ void narrow(Domain& domain) {
   for (const Affine& condition : domain.inside) {
     for (const Term& term : condition.terms) {
       Affine rest = condition - Affine::variable(term.var, term.coeff);
-      int64_t most = interval_of(rest, domain.values).hi;                    // coeff * v + most >= 0
+      int64_t most = interval_of(rest, domain.values).hi;  // coeff * v + most >= 0
       Interval& v = domain.values[term.var];
-      if (term.coeff > 0) v.lo = std::max(v.lo, -floor_quotient(most, term.coeff));
-      else v.hi = std::min(v.hi, floor_quotient(most, -term.coeff));
+      if (term.coeff > 0)
+        v.lo = std::max(v.lo, -floor_quotient(most, term.coeff));
+      else
+        v.hi = std::min(v.hi, floor_quotient(most, -term.coeff));
     }
   }
 }

@@ -5,9 +5,13 @@
 
 namespace polyweft::schedules {
 
-const Equation& equation_of(const NestTemplate& t, const Stage& stage) { return t.program.equations[stage.equation]; }
+const Equation& equation_of(const NestTemplate& t, const Stage& stage) {
+  return t.program.equations[stage.equation];
+}
 
-std::string index_name(const NestTemplate& t, const Stage& stage, uint32_t index) { return equation_of(t, stage).index_names[index]; }
+std::string index_name(const NestTemplate& t, const Stage& stage, uint32_t index) {
+  return equation_of(t, stage).index_names[index];
+}
 
 Result<uint32_t> stage_named(const NestTemplate& t, const std::string& name) {
   std::string known;
@@ -44,30 +48,36 @@ Result<uint32_t> index_named(const NestTemplate& t, const Stage& stage, const st
   return fail("PW0303", "statement " + stage.name + " has no index '" + name + "'", {"its indices are " + known});
 }
 
-bool is_point_loop(const TemplateLoop& loop) { return loop.name.find('.') == std::string::npos; }
+bool is_point_loop(const TemplateLoop& loop) {
+  return loop.name.find('.') == std::string::npos;
+}
 
-bool is_register_loop(const TemplateLoop& loop) { return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector; }
+bool is_register_loop(const TemplateLoop& loop) {
+  return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector;
+}
 
 bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation) {
   if (!equation.rhs || equation.rhs->op != Op::reduce) return true;
   const Reduction& reduction = equation.rhs->reduction;
   switch (reduction.reducer) {
     case Reducer::sum:
-    case Reducer::prod: return cls == NumericsClass::reassoc || !is_float(equation.rhs->args[0]->type);
+    case Reducer::prod:
+      return cls == NumericsClass::reassoc || !is_float(equation.rhs->args[0]->type);
     case Reducer::argmax:
-    case Reducer::argmin: return false;
+    case Reducer::argmin:
+      return false;
     case Reducer::combiner: {
       const Combiner& combiner = program.combiners[reduction.combiner];
       return cls == NumericsClass::reassoc && combiner.associative && combiner.commutative;
     }
-    default: return true;
+    default:
+      return true;
   }
 }
 
 std::string instance_text(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point) {
   std::string out;
-  for (uint32_t k = 0; k < point.size(); ++k)
-    out += (k ? ", " : "") + index_name(t, stage, k) + "=" + std::to_string(point[k]);
+  for (uint32_t k = 0; k < point.size(); ++k) out += (k ? ", " : "") + index_name(t, stage, k) + "=" + std::to_string(point[k]);
   return stage.name + "[" + out + "]";
 }
 
@@ -173,7 +183,9 @@ std::vector<Access> reads_of(const NestTemplate& t, const Stage& stage, TensorId
   return out;
 }
 
-bool reads(const NestTemplate& t, const Stage& stage, TensorId tensor) { return !reads_of(t, stage, tensor).empty(); }
+bool reads(const NestTemplate& t, const Stage& stage, TensorId tensor) {
+  return !reads_of(t, stage, tensor).empty();
+}
 
 std::vector<uint32_t> definitions(const NestTemplate& t, TensorId tensor) {
   std::vector<uint32_t> out;

@@ -15,8 +15,7 @@ Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls,
 /// Does an element of some tensor depend on another element of the same tensor?
 bool has_recurrence(const Program& normalized);
 /// base_template and then every step of the trace.
-Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace,
-                            std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
+Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
 
 Result<NestTemplate> apply(NestTemplate t, const Step& step);
 Result<NestTemplate> tile(NestTemplate t, const TileStep& step);

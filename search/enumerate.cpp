@@ -9,8 +9,10 @@ namespace {
 class EnumerateByModel final : public Strategy {
  public:
   EnumerateByModel(std::vector<SketchSpace> sketches, const SearchOptions& options) : options_(options), rng_(options.seed), pool_(std::move(sketches)) {
-    if (pool_.size_of_space() <= options_.enumeration_limit) pool_.enumerate();
-    else pool_.sample(options_.enumeration_limit, rng_);
+    if (pool_.size_of_space() <= options_.enumeration_limit)
+      pool_.enumerate();
+    else
+      pool_.sample(options_.enumeration_limit, rng_);
   }
   std::vector<Candidate> ask(size_t n) override { return pool_.propose(n, options_.epsilon, rng_); }
   void tell(const std::vector<Observation>& observations) override {

@@ -11,15 +11,17 @@ namespace {
 
 constexpr size_t kParents = 8;
 constexpr double kCrossover = 0.3;
-constexpr double kJump = 0.2;       // mutations that go anywhere instead of to a neighbour
+constexpr double kJump = 0.2;  // mutations that go anywhere instead of to a neighbour
 constexpr double kExploration = 0.3;
 
 class Evolve final : public Strategy {
  public:
   Evolve(std::vector<SketchSpace> sketches, const SearchOptions& options)
       : options_(options), rng_(options.seed), pool_(std::move(sketches)), tries_(pool_.sketches().size(), 0) {
-    if (pool_.size_of_space() <= options_.enumeration_limit) pool_.enumerate();
-    else pool_.sample(options_.enumeration_limit / 4, rng_);
+    if (pool_.size_of_space() <= options_.enumeration_limit)
+      pool_.enumerate();
+    else
+      pool_.sample(options_.enumeration_limit / 4, rng_);
   }
 
   std::vector<Candidate> ask(size_t n) override {

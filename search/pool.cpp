@@ -91,12 +91,16 @@ std::vector<Candidate> Pool::take_best(size_t n) {
   for (auto& open : open_) {
     const uint32_t sketch = open.candidate.sketch;
     const bool first_of_new_sketch = ratios_[sketch].empty() && shown.insert(sketch).second;
-    if (first_of_new_sketch && out.size() < n) out.push_back(std::move(open.candidate));
-    else rest.push_back(std::move(open));
+    if (first_of_new_sketch && out.size() < n)
+      out.push_back(std::move(open.candidate));
+    else
+      rest.push_back(std::move(open));
   }
   for (auto& open : rest) {
-    if (out.size() < n) out.push_back(std::move(open.candidate));
-    else left.push_back(std::move(open));
+    if (out.size() < n)
+      out.push_back(std::move(open.candidate));
+    else
+      left.push_back(std::move(open));
   }
   open_ = std::move(left);
   return out;

@@ -43,11 +43,11 @@ class Pool {
   double corrected_ns(const Open& open, const std::vector<double>& medians) const;
 
   std::vector<SketchSpace> sketches_;
-  std::vector<std::set<std::vector<int64_t>>> seen_;     // a sketch: decision vectors that were scored
-  std::set<std::string> hashes_;                         // nests that stand in the pool or were proposed
-  std::vector<Open> open_;                               // scored, not proposed
+  std::vector<std::set<std::vector<int64_t>>> seen_;  // a sketch: decision vectors that were scored
+  std::set<std::string> hashes_;                      // nests that stand in the pool or were proposed
+  std::vector<Open> open_;                            // scored, not proposed
   std::vector<Observation> observations_;
-  std::vector<std::vector<double>> ratios_;              // a sketch: measured / predicted
+  std::vector<std::vector<double>> ratios_;  // a sketch: measured / predicted
   int64_t scored_ = 0;
 };
 

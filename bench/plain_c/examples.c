@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #if defined(EXAMPLE_gemm)
-void plain(const float *restrict A, const float *restrict B, float *restrict C) {
+void plain(const float* restrict A, const float* restrict B, float* restrict C) {
   for (int i = 0; i < M; i++)
     for (int j = 0; j < N; j++) {
       float s = 0;
@@ -14,7 +14,7 @@ void plain(const float *restrict A, const float *restrict B, float *restrict C) 
     }
 }
 #elif defined(EXAMPLE_batched_gemm)
-void plain(const float *restrict X, const float *restrict W, const float *restrict alpha, float *restrict Y) {
+void plain(const float* restrict X, const float* restrict W, const float* restrict alpha, float* restrict Y) {
   for (int b = 0; b < B; b++)
     for (int i = 0; i < M; i++)
       for (int j = 0; j < N; j++) {
@@ -24,7 +24,7 @@ void plain(const float *restrict X, const float *restrict W, const float *restri
       }
 }
 #elif defined(EXAMPLE_conv_bias_relu)
-void plain(const float *restrict X, const float *restrict Kr, const float *restrict b, float *restrict Z) {
+void plain(const float* restrict X, const float* restrict Kr, const float* restrict b, float* restrict Z) {
   for (int n = 0; n < N; n++)
     for (int y = 0; y < H; y++)
       for (int x = 0; x < W; x++)
@@ -41,8 +41,8 @@ void plain(const float *restrict X, const float *restrict Kr, const float *restr
         }
 }
 #elif defined(EXAMPLE_depthwise_pointwise)
-void plain(const float *restrict X, const float *restrict D, const float *restrict Kr, float *restrict Y) {
-  float *T = malloc(sizeof(float) * H * W * C);
+void plain(const float* restrict X, const float* restrict D, const float* restrict Kr, float* restrict Y) {
+  float* T = malloc(sizeof(float) * H * W * C);
   for (int y = 0; y < H; y++)
     for (int x = 0; x < W; x++)
       for (int c = 0; c < C; c++) {
@@ -64,7 +64,7 @@ void plain(const float *restrict X, const float *restrict D, const float *restri
   free(T);
 }
 #elif defined(EXAMPLE_softmax)
-void plain(const float *restrict X, float *restrict Y) {
+void plain(const float* restrict X, float* restrict Y) {
   for (int i = 0; i < M; i++) {
     float m = -3.4e38f, s = 0;
     for (int j = 0; j < N; j++) m = fmaxf(m, X[i * N + j]);
@@ -73,7 +73,7 @@ void plain(const float *restrict X, float *restrict Y) {
   }
 }
 #elif defined(EXAMPLE_layernorm)
-void plain(const float *restrict X, const float *restrict g, const float *restrict b, float *restrict Y) {
+void plain(const float* restrict X, const float* restrict g, const float* restrict b, float* restrict Y) {
   for (int i = 0; i < M; i++) {
     float mu = 0, v = 0;
     for (int j = 0; j < N; j++) mu += X[i * N + j];
@@ -85,8 +85,8 @@ void plain(const float *restrict X, const float *restrict g, const float *restri
   }
 }
 #elif defined(EXAMPLE_attention)
-void plain(const float *restrict Q, const float *restrict Kt, const float *restrict V, const float *restrict scale, float *restrict O) {
-  float *a = malloc(sizeof(float) * S);
+void plain(const float* restrict Q, const float* restrict Kt, const float* restrict V, const float* restrict scale, float* restrict O) {
+  float* a = malloc(sizeof(float) * S);
   for (int h = 0; h < H; h++)
     for (int i = 0; i < S; i++) {
       float m = -3.4e38f, l = 0;
@@ -106,14 +106,13 @@ void plain(const float *restrict Q, const float *restrict Kt, const float *restr
   free(a);
 }
 #elif defined(EXAMPLE_jacobi2d)
-void plain(const double *restrict A0, double *restrict R) {
+void plain(const double* restrict A0, double* restrict R) {
   double *a = malloc(sizeof(double) * N * N), *b = malloc(sizeof(double) * N * N);
   for (int i = 0; i < N * N; i++) a[i] = b[i] = A0[i];
   for (int t = 0; t < T; t++) {
     for (int i = 1; i < N - 1; i++)
-      for (int j = 1; j < N - 1; j++)
-        b[i * N + j] = 0.2 * (a[i * N + j] + a[i * N + j - 1] + a[i * N + j + 1] + a[(i - 1) * N + j] + a[(i + 1) * N + j]);
-    double *swap = a;
+      for (int j = 1; j < N - 1; j++) b[i * N + j] = 0.2 * (a[i * N + j] + a[i * N + j - 1] + a[i * N + j + 1] + a[(i - 1) * N + j] + a[(i + 1) * N + j]);
+    double* swap = a;
     a = b;
     b = swap;
   }
@@ -122,8 +121,10 @@ void plain(const double *restrict A0, double *restrict R) {
   free(b);
 }
 #elif defined(EXAMPLE_lstm)
-static float sigmoid(float x) { return 1 / (1 + expf(-x)); }
-void plain(const float *restrict X, const float *restrict W, const float *restrict U, const float *restrict b, float *restrict Y) {
+static float sigmoid(float x) {
+  return 1 / (1 + expf(-x));
+}
+void plain(const float* restrict X, const float* restrict W, const float* restrict U, const float* restrict b, float* restrict Y) {
   float *h = calloc((L + 1) * (T + 1) * H, sizeof(float)), *c = calloc((L + 1) * H, sizeof(float));
   float z[4][H];
   for (int t = 1; t <= T; t++)
@@ -148,7 +149,7 @@ void plain(const float *restrict X, const float *restrict W, const float *restri
   free(c);
 }
 #elif defined(EXAMPLE_cholesky)
-void plain(const double *restrict A, double *restrict R) {
+void plain(const double* restrict A, double* restrict R) {
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < i; j++) {
       double s = 0;
@@ -161,7 +162,7 @@ void plain(const double *restrict A, double *restrict R) {
   }
 }
 #elif defined(EXAMPLE_floyd_warshall)
-void plain(const int32_t *restrict Wt, int32_t *restrict R) {
+void plain(const int32_t* restrict Wt, int32_t* restrict R) {
   for (int i = 0; i < N * N; i++) R[i] = Wt[i];
   for (int k = 0; k < N; k++)
     for (int i = 0; i < N; i++)
@@ -171,9 +172,11 @@ void plain(const int32_t *restrict Wt, int32_t *restrict R) {
       }
 }
 #elif defined(EXAMPLE_smith_waterman)
-static int max(int a, int b) { return a > b ? a : b; }
-void plain(const uint8_t *restrict a, const uint8_t *restrict b, const int32_t *restrict score, int32_t *restrict best) {
-  int32_t *h = calloc((M + 1) * (N + 1), sizeof(int32_t));
+static int max(int a, int b) {
+  return a > b ? a : b;
+}
+void plain(const uint8_t* restrict a, const uint8_t* restrict b, const int32_t* restrict score, int32_t* restrict best) {
+  int32_t* h = calloc((M + 1) * (N + 1), sizeof(int32_t));
   int32_t most = 0;
   for (int i = 1; i <= M; i++)
     for (int j = 1; j <= N; j++) {
@@ -186,10 +189,12 @@ void plain(const uint8_t *restrict a, const uint8_t *restrict b, const int32_t *
   free(h);
 }
 #elif defined(EXAMPLE_unsharp)
-static int clamp(int x, int lo, int hi) { return x < lo ? lo : x > hi ? hi : x; }
-void plain(const float *restrict X, float *restrict Y) {
+static int clamp(int x, int lo, int hi) {
+  return x < lo ? lo : x > hi ? hi : x;
+}
+void plain(const float* restrict X, float* restrict Y) {
   static const float w[7] = {0.004433048f, 0.054005582f, 0.242036229f, 0.399050280f, 0.242036229f, 0.054005582f, 0.004433048f};
-  float *v = malloc(sizeof(float) * H * W);
+  float* v = malloc(sizeof(float) * H * W);
   for (int y = 0; y < H; y++)
     for (int x = 0; x < W; x++) {
       float s = 0;
@@ -205,7 +210,7 @@ void plain(const float *restrict X, float *restrict Y) {
   free(v);
 }
 #elif defined(EXAMPLE_quantized_gemm)
-void plain(const uint8_t *restrict A, const int8_t *restrict B, const int32_t *restrict za, const float *restrict mult, const int32_t *restrict zc, uint8_t *restrict Q) {
+void plain(const uint8_t* restrict A, const int8_t* restrict B, const int32_t* restrict za, const float* restrict mult, const int32_t* restrict zc, uint8_t* restrict Q) {
   for (int i = 0; i < M; i++)
     for (int j = 0; j < N; j++) {
       int32_t s = 0;

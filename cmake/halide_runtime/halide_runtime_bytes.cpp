@@ -9,7 +9,8 @@ __asm__(
     ".global polyweft_halide_runtime_begin\n"
     ".global polyweft_halide_runtime_end\n"
     "polyweft_halide_runtime_begin:\n"
-    ".incbin \"" PW_HALIDE_RUNTIME_OBJECT "\"\n"
+    ".incbin \"" PW_HALIDE_RUNTIME_OBJECT
+    "\"\n"
     "polyweft_halide_runtime_end:\n"
     ".popsection\n");
 
@@ -20,6 +21,8 @@ extern const unsigned char polyweft_halide_runtime_end[];
 
 namespace polyweft {
 
-std::span<const unsigned char> halide_runtime_object() { return {polyweft_halide_runtime_begin, polyweft_halide_runtime_end}; }
+std::span<const unsigned char> halide_runtime_object() {
+  return {polyweft_halide_runtime_begin, polyweft_halide_runtime_end};
+}
 
 }  // namespace polyweft

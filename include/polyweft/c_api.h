@@ -22,9 +22,9 @@ extern "C" {
 
 typedef enum pw_status {
   PW_OK = 0,
-  PW_NO = 1,           /* the answer is no: not found, not equal, not proven */
-  PW_BAD_INPUT = 2,    /* the program, the trace or an argument is wrong */
-  PW_ENVIRONMENT = 3,  /* file, database, helper process, device */
+  PW_NO = 1,          /* the answer is no: not found, not equal, not proven */
+  PW_BAD_INPUT = 2,   /* the program, the trace or an argument is wrong */
+  PW_ENVIRONMENT = 3, /* file, database, helper process, device */
   PW_INTERNAL = 4
 } pw_status;
 
@@ -35,50 +35,50 @@ typedef struct pw_kernel pw_kernel;
 
 typedef struct pw_tuner_options {
   size_t struct_size;
-  const char *target;           /* "host" when NULL */
-  const char *database;         /* path; none when NULL */
-  const char *helper_directory; /* default when NULL */
+  const char* target;           /* "host" when NULL */
+  const char* database;         /* path; none when NULL */
+  const char* helper_directory; /* default when NULL */
 } pw_tuner_options;
 
 typedef struct pw_task_options {
   size_t struct_size;
-  const char *const *parameter_names; /* parameter_count names ... */
-  const int64_t *parameter_values;    /* ... and values; the rest keep their defaults */
+  const char* const* parameter_names; /* parameter_count names ... */
+  const int64_t* parameter_values;    /* ... and values; the rest keep their defaults */
   size_t parameter_count;
-  const char *numerics;               /* "strict" "contract" "reassoc"; reassoc when NULL */
-  int32_t threads;                    /* 1 when 0 */
-  const char *trace;                  /* NULL: record, else analytic model */
-  int64_t budget_ms;                  /* tune: 60000 when 0 */
-  int32_t trials;                     /* tune: no limit when 0 */
-  uint64_t seed;                      /* tune: 1 when 0 */
+  const char* numerics; /* "strict" "contract" "reassoc"; reassoc when NULL */
+  int32_t threads;      /* 1 when 0 */
+  const char* trace;    /* NULL: record, else analytic model */
+  int64_t budget_ms;    /* tune: 60000 when 0 */
+  int32_t trials;       /* tune: no limit when 0 */
+  uint64_t seed;        /* tune: 1 when 0 */
 } pw_task_options;
 
-PW_C_EXPORT const char *pw_version(void);
-PW_C_EXPORT const char *pw_last_error(void);
+PW_C_EXPORT const char* pw_version(void);
+PW_C_EXPORT const char* pw_last_error(void);
 
 /* First program of the text. */
-PW_C_EXPORT pw_status pw_program_parse(const char *text, pw_program **out);
-PW_C_EXPORT void pw_program_free(pw_program *program);
+PW_C_EXPORT pw_status pw_program_parse(const char* text, pw_program** out);
+PW_C_EXPORT void pw_program_free(pw_program* program);
 /* 32 hex digits; valid until the program is freed. */
-PW_C_EXPORT const char *pw_program_key(const pw_program *program);
+PW_C_EXPORT const char* pw_program_key(const pw_program* program);
 
-PW_C_EXPORT pw_status pw_tuner_create(const pw_tuner_options *options, pw_tuner **out);
-PW_C_EXPORT void pw_tuner_free(pw_tuner *tuner);
+PW_C_EXPORT pw_status pw_tuner_create(const pw_tuner_options* options, pw_tuner** out);
+PW_C_EXPORT void pw_tuner_free(pw_tuner* tuner);
 /* PW_OK when all checks of the language pass, PW_BAD_INPUT with messages in pw_last_error() otherwise. */
-PW_C_EXPORT pw_status pw_tuner_check(pw_tuner *tuner, const pw_program *program);
-PW_C_EXPORT pw_status pw_tuner_tune(pw_tuner *tuner, const pw_program *program, const pw_task_options *options, pw_record **out);
+PW_C_EXPORT pw_status pw_tuner_check(pw_tuner* tuner, const pw_program* program);
+PW_C_EXPORT pw_status pw_tuner_tune(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, pw_record** out);
 /* PW_NO when the database has no record of this task. */
-PW_C_EXPORT pw_status pw_tuner_best(pw_tuner *tuner, const pw_program *program, const pw_task_options *options, pw_record **out);
-PW_C_EXPORT pw_status pw_tuner_compile(pw_tuner *tuner, const pw_program *program, const pw_task_options *options, pw_kernel **out);
+PW_C_EXPORT pw_status pw_tuner_best(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, pw_record** out);
+PW_C_EXPORT pw_status pw_tuner_compile(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, pw_kernel** out);
 
-PW_C_EXPORT void pw_record_free(pw_record *record);
-PW_C_EXPORT int64_t pw_record_id(const pw_record *record);
-PW_C_EXPORT double pw_record_median_ns(const pw_record *record);
-PW_C_EXPORT const char *pw_record_trace(const pw_record *record);
+PW_C_EXPORT void pw_record_free(pw_record* record);
+PW_C_EXPORT int64_t pw_record_id(const pw_record* record);
+PW_C_EXPORT double pw_record_median_ns(const pw_record* record);
+PW_C_EXPORT const char* pw_record_trace(const pw_record* record);
 
 /* Dense row-major buffers, inputs then outputs in program order; sizes in bytes are checked. */
-PW_C_EXPORT pw_status pw_kernel_run(pw_kernel *kernel, void *const *buffers, const size_t *bytes, size_t count);
-PW_C_EXPORT void pw_kernel_free(pw_kernel *kernel);
+PW_C_EXPORT pw_status pw_kernel_run(pw_kernel* kernel, void* const* buffers, const size_t* bytes, size_t count);
+PW_C_EXPORT void pw_kernel_free(pw_kernel* kernel);
 
 #ifdef __cplusplus
 }

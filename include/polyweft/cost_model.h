@@ -16,11 +16,11 @@ struct MachineModel {
   double clock_ghz = 2.0;
   int vector_bytes = 32;
   int vector_registers = 16;
-  double fma_per_cycle = 2;              ///< vector multiply-adds
+  double fma_per_cycle = 2;  ///< vector multiply-adds
   double fma_latency_cycles = 4;
   double loads_per_cycle = 2, stores_per_cycle = 1;
-  std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};   ///< usable by one thread, L1 first
-  std::vector<double> bytes_per_cycle = {64, 40, 9, 5};              ///< L1, L2, L3, memory
+  std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};  ///< usable by one thread, L1 first
+  std::vector<double> bytes_per_cycle = {64, 40, 9, 5};             ///< L1, L2, L3, memory
   double fork_join_ns = 5'000;
   int threads = 1;
 };

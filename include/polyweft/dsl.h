@@ -43,10 +43,11 @@ class ReductionIndices;
 class PW_EXPORT Value {
  public:
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Value(T number) : Value(from_integer(static_cast<int64_t>(number))) {}  // NOLINT: implicit by purpose
-  Value(double number);                                                                                    // NOLINT: shortest decimal that gives it back
-  Value(const Index& index);                                                                               // NOLINT
-  Value(const Element& element);                                                                           // NOLINT
+    requires(!std::same_as<T, bool>)
+  Value(T number) : Value(from_integer(static_cast<int64_t>(number))) {}  // NOLINT: implicit by purpose
+  Value(double number);                                                   // NOLINT: shortest decimal that gives it back
+  Value(const Index& index);                                              // NOLINT
+  Value(const Element& element);                                          // NOLINT
   explicit Value(std::shared_ptr<const detail::Rope> rope) : rope_(std::move(rope)) {}
   const std::shared_ptr<const detail::Rope>& rope() const { return rope_; }
 
@@ -98,7 +99,8 @@ class PW_EXPORT SubscriptArg {
  public:
   SubscriptArg(const Index& index) : index_(index), value_(index), is_index_(true) {}  // NOLINT: implicit by purpose
   template <class T>
-  requires(std::convertible_to<const T&, Value> && !std::same_as<T, Index>) SubscriptArg(const T& value) : value_(value) {}  // NOLINT: implicit by purpose
+    requires(std::convertible_to<const T&, Value> && !std::same_as<T, Index>)
+  SubscriptArg(const T& value) : value_(value) {}  // NOLINT: implicit by purpose
 
  private:
   friend struct detail::Access;

@@ -62,14 +62,14 @@ struct Buffer {
   ElementType type = ElementType::f32;
   Scope scope = Scope::heap;
   std::vector<int64_t> extents;
-  Layout layout;                       ///< of the folded extents
+  Layout layout;  ///< of the folded extents
   std::vector<Fold> folds;
-  int64_t align_bytes = 64;            ///< argument buffers: element size
-  TensorId tensor = kNoTensor;         ///< ghost: cell x holds tensor[element(x)]
-  std::vector<Affine> element;         ///< over kCellVar + d and the loops around the Alloc; one a tensor dimension
-  bool is_output = false;              ///< argument scope: written by the kernel
-  bool is_packed = false;              ///< argument scope: a `const in`, in its packed layout, made by a pack function
-  std::vector<Literal> data;           ///< constant scope, row-major
+  int64_t align_bytes = 64;     ///< argument buffers: element size
+  TensorId tensor = kNoTensor;  ///< ghost: cell x holds tensor[element(x)]
+  std::vector<Affine> element;  ///< over kCellVar + d and the loops around the Alloc; one a tensor dimension
+  bool is_output = false;       ///< argument scope: written by the kernel
+  bool is_packed = false;       ///< argument scope: a `const in`, in its packed layout, made by a pack function
+  std::vector<Literal> data;    ///< constant scope, row-major
 };
 /// Row-major layout of these extents.
 Layout row_major(const std::vector<int64_t>& extents);
@@ -91,7 +91,7 @@ enum class Write : uint8_t { store = 0, init = 1, accumulate = 2, merge = 3 };
 /// Reduced points are folded in the order of execution.
 struct Compute {
   EquationId equation = 0;
-  std::vector<Affine> instance;        ///< ghost: values of the equation's indices, in order of its index_names
+  std::vector<Affine> instance;  ///< ghost: values of the equation's indices, in order of its index_names
   Write how = Write::store;
   Reducer reducer = Reducer::sum;
   uint32_t combiner = 0;
@@ -153,13 +153,13 @@ struct Pack {
 };
 
 struct LoopNest {
-  std::string name;                     ///< symbol: the program's name
+  std::string name;  ///< symbol: the program's name
   NumericsClass cls = NumericsClass::reassoc;
   std::vector<Parameter> params;        ///< bound: values are the binding; VarIds 0 .. params.size() - 1
   std::vector<std::string> loop_names;  ///< of variable params.size() + k; for people, not for the hash
   std::vector<Buffer> buffers;
-  std::vector<BufferId> arguments;      ///< inputs then outputs, program order: the ABI
-  std::vector<Combiner> combiners;      ///< of the program
+  std::vector<BufferId> arguments;  ///< inputs then outputs, program order: the ABI
+  std::vector<Combiner> combiners;  ///< of the program
   std::vector<Node> nodes;
   NodeId root = kNoNode;
   std::vector<Pack> packs;

@@ -20,11 +20,11 @@ namespace polyweft {
 
 /// A loop of a stage. Its variable counts from the start of the enclosing loop of the same index.
 struct TemplateLoop {
-  uint32_t index = 0;                ///< number of the equation's index
-  Size step;                         ///< distance between iterations; 1 for point loops and lanes
-  Mark mark;                         ///< serial, parallel, unroll; vector: `lanes` says how many
-  Size lanes;                        ///< of a vector loop
-  std::string name;                  ///< "i.1", "i", "i.v"
+  uint32_t index = 0;  ///< number of the equation's index
+  Size step;           ///< distance between iterations; 1 for point loops and lanes
+  Mark mark;           ///< serial, parallel, unroll; vector: `lanes` says how many
+  Size lanes;          ///< of a vector loop
+  std::string name;    ///< "i.1", "i", "i.v"
   bool operator==(const TemplateLoop&) const = default;
 };
 struct LayoutPart {
@@ -50,7 +50,7 @@ struct Accumulator {
 /// fused: inside loops[depth - 1] of `host`, after what is there, on the same values of `ties` (own index -> host's index).
 struct Placement {
   enum class Kind : uint8_t { at_root, compute_at, fused, inlined } kind = Kind::at_root;
-  uint32_t host = 0;                 ///< stage number
+  uint32_t host = 0;  ///< stage number
   uint32_t depth = 0;
   Scope scope = Scope::heap;
   std::vector<std::pair<uint32_t, uint32_t>> ties;
@@ -58,20 +58,20 @@ struct Placement {
 };
 /// Smallest and largest distance of a dependence along each index (SCHEDULES.md section 1): the table that T1..T4 read.
 struct DeltaBox {
-  std::string relation;              ///< "order of sum", "flow X -> Y"
-  std::vector<int64_t> lo, hi;       ///< one an index of the stage
+  std::string relation;         ///< "order of sum", "flow X -> Y"
+  std::vector<int64_t> lo, hi;  ///< one an index of the stage
   bool operator==(const DeltaBox&) const = default;
 };
 /// One equation and its loops.
 struct Stage {
   EquationId equation = 0;
-  std::string name;                  ///< as in traces
-  uint32_t data_indices = 0;         ///< the first ones are the slots'; the rest are reduced
-  std::vector<int64_t> lo, hi;       ///< hull of each index, half open
-  std::vector<Affine> inside;        ///< further linear conditions e >= 0 over index variables, not implied by the hull
-  std::vector<Guard> guards;         ///< what is neither: tested before each point
+  std::string name;             ///< as in traces
+  uint32_t data_indices = 0;    ///< the first ones are the slots'; the rest are reduced
+  std::vector<int64_t> lo, hi;  ///< hull of each index, half open
+  std::vector<Affine> inside;   ///< further linear conditions e >= 0 over index variables, not implied by the hull
+  std::vector<Guard> guards;    ///< what is neither: tested before each point
   std::vector<DeltaBox> relations;
-  std::vector<TemplateLoop> loops;   ///< outermost first; together they visit every index
+  std::vector<TemplateLoop> loops;  ///< outermost first; together they visit every index
   std::vector<Promotion> promotions;
   std::optional<Accumulator> accumulator;
   Placement placement;
@@ -79,12 +79,12 @@ struct Stage {
   bool reduces = false;
 };
 struct NestTemplate {
-  Program program;                   ///< bound and normalized
+  Program program;  ///< bound and normalized
   NumericsClass cls = NumericsClass::reassoc;
-  std::vector<Box> boxes;            ///< of each tensor
-  std::vector<Stage> stages;         ///< in an order in which nests of their own may run
-  Trace trace;                       ///< what made it; its decisions and constraints are the search space
-  std::shared_ptr<const LoopNest> fixed;   ///< set: the program has a recurrence and this is its nest (no decisions)
+  std::vector<Box> boxes;                 ///< of each tensor
+  std::vector<Stage> stages;              ///< in an order in which nests of their own may run
+  Trace trace;                            ///< what made it; its decisions and constraints are the search space
+  std::shared_ptr<const LoopNest> fixed;  ///< set: the program has a recurrence and this is its nest (no decisions)
 };
 
 /// The LoopNest of these values for trace.decisions, in their order. Arithmetic only, 0.05-1 ms. PW031x where the sizes do not fit

@@ -20,9 +20,9 @@ namespace polyweft {
 /// Frozen on disk: append only.
 enum class ElementType : uint8_t { f64 = 0, f32 = 1, f16 = 2, bf16 = 3, i64 = 4, i32 = 5, i16 = 6, i8 = 7, u8 = 8, boolean = 9 };
 bool is_float(ElementType type);
-bool is_integer(ElementType type);        ///< i64 i32 i16 i8 u8; not bool
-int64_t size_bytes(ElementType type);     ///< 8 4 2 2 8 4 2 1 1 1
-const char* name_of(ElementType type);    ///< "f64" .. "u8", "bool"
+bool is_integer(ElementType type);      ///< i64 i32 i16 i8 u8; not bool
+int64_t size_bytes(ElementType type);   ///< 8 4 2 2 8 4 2 1 1 1
+const char* name_of(ElementType type);  ///< "f64" .. "u8", "bool"
 std::optional<ElementType> element_type_named(const std::string& name);
 
 /// How far arithmetic may be changed; LANGUAGE.md section 4. Frozen on disk.
@@ -50,8 +50,8 @@ struct Affine {
   static Affine of(int64_t constant);
   static Affine variable(VarId var, int64_t coeff = 1);
   bool is_constant() const { return terms.empty(); }
-  bool is_linear() const;                       ///< no quasi term
-  int64_t coefficient(VarId var) const;         ///< of the linear term of var, else 0
+  bool is_linear() const;                ///< no quasi term
+  int64_t coefficient(VarId var) const;  ///< of the linear term of var, else 0
 };
 /// floor_div: floor(e / den), den > 0.  clamp: min(max(e, lo), hi).
 struct Quasi {
@@ -60,13 +60,13 @@ struct Quasi {
   int64_t den = 1;
   Affine lo, hi;
 };
-bool operator==(const Term& a, const Term& b);     ///< structural
+bool operator==(const Term& a, const Term& b);  ///< structural
 bool operator==(const Affine& a, const Affine& b);
 Affine operator+(const Affine& a, const Affine& b);
 Affine operator-(const Affine& a, const Affine& b);
 Affine operator*(int64_t factor, const Affine& a);
-Affine floor_div(const Affine& e, int64_t den);    ///< folded when constant or den == 1
-Affine modulo(const Affine& e, int64_t den);       ///< e - den * floor_div(e, den)
+Affine floor_div(const Affine& e, int64_t den);  ///< folded when constant or den == 1
+Affine modulo(const Affine& e, int64_t den);     ///< e - den * floor_div(e, den)
 Affine clamp(const Affine& e, const Affine& lo, const Affine& hi);
 /// Replaces variables: map[v] where present. Exact (no overflow check: coefficients are limited to 2^40 by the language).
 Affine substitute(const Affine& e, const std::map<VarId, Affine>& map);
@@ -103,25 +103,61 @@ bool operator==(const Literal& a, const Literal& b);  ///< bitwise: NaN equals N
 /// Operators of expressions. Frozen: append only.
 enum class Op : uint8_t {
   // leaves
-  literal = 0,      ///< payload Literal
-  variable = 1,     ///< payload VarId; type i64: parameter, index or loop variable as data
-  read = 2,         ///< payload Access
-  affine = 3,       ///< payload Affine as data, type i64 (made by lowering)
+  literal = 0,   ///< payload Literal
+  variable = 1,  ///< payload VarId; type i64: parameter, index or loop variable as data
+  read = 2,      ///< payload Access
+  affine = 3,    ///< payload Affine as data, type i64 (made by lowering)
   // unary
-  neg = 10, bit_not = 11, logical_not = 12, convert = 13 /* to node.type */, saturate = 14 /* sat_T: to node.type */,
-  exp = 15, log = 16, tanh = 17, sqrt = 18, rsqrt = 19, erf = 20, sigmoid = 21, sin = 22, cos = 23, floor = 24, ceil = 25, round = 26, abs = 27,
+  neg = 10,
+  bit_not = 11,
+  logical_not = 12,
+  convert = 13 /* to node.type */,
+  saturate = 14 /* sat_T: to node.type */,
+  exp = 15,
+  log = 16,
+  tanh = 17,
+  sqrt = 18,
+  rsqrt = 19,
+  erf = 20,
+  sigmoid = 21,
+  sin = 22,
+  cos = 23,
+  floor = 24,
+  ceil = 25,
+  round = 26,
+  abs = 27,
   // binary
-  add = 40, sub = 41, mul = 42, div = 43 /* float */, floor_div = 44, floor_mod = 45, bit_and = 46, bit_or = 47, bit_xor = 48, shl = 49, shr = 50,
-  min = 51, max = 52, pow = 53, eq = 54, ne = 55, lt = 56, le = 57, gt = 58, ge = 59, logical_and = 60, logical_or = 61,
+  add = 40,
+  sub = 41,
+  mul = 42,
+  div = 43 /* float */,
+  floor_div = 44,
+  floor_mod = 45,
+  bit_and = 46,
+  bit_or = 47,
+  bit_xor = 48,
+  shl = 49,
+  shr = 50,
+  min = 51,
+  max = 52,
+  pow = 53,
+  eq = 54,
+  ne = 55,
+  lt = 56,
+  le = 57,
+  gt = 58,
+  ge = 59,
+  logical_and = 60,
+  logical_or = 61,
   // ternary
-  select = 70,      ///< args c, a, b: both sides evaluated
-  clamp = 71,       ///< args x, lo, hi = min(max(x, lo), hi)
-  fma = 72,         ///< a*b + c in one rounding; LoopNest only
+  select = 70,  ///< args c, a, b: both sides evaluated
+  clamp = 71,   ///< args x, lo, hi = min(max(x, lo), hi)
+  fma = 72,     ///< a*b + c in one rounding; LoopNest only
   // structured
-  guarded = 80,     ///< payload Guard; args then, else: lazy
-  reduce = 81,      ///< payload Reduction; args = the body (several for a combiner with tuple state)
-  tuple = 82,       ///< args; only as the whole right-hand side or combiner result
-  component = 83,   ///< payload VarId as component number; args[0] a tuple-valued reduce (made by normalize)
+  guarded = 80,    ///< payload Guard; args then, else: lazy
+  reduce = 81,     ///< payload Reduction; args = the body (several for a combiner with tuple state)
+  tuple = 82,      ///< args; only as the whole right-hand side or combiner result
+  component = 83,  ///< payload VarId as component number; args[0] a tuple-valued reduce (made by normalize)
 };
 const char* name_of(Op op);
 
@@ -155,15 +191,15 @@ struct Reduction {
 };
 struct ExprNode {
   Op op = Op::literal;
-  ElementType type = ElementType::f32;     ///< of the (first) result
+  ElementType type = ElementType::f32;  ///< of the (first) result
   std::vector<Expr> args;
-  Literal literal;                         ///< op literal
-  VarId var = kNoVar;                      ///< op variable, component
-  Access access;                           ///< op read
-  Affine affine;                           ///< op affine
-  Guard guard;                             ///< op guarded
-  Reduction reduction;                     ///< op reduce
-  Span where;                              ///< not part of equality
+  Literal literal;      ///< op literal
+  VarId var = kNoVar;   ///< op variable, component
+  Access access;        ///< op read
+  Affine affine;        ///< op affine
+  Guard guard;          ///< op guarded
+  Reduction reduction;  ///< op reduce
+  Span where;           ///< not part of equality
 };
 /// Structural equality, spans ignored.
 bool equal(const Expr& a, const Expr& b);
@@ -208,7 +244,7 @@ std::vector<VarId> free_variables(const Expr& e);
 
 struct Parameter {
   std::string name;
-  int64_t value = 1;      ///< default, or the bound value after bind()
+  int64_t value = 1;  ///< default, or the bound value after bind()
   bool operator==(const Parameter&) const = default;
 };
 
@@ -220,31 +256,31 @@ struct Tensor {
   TensorKind kind = TensorKind::local;
   ElementType type = ElementType::f32;
   uint32_t rank = 0;
-  std::vector<Affine> shape;          ///< inputs and constants: extents over parameters
-  bool is_const_input = false;        ///< `const in`: packed ahead of time
-  bool partial = false;               ///< `out partial`
-  bool hidden = false;                ///< made by normalize (an accumulator), has no name in the source
+  std::vector<Affine> shape;                   ///< inputs and constants: extents over parameters
+  bool is_const_input = false;                 ///< `const in`: packed ahead of time
+  bool partial = false;                        ///< `out partial`
+  bool hidden = false;                         ///< made by normalize (an accumulator), has no name in the source
   std::optional<Affine> values_lo, values_hi;  ///< `values lo..hi`, half open
-  std::vector<Literal> data;          ///< constants, row-major
+  std::vector<Literal> data;                   ///< constants, row-major
   Span where;
 };
 /// One position of an equation's left-hand side: a new index with its range, or an affine position (var == kNoVar).
 struct Slot {
   VarId var = kNoVar;
-  Affine lo, hi;      ///< half open, when var is set
-  Affine position;    ///< when var == kNoVar
+  Affine lo, hi;    ///< half open, when var is set
+  Affine position;  ///< when var == kNoVar
 };
 struct Equation {
-  std::vector<TensorId> targets;             ///< several for tuples
+  std::vector<TensorId> targets;  ///< several for tuples
   std::vector<Slot> slots;
   Guard where;
   Expr rhs;
-  std::vector<std::string> index_names;      ///< index k has VarId parameters.size() + k; reductions included, in order of binding
+  std::vector<std::string> index_names;  ///< index k has VarId parameters.size() + k; reductions included, in order of binding
   Span where_defined;
 };
 struct Combiner {
   std::string name;
-  std::vector<std::string> left, right;      ///< names of the components
+  std::vector<std::string> left, right;  ///< names of the components
   std::vector<ElementType> types;
   std::vector<Literal> identity;
   bool associative = false, commutative = false;
@@ -255,23 +291,23 @@ struct Combiner {
 /// Outputs and inputs keep the order of the text: it is the ABI (inputs first, then outputs).
 struct Program {
   std::string name;
-  std::vector<Parameter> parameters;         ///< const parameters are already replaced by their values
-  std::vector<Parameter> const_parameters;   ///< for printing and the key
-  std::vector<Guard> assumptions;            ///< over parameters, the defaults >= 1 included
+  std::vector<Parameter> parameters;        ///< const parameters are already replaced by their values
+  std::vector<Parameter> const_parameters;  ///< for printing and the key
+  std::vector<Guard> assumptions;           ///< over parameters, the defaults >= 1 included
   std::vector<Tensor> tensors;
   std::vector<Combiner> combiners;
   std::vector<Equation> equations;
   std::string source_name;
-  std::string source_text;                   ///< for carets in messages of later checks; may be empty
+  std::string source_text;  ///< for carets in messages of later checks; may be empty
 
-  std::vector<TensorId> inputs() const;      ///< program order, constants not included
+  std::vector<TensorId> inputs() const;  ///< program order, constants not included
   std::vector<TensorId> outputs() const;
   VarId index_var(uint32_t k) const { return static_cast<VarId>(parameters.size() + k); }
 };
 
 /// Source text of the language that parses back to an equal Program (src/ir/print_program.cpp). Const parameters are printed as numbers.
 PW_EXPORT std::string print(const Program& program);
-std::string print(const Affine& e, const std::vector<std::string>& names);   ///< names[v] for variable v
+std::string print(const Affine& e, const std::vector<std::string>& names);  ///< names[v] for variable v
 std::string print(const Guard& g, const std::vector<std::string>& names);
 /// Structural equality; spans and source text ignored.
 bool equal(const Program& a, const Program& b);
@@ -304,8 +340,8 @@ struct TensorData {
   ElementType type = ElementType::f32;
   std::vector<int64_t> extents;
   std::vector<unsigned char> bytes;
-  int64_t elements() const;                 ///< product of extents
-  Literal at(int64_t flat) const;           ///< row-major element number
+  int64_t elements() const;        ///< product of extents
+  Literal at(int64_t flat) const;  ///< row-major element number
   void set(int64_t flat, const Literal& value);
 };
 TensorData make_tensor(ElementType type, std::vector<int64_t> extents);

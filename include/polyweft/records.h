@@ -14,10 +14,10 @@ namespace polyweft {
 
 /// Which kernel is asked for. Two tasks with equal TaskKey are served by the same record.
 struct TaskKey {
-  std::string program;                 ///< 32 hex digits: key_of(canonical text)
+  std::string program;  ///< 32 hex digits: key_of(canonical text)
   std::vector<int64_t> binding;
   NumericsClass cls = NumericsClass::reassoc;
-  std::string target;                  ///< fingerprint of the target: architecture, features, units
+  std::string target;  ///< fingerprint of the target: architecture, features, units
   int abi = 1;
   int threads = 1;
   bool operator==(const TaskKey&) const = default;
@@ -40,17 +40,17 @@ struct Measurement {
   std::string detail;
   Timing timing;
   double predicted_ns = 0;
-  std::string strategy;                ///< "enumerate", "evolve", "replay"
+  std::string strategy;  ///< "enumerate", "evolve", "replay"
   uint64_t seed = 0;
-  std::string toolchain;               ///< "polyweft 0.1 llvm 22.1.8 isl 0.25"
-  int64_t unix_time = 0;               ///< a label only
+  std::string toolchain;  ///< "polyweft 0.1 llvm 22.1.8 isl 0.25"
+  int64_t unix_time = 0;  ///< a label only
 };
 /// The winner of a task (or a candidate on its way there).
 struct TuningRecord {
-  int64_t id = 0;                      ///< row number, 0 before it is stored
+  int64_t id = 0;  ///< row number, 0 before it is stored
   TaskKey key;
-  std::string canonical_text;          ///< compared in full on a hit
-  std::string program_text;            ///< as written (for show and verify)
+  std::string canonical_text;  ///< compared in full on a hit
+  std::string program_text;    ///< as written (for show and verify)
   std::string program_name;
   std::string trace_text;
   std::string nest_text;
@@ -61,7 +61,7 @@ struct TuningRecord {
 /// What a miss says.
 struct NearestRecord {
   int64_t id = 0;
-  std::string differs_in;              ///< "binding", "class", "target", "threads"
+  std::string differs_in;  ///< "binding", "class", "target", "threads"
   std::vector<int64_t> binding;
 };
 

@@ -15,9 +15,22 @@ namespace polyweft {
 
 /// What happened to a candidate. Frozen on disk: append only.
 enum class RunStatus : uint8_t {
-  ok = 0, wrong_result = 1, crash = 2, hang = 3, illegal_instruction = 4, out_of_bounds = 5, out_of_memory = 6, forbidden_system_call = 7,
-  input_overwritten = 8, early_exit = 9, arithmetic_trap = 10, kernel_error = 11 /* returned non-zero */, build_failed = 12, spilled = 13,
-  slower = 14 /* dropped early, timing is a lower bound */, not_run = 15
+  ok = 0,
+  wrong_result = 1,
+  crash = 2,
+  hang = 3,
+  illegal_instruction = 4,
+  out_of_bounds = 5,
+  out_of_memory = 6,
+  forbidden_system_call = 7,
+  input_overwritten = 8,
+  early_exit = 9,
+  arithmetic_trap = 10,
+  kernel_error = 11 /* returned non-zero */,
+  build_failed = 12,
+  spilled = 13,
+  slower = 14 /* dropped early, timing is a lower bound */,
+  not_run = 15
 };
 const char* name_of(RunStatus status);
 
@@ -25,52 +38,52 @@ const char* name_of(RunStatus status);
 struct ArgumentSpec {
   std::string name;
   ElementType type = ElementType::f32;
-  std::vector<int64_t> extents;                    ///< row-major, outermost first; empty: scalar
+  std::vector<int64_t> extents;  ///< row-major, outermost first; empty: scalar
   bool is_output = false;
-  bool partial = false;                            ///< output that may leave elements unwritten
-  bool is_packed = false;                          ///< const input: NAME_pack_ARG is called once, untimed
-  bool has_values = false;                         ///< gather promise: fill inside [values_lo, values_hi)
+  bool partial = false;     ///< output that may leave elements unwritten
+  bool is_packed = false;   ///< const input: NAME_pack_ARG is called once, untimed
+  bool has_values = false;  ///< gather promise: fill inside [values_lo, values_hi)
   int64_t values_lo = 0, values_hi = 0;
 };
 /// A loadable kernel: the bytes of an ELF shared object whose halide_* symbols are resolved by the runner, and its entry symbol.
 struct LoadableKernel {
   std::vector<unsigned char> shared_object;
   std::string symbol;
-  std::string id;                                  ///< 32 hex digits over the bytes: failures are remembered under it
+  std::string id;  ///< 32 hex digits over the bytes: failures are remembered under it
 };
 enum class InputSet : uint8_t { integer_valued = 0, random = 1, adversarial = 2 };
 
 /// What is the same for all candidates of a task.
 struct RunnerTask {
-  std::string id;                                  ///< key of (program, binding, class): reference outputs are cached under it
+  std::string id;  ///< key of (program, binding, class): reference outputs are cached under it
   std::vector<ArgumentSpec> arguments;
-  LoadableKernel reference;                        ///< the compiled base nest
-  LoadableKernel bound;                            ///< empty, or computes per output element the f64 error bound (same inputs, f64 outputs)
-  bool bit_exact = false;                          ///< strict without approximate functions: random data must agree bit for bit too
-  double relative_bound = 0;                       ///< used where `bound` is empty: |a - b| <= relative_bound * max(|row scale|, |a|)
+  LoadableKernel reference;   ///< the compiled base nest
+  LoadableKernel bound;       ///< empty, or computes per output element the f64 error bound (same inputs, f64 outputs)
+  bool bit_exact = false;     ///< strict without approximate functions: random data must agree bit for bit too
+  double relative_bound = 0;  ///< used where `bound` is empty: |a - b| <= relative_bound * max(|row scale|, |a|)
   uint64_t seed = 1;
   int threads = 1;
 };
 struct RunRequest {
   LoadableKernel candidate;
   std::vector<InputSet> compare_on = {InputSet::integer_valued, InputSet::random};
-  std::chrono::milliseconds time_budget{200};      ///< for timing; zero: compare only
-  double incumbent_ns = 0;                         ///< known median; 0: none. Drop early when clearly slower
-  bool pair_with_incumbent = false;                ///< interleave with the kernel set by set_incumbent
-  std::chrono::milliseconds deadline{0};           ///< 0: derived from the expected time
+  std::chrono::milliseconds time_budget{200};  ///< for timing; zero: compare only
+  double incumbent_ns = 0;                     ///< known median; 0: none. Drop early when clearly slower
+  bool pair_with_incumbent = false;            ///< interleave with the kernel set by set_incumbent
+  std::chrono::milliseconds deadline{0};       ///< 0: derived from the expected time
 };
 struct Timing {
   double median_ns = 0, min_ns = 0;
-  double ci_rel = 0;                               ///< half width of the 95 % interval of the median, relative
+  double ci_rel = 0;  ///< half width of the 95 % interval of the median, relative
   int samples = 0;
-  double ratio = 0, ratio_lo = 0, ratio_hi = 0;    ///< candidate / incumbent with its 95 % interval; 0 when not paired
+  double ratio = 0, ratio_lo = 0, ratio_hi = 0;  ///< candidate / incumbent with its 95 % interval; 0 when not paired
 };
 struct RunOutcome {
   RunStatus status = RunStatus::not_run;
-  std::string detail;                              ///< first differing index, signal and buffer, system call ...
+  std::string detail;  ///< first differing index, signal and buffer, system call ...
   Timing timing;
-  double reference_ns = 0;                         ///< one run of the reference
-  double pack_ns = 0;                              ///< packing of const inputs, not part of the time of a call
+  double reference_ns = 0;  ///< one run of the reference
+  double pack_ns = 0;       ///< packing of const inputs, not part of the time of a call
 };
 /// Runs candidates in a sandboxed child; every failure is a classified outcome, never an exception or a dead host.
 /// Errors (Result) only when no worker can be started at all (PW06xx).
@@ -82,7 +95,7 @@ class Runner {
   virtual Status set_incumbent(const LoadableKernel& kernel) = 0;
 };
 struct RunnerOptions {
-  std::vector<std::string> command;                ///< a runner is a command; empty: the installed polyweft-runner
+  std::vector<std::string> command;  ///< a runner is a command; empty: the installed polyweft-runner
   int64_t memory_limit_bytes = int64_t{8} << 30;
   std::chrono::milliseconds start_deadline{5000};
 };

@@ -23,7 +23,7 @@ struct Choice {
 };
 struct Score {
   double predicted_ns = 0;
-  std::string nest_hash;               ///< equal hashes are one candidate
+  std::string nest_hash;  ///< equal hashes are one candidate
 };
 /// One sketch. `score` instantiates and predicts; nothing for a decision vector that breaks a constraint. Called often.
 struct SketchSpace {
@@ -32,14 +32,14 @@ struct SketchSpace {
 };
 struct Candidate {
   uint32_t sketch = 0;
-  std::vector<int64_t> decisions;      ///< one value a choice
+  std::vector<int64_t> decisions;  ///< one value a choice
   double predicted_ns = 0;
   std::string nest_hash;
 };
 struct Observation {
   Candidate candidate;
   RunStatus status = RunStatus::not_run;
-  double ns = 0;                       ///< median; meaningful for ok and (as a lower bound) slower
+  double ns = 0;  ///< median; meaningful for ok and (as a lower bound) slower
 };
 class Strategy {
  public:

@@ -11,14 +11,14 @@
 namespace polyweft {
 
 struct Target {
-  std::string name;                          ///< "host", "x86-64-v3", or a description's; not part of the fingerprint
+  std::string name;  ///< "host", "x86-64-v3", or a description's; not part of the fingerprint
   std::string architecture = "x86-64";
-  std::vector<std::string> features;         ///< LLVM's names, sorted: "avx2", "avx512f", "fma" ...
+  std::vector<std::string> features;  ///< LLVM's names, sorted: "avx2", "avx512f", "fma" ...
   int vector_bits = 128;
   int vector_registers = 16;
-  std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};   ///< data caches, L1 first; advertised, not calibrated
+  std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};  ///< data caches, L1 first; advertised, not calibrated
   int cores = 1;
-  bool is_host = false;                      ///< kernels run here
+  bool is_host = false;  ///< kernels run here
   bool has(const std::string& feature) const;
 };
 /// Architecture, features and units: what decides whether a kernel may run and which is best. Never a name, a cache or a clock.

@@ -71,7 +71,7 @@ struct LayoutDigit {
 struct PromoteStep {
   std::string tensor, statement, at;
   Scope scope = Scope::heap;
-  std::vector<LayoutDigit> layout;   ///< empty: row-major over the tensor's dimensions
+  std::vector<LayoutDigit> layout;  ///< empty: row-major over the tensor's dimensions
   bool operator==(const PromoteStep&) const = default;
 };
 /// accumulate C at mr reg: partial results live in a private buffer inside loop mr; below it reduced loops run outermost.
@@ -101,8 +101,8 @@ struct DistributeStep {
   std::string statement;
   bool operator==(const DistributeStep&) const = default;
 };
-using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep,
-                          ComputeAtStep, FuseStep, DistributeStep>;
+using Step =
+    std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep, DistributeStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {
@@ -118,7 +118,7 @@ struct Monomial {
   bool operator==(const Monomial&) const = default;
 };
 struct Constraint {
-  std::string name;                  ///< "registers", "L2"; for people
+  std::string name;  ///< "registers", "L2"; for people
   std::vector<Monomial> terms;
   double at_most = 0;
   bool operator==(const Constraint&) const = default;

@@ -47,10 +47,10 @@ PW_EXPORT std::string toolchain();
 
 /// What a task is besides its program.
 struct TaskOptions {
-  std::map<std::string, int64_t> parameters;       ///< the rest keep their defaults
+  std::map<std::string, int64_t> parameters;  ///< the rest keep their defaults
   NumericsClass cls = NumericsClass::reassoc;
   int threads = 1;
-  std::string trace;                               ///< text of a trace that replaces record and model; empty: none
+  std::string trace;  ///< text of a trace that replaces record and model; empty: none
 };
 enum class TuneEvent : uint8_t { start, hit, trial, best, done };
 struct TuneProgress {
@@ -60,26 +60,26 @@ struct TuneProgress {
   double elapsed_s = 0;
   RunStatus status = RunStatus::not_run;
   double ns = 0, predicted_ns = 0, best_ns = 0;
-  std::string what;                                ///< what changed, or why it failed
+  std::string what;  ///< what changed, or why it failed
 };
 struct TuneOptions : TaskOptions {
-  std::chrono::milliseconds budget{60'000};        ///< zero: no limit (then trials must be set)
-  int trials = 0;                                  ///< zero: no limit
+  std::chrono::milliseconds budget{60'000};  ///< zero: no limit (then trials must be set)
+  int trials = 0;                            ///< zero: no limit
   uint64_t seed = 1;
-  bool refresh = false;                            ///< search even where the database has a record
+  bool refresh = false;  ///< search even where the database has a record
   std::function<void(const TuneProgress&)> progress;
-  std::function<bool()> cancelled;                 ///< asked between trials; true ends the search, what was found is kept
+  std::function<bool()> cancelled;  ///< asked between trials; true ends the search, what was found is kept
 };
 struct TuneReport {
   TuningRecord record;
-  bool hit = false;                                ///< served from the database, nothing measured
+  bool hit = false;  ///< served from the database, nothing measured
   bool interrupted = false;
   int measured = 0, failed = 0, sketches = 0;
   int64_t scored = 0;
   double wall_s = 0;
-  double flops = 0;                                ///< of one call: multiply-add counts 2
-  double reference_ns = 0;                         ///< the untuned base nest
-  std::string reason;                              ///< why it ended: "budget", "trials", "space exhausted", "hit", "interrupted"
+  double flops = 0;         ///< of one call: multiply-add counts 2
+  double reference_ns = 0;  ///< the untuned base nest
+  std::string reason;       ///< why it ended: "budget", "trials", "space exhausted", "hit", "interrupted"
 };
 
 /// A kernel loaded in this process: call it as often as you like; calls on one object must not overlap.
@@ -94,7 +94,7 @@ class PW_EXPORT Kernel {
   /// As run(), `repetitions` calls timed one by one on buffers of its own.
   Result<std::vector<std::chrono::nanoseconds>> time(const std::vector<TensorData>& inputs, int repetitions);
   const std::vector<ArgumentSpec>& arguments() const;
-  const std::string& origin() const;               ///< "record #12", "trace", "analytic model", "base order"
+  const std::string& origin() const;  ///< "record #12", "trace", "analytic model", "base order"
 
  private:
   std::shared_ptr<Impl> impl_;
@@ -106,26 +106,26 @@ std::optional<Emit> PW_EXPORT emit_named(const std::string& name);
 std::optional<ShowStage> PW_EXPORT stage_named(const std::string& name);
 struct BuildResult {
   std::vector<unsigned char> bytes;
-  std::string origin;                              ///< as Kernel::origin
+  std::string origin;  ///< as Kernel::origin
 };
 struct CheckReport {
   std::vector<Diagnostic> errors, warnings;
 };
 struct Comparison {
   bool equal = false;
-  std::string detail;                              ///< first difference, or the greatest share of the bound that was used
+  std::string detail;  ///< first difference, or the greatest share of the bound that was used
   std::vector<TensorData> outputs;
 };
 struct BenchReport {
   std::string origin;
   Timing kernel, reference;
   double flops = 0;
-  double peak_gflops = 0;                          ///< FMA peak of the used threads, measured in the same run
+  double peak_gflops = 0;  ///< FMA peak of the used threads, measured in the same run
 };
 
 struct TunerOptions {
-  std::string database;                            ///< path; empty: no database
-  std::string helper_directory;                    ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
+  std::string database;          ///< path; empty: no database
+  std::string helper_directory;  ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
   std::chrono::milliseconds isl_deadline{10'000};
   int64_t workspace_limit_bytes = int64_t{4} << 30;
 };

@@ -88,8 +88,7 @@ void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shap
   sizes.mr = add_size(plan, c, "mr", mr_guess, mr);
   if (sizes.nr.decision.empty() || sizes.mr.decision.empty()) return;
   double per_vector = 1.0 / static_cast<double>(lanes);
-  plan.constraints.push_back({"registers", {{per_vector, {sizes.mr.decision, sizes.nr.decision}}, {per_vector, {sizes.nr.decision}}},
-                              static_cast<double>(budget)});
+  plan.constraints.push_back({"registers", {{per_vector, {sizes.mr.decision, sizes.nr.decision}}, {per_vector, {sizes.nr.decision}}}, static_cast<double>(budget)});
 }
 
 /// Row strides of more than a page along the rows of the block, or an operand strided along the lanes.
@@ -101,8 +100,7 @@ bool wants_vector_pack(const PlanContext& c, const ReadRow& row, const BlockShap
 }
 
 bool wants_row_pack(const PlanContext& c, const ReadRow& row, const BlockShape& shape) {
-  return c.packing == Packing::all && shape.unrolled && row.uses(*shape.unrolled) && !row.uses(shape.vector) &&
-         dimension_alone(c.t, row.access, *shape.unrolled);
+  return c.packing == Packing::all && shape.unrolled && row.uses(*shape.unrolled) && !row.uses(shape.vector) && dimension_alone(c.t, row.access, *shape.unrolled);
 }
 
 bool is_input(const PlanContext& c, TensorId tensor) {

@@ -19,7 +19,9 @@ int64_t PlanContext::lanes() const {
   return std::max<int64_t>(facts.vector_bytes / std::max<int64_t>(bytes, 1), 1);
 }
 
-std::string PlanContext::name(uint32_t index) const { return index_name(t, stage, index); }
+std::string PlanContext::name(uint32_t index) const {
+  return index_name(t, stage, index);
+}
 
 std::string PlanContext::decision(const std::string& what) const {
   if (t.stages.size() == 1) return what;

@@ -31,9 +31,9 @@ struct PlanContext {
   Openness openness = Openness::settled;
   Seat seat = Seat::root;
   Packing packing = Packing::none;
-  int64_t lanes() const;                              ///< of the stage's element type
+  int64_t lanes() const;  ///< of the stage's element type
   std::string name(uint32_t index) const;
-  std::string decision(const std::string& what) const;   ///< unique in the program: "nr" for a lone statement, else "nr_C"
+  std::string decision(const std::string& what) const;  ///< unique in the program: "nr" for a lone statement, else "nr_C"
 };
 PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts& facts);
 

@@ -13,7 +13,9 @@ bool is_dense_along(const PlanContext& c, uint32_t index) {
                      [&](const ReadRow& row) { return !row.irregular[index] && (row.stride[index] == 0 || row.stride[index] == 1); });
 }
 
-bool has_opaque_guard(const PlanContext& c) { return !c.stage.guards.empty(); }
+bool has_opaque_guard(const PlanContext& c) {
+  return !c.stage.guards.empty();
+}
 
 /// Lower limits that depend on other indices would need lanes that start late.
 bool has_moving_start(const PlanContext& c, uint32_t index) {
@@ -61,8 +63,10 @@ std::optional<uint32_t> lane_index(const PlanContext& c) {
     case Reducer::sum:
     case Reducer::prod:
     case Reducer::max:
-    case Reducer::min: break;
-    default: return std::nullopt;
+    case Reducer::min:
+      break;
+    default:
+      return std::nullopt;
   }
   std::optional<uint32_t> best;
   for (uint32_t k = c.stage.data_indices; k < c.table.extent.size(); ++k) {

@@ -16,10 +16,10 @@ namespace polyweft::schedules {
 namespace {
 
 struct Builder {
-  const NestTemplate& t;                 ///< after inlining
+  const NestTemplate& t;  ///< after inlining
   const TargetFacts& facts;
   uint32_t dominant = 0;
-  std::vector<Step> prefix;              ///< the inline steps
+  std::vector<Step> prefix;  ///< the inline steps
 
   PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
     PlanContext c = context_for(t, stage, facts);
@@ -188,7 +188,8 @@ std::optional<Plan> strip_plan(const Builder& b) {
   size_t outside = order.size();
   std::vector<Step> marks;
   for (const Step& step : own.steps) {
-    if (const auto* tiled = std::get_if<TileStep>(&step)) levels.insert(levels.end(), tiled->levels.begin(), tiled->levels.end());
+    if (const auto* tiled = std::get_if<TileStep>(&step))
+      levels.insert(levels.end(), tiled->levels.begin(), tiled->levels.end());
     else if (const auto* permuted = std::get_if<PermuteStep>(&step)) {
       for (const auto& name : permuted->loops)
         if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);

@@ -13,7 +13,7 @@ namespace polyweft::schedules {
 struct TargetFacts {
   int vector_bytes = 64;
   int vector_registers = 32;
-  std::vector<int64_t> cache_bytes = {48 << 10, 2 << 20, 32 << 20};   ///< L1 first, of one core
+  std::vector<int64_t> cache_bytes = {48 << 10, 2 << 20, 32 << 20};  ///< L1 first, of one core
   int threads = 1;
 };
 

@@ -11,14 +11,14 @@ namespace polyweft::schedules {
 struct ReadRow {
   TensorId tensor = 0;
   Access access;
-  std::vector<int64_t> stride;       ///< elements an index; row-major
-  std::vector<char> irregular;       ///< the index occurs in a quotient, a clamp or a gather
+  std::vector<int64_t> stride;  ///< elements an index; row-major
+  std::vector<char> irregular;  ///< the index occurs in a quotient, a clamp or a gather
   bool uses(uint32_t index) const { return stride[index] != 0 || irregular[index]; }
 };
 struct StageTable {
   std::vector<ReadRow> reads;
-  std::vector<int64_t> extent;       ///< of each index
-  std::optional<uint32_t> unit;      ///< data index of stride 1 in the output
+  std::vector<int64_t> extent;   ///< of each index
+  std::optional<uint32_t> unit;  ///< data index of stride 1 in the output
   double points = 1;
 };
 StageTable table_of(const NestTemplate& t, const Stage& stage);

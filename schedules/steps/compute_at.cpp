@@ -16,8 +16,7 @@ namespace {
 Status check_producer(const NestTemplate& t, uint32_t id, const std::string& subject) {
   const Stage& stage = t.stages[id];
   const Equation& equation = equation_of(t, stage);
-  if (equation.targets.size() != 1 || definitions(t, equation.targets[0]).size() != 1)
-    return fail("PW0308", subject + ": several equations or targets share it");
+  if (equation.targets.size() != 1 || definitions(t, equation.targets[0]).size() != 1) return fail("PW0308", subject + ": several equations or targets share it");
   if (t.program.tensors[equation.targets[0]].kind != TensorKind::local)
     return fail("PW0308", subject + ": an output is stored on its whole domain, once", {"place the other statement instead, or fuse"});
   for (const Slot& slot : equation.slots)

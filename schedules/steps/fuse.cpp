@@ -45,8 +45,8 @@ Status check_distances(const NestTemplate& t, const Stage& stage, const Stage& h
             std::vector<int64_t> values(t.program.parameters.size(), 0);
             values.insert(values.end(), point->begin(), point->end());
             int64_t at = evaluate(access.index[d].affine, values);
-            error.notes.push_back(instance_text(t, stage, *point) + " reads " + t.program.tensors[tensor].name + " at " +
-                                  index_name(t, host, other) + "=" + std::to_string(at));
+            error.notes.push_back(instance_text(t, stage, *point) + " reads " + t.program.tensors[tensor].name + " at " + index_name(t, host, other) + "=" +
+                                  std::to_string(at));
           }
           return error;
         }
@@ -78,8 +78,7 @@ Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step) {
   Ties ties;
   for (uint32_t k = 0; k < *depth; ++k) {
     uint32_t index = host.loops[k].index;
-    if (index >= host.data_indices)
-      return fail("PW0305", subject + ": loop " + host.loops[k].name + " folds a reduction, whose value is not final inside");
+    if (index >= host.data_indices) return fail("PW0305", subject + ": loop " + host.loops[k].name + " folds a reduction, whose value is not final inside");
     auto own = partner_of(t, stage, host, index);
     if (!own) return fail("PW0314", subject + ": it has no index that runs with " + index_name(t, host, index));
     if (stage.lo[*own] != host.lo[index] || stage.hi[*own] != host.hi[index])

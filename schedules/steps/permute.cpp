@@ -17,8 +17,8 @@ bool nests_each_index(const std::vector<TemplateLoop>& before, const std::vector
   std::map<uint32_t, std::vector<std::string>> old_order, new_order;
   for (const auto& loop : before) old_order[loop.index].push_back(loop.name);
   for (const auto& loop : after) new_order[loop.index].push_back(loop.name);
-  bool lanes_last = std::none_of(after.begin(), after.end(), [](const auto& loop) { return loop.mark.kind == MarkKind::vector; }) ||
-                    after.back().mark.kind == MarkKind::vector;
+  bool lanes_last =
+      std::none_of(after.begin(), after.end(), [](const auto& loop) { return loop.mark.kind == MarkKind::vector; }) || after.back().mark.kind == MarkKind::vector;
   return old_order == new_order && lanes_last;
 }
 

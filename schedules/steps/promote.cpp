@@ -18,8 +18,7 @@ Result<uint32_t> reader_of(const NestTemplate& t, const PromoteStep& step, Tenso
   for (uint32_t k = 0; k < t.stages.size(); ++k)
     if (reads(t, t.stages[k], tensor) && depth_of(t.stages[k], step.at)) found.push_back(k);
   if (found.size() == 1) return found[0];
-  return fail("PW0302", "promote " + step.tensor + " at " + step.at + ": " + std::to_string(found.size()) +
-                            " statements read it inside a loop of that name",
+  return fail("PW0302", "promote " + step.tensor + " at " + step.at + ": " + std::to_string(found.size()) + " statements read it inside a loop of that name",
               {"name the statement: promote " + step.tensor + " in S at " + step.at});
 }
 
@@ -37,8 +36,7 @@ Result<uint32_t> dimension_of(const NestTemplate& t, const Stage& stage, TensorI
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   if (found.size() == 1) return found[0];
-  return fail("PW0308", "promote " + t.program.tensors[tensor].name + ": index " + name + " subscripts " + std::to_string(found.size()) +
-                            " of its dimensions alone",
+  return fail("PW0308", "promote " + t.program.tensors[tensor].name + ": index " + name + " subscripts " + std::to_string(found.size()) + " of its dimensions alone",
               {"name dimensions by number: d0, d1"});
 }
 
@@ -54,8 +52,7 @@ Result<std::vector<LayoutPart>> layout_parts(const NestTemplate& t, const Stage&
     std::vector<LayoutPart> own;
     std::copy_if(out.begin(), out.end(), std::back_inserter(own), [&](const auto& part) { return part.dim == d; });
     bool is_whole = own.size() == 1 && own[0].part == LayoutDigit::Part::whole;
-    bool is_split = own.size() == 2 && own[0].part == LayoutDigit::Part::quotient && own[1].part == LayoutDigit::Part::remainder &&
-                    own[0].factor == own[1].factor;
+    bool is_split = own.size() == 2 && own[0].part == LayoutDigit::Part::quotient && own[1].part == LayoutDigit::Part::remainder && own[0].factor == own[1].factor;
     if (!is_whole && !is_split)
       return fail("PW0308", "promote " + step.tensor + ": the layout does not hold dimension " + std::to_string(d) + " exactly once",
                   {"write it whole, or as d / f and later d % f"});

@@ -17,8 +17,7 @@ Result<NestTemplate> unroll(NestTemplate t, const UnrollStep& step) {
       return fail("PW0304", "unroll " + stage.name + " " + name + ": the loop is vectorized or parallel");
     for (size_t k = *at + 1; k < stage.loops.size(); ++k)
       if (stage.loops[k].index == loop.index && !is_register_loop(stage.loops[k]))
-        return fail("PW0304", "unroll " + stage.name + " " + name + ": a serial loop over the same index is inside",
-                    {"unroll the point loop"});
+        return fail("PW0304", "unroll " + stage.name + " " + name + ": a serial loop over the same index is inside", {"unroll the point loop"});
     loop.mark = Mark{MarkKind::unroll, 0, "", false};
   }
   return t;

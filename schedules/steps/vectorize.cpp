@@ -17,8 +17,10 @@ bool has_mergeable_lanes(const Reduction& reduction) {
     case Reducer::sum:
     case Reducer::prod:
     case Reducer::max:
-    case Reducer::min: return true;
-    default: return false;
+    case Reducer::min:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -27,8 +29,7 @@ Status check_reduced(const NestTemplate& t, const Stage& stage, uint32_t index, 
   if (!is_order_free(t.cls, t.program, equation) || !has_mergeable_lanes(equation.rhs->reduction)) {
     Error error = fail("PW0307", subject + ": class " + name_of(t.cls) + " keeps the order of this reduction, lanes would change it");
     if (auto pair = neighbours_along(t, stage, index))
-      error.notes.push_back(instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) +
-                            "; in lock step neither does");
+      error.notes.push_back(instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) + "; in lock step neither does");
     error.notes.push_back("vectorize a data index, or use class reassoc");
     return error;
   }

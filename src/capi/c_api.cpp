@@ -39,9 +39,13 @@ pw_status status_of(const std::string& code) {
   return PW_BAD_INPUT;
 }
 
-pw_status fail_with(const Error& error) { return fail_with(status_of(error.code), polyweft::render(error, "")); }
+pw_status fail_with(const Error& error) {
+  return fail_with(status_of(error.code), polyweft::render(error, ""));
+}
 
-pw_status null_argument(const char* name) { return fail_with(PW_BAD_INPUT, std::string(name) + " is NULL"); }
+pw_status null_argument(const char* name) {
+  return fail_with(PW_BAD_INPUT, std::string(name) + " is NULL");
+}
 
 /// No exception leaves a C function.
 template <class F>
@@ -78,8 +82,10 @@ pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
   if (options.threads < 0) return fail_with(PW_BAD_INPUT, "threads is negative");
   if (options.threads > 0) out.threads = options.threads;
   if (options.trace) out.trace = options.trace;
-  if (options.budget_ms > 0) out.budget = std::chrono::milliseconds(options.budget_ms);
-  else if (options.trials > 0) out.budget = std::chrono::milliseconds(0);
+  if (options.budget_ms > 0)
+    out.budget = std::chrono::milliseconds(options.budget_ms);
+  else if (options.trials > 0)
+    out.budget = std::chrono::milliseconds(0);
   out.trials = options.trials;
   if (options.seed != 0) out.seed = options.seed;
   return PW_OK;
@@ -93,7 +99,9 @@ const char* pw_version(void) {
   static const std::string version = polyweft::toolchain();
   return version.c_str();
 }
-const char* pw_last_error(void) { return last_error.c_str(); }
+const char* pw_last_error(void) {
+  return last_error.c_str();
+}
 
 pw_status pw_program_parse(const char* text, pw_program** out) {
   if (!text) return null_argument("text");
@@ -106,8 +114,12 @@ pw_status pw_program_parse(const char* text, pw_program** out) {
     return PW_OK;
   });
 }
-void pw_program_free(pw_program* program) { delete program; }
-const char* pw_program_key(const pw_program* program) { return program ? program->key.c_str() : ""; }
+void pw_program_free(pw_program* program) {
+  delete program;
+}
+const char* pw_program_key(const pw_program* program) {
+  return program ? program->key.c_str() : "";
+}
 
 pw_status pw_tuner_create(const pw_tuner_options* given, pw_tuner** out) {
   if (!out) return null_argument("out");
@@ -122,7 +134,9 @@ pw_status pw_tuner_create(const pw_tuner_options* given, pw_tuner** out) {
     return PW_OK;
   });
 }
-void pw_tuner_free(pw_tuner* tuner) { delete tuner; }
+void pw_tuner_free(pw_tuner* tuner) {
+  delete tuner;
+}
 
 pw_status pw_tuner_check(pw_tuner* tuner, const pw_program* program) {
   if (!tuner || !program) return null_argument("tuner or program");
@@ -175,10 +189,18 @@ pw_status pw_tuner_compile(pw_tuner* tuner, const pw_program* program, const pw_
   });
 }
 
-void pw_record_free(pw_record* record) { delete record; }
-int64_t pw_record_id(const pw_record* record) { return record ? record->record.id : 0; }
-double pw_record_median_ns(const pw_record* record) { return record ? record->record.measurement.timing.median_ns : 0; }
-const char* pw_record_trace(const pw_record* record) { return record ? record->record.trace_text.c_str() : ""; }
+void pw_record_free(pw_record* record) {
+  delete record;
+}
+int64_t pw_record_id(const pw_record* record) {
+  return record ? record->record.id : 0;
+}
+double pw_record_median_ns(const pw_record* record) {
+  return record ? record->record.measurement.timing.median_ns : 0;
+}
+const char* pw_record_trace(const pw_record* record) {
+  return record ? record->record.trace_text.c_str() : "";
+}
 
 pw_status pw_kernel_run(pw_kernel* kernel, void* const* buffers, const size_t* bytes, size_t count) {
   if (!kernel) return null_argument("kernel");
@@ -195,6 +217,8 @@ pw_status pw_kernel_run(pw_kernel* kernel, void* const* buffers, const size_t* b
     return PW_OK;
   });
 }
-void pw_kernel_free(pw_kernel* kernel) { delete kernel; }
+void pw_kernel_free(pw_kernel* kernel) {
+  delete kernel;
+}
 
 }  // extern "C"

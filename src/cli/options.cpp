@@ -13,9 +13,7 @@ namespace polyweft::cli {
 void CommonOptions::add_to(CLI::App& app) {
   app.add_option("-p,--parameter", parameters, "Bind a parameter: NAME=VALUE (repeat for more)")->type_name("NAME=VALUE")->allow_extra_args(false);
   app.add_option("--threads", threads, "Threads a kernel may use")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--numerics", numerics, "How far arithmetic may be changed")
-      ->check(CLI::IsMember({"strict", "contract", "reassoc"}))
-      ->capture_default_str();
+  app.add_option("--numerics", numerics, "How far arithmetic may be changed")->check(CLI::IsMember({"strict", "contract", "reassoc"}))->capture_default_str();
   app.add_option("--database", database, "Schedule database (default: the XDG data folder)")->type_name("PATH");
   app.add_option("--target", target, "Target: host, x86-64-v3, x86-64-v4, or a description file")->capture_default_str();
   app.add_flag("--json", json, "JSON Lines on standard output");
@@ -96,8 +94,14 @@ int exit_code_of(const std::string& code) {
 }
 
 nlohmann::json to_json(const Diagnostic& d, const std::string& file) {
-  return {{"severity", d.severity == Severity::error ? "error" : "warning"}, {"code", d.code}, {"text", d.text}, {"file", file},
-          {"line", d.where.line}, {"column", d.where.column}, {"length", d.where.length}, {"notes", d.notes}};
+  return {{"severity", d.severity == Severity::error ? "error" : "warning"},
+          {"code", d.code},
+          {"text", d.text},
+          {"file", file},
+          {"line", d.where.line},
+          {"column", d.where.column},
+          {"length", d.where.length},
+          {"notes", d.notes}};
 }
 
 void print_json(const char* verb, nlohmann::json line) {
@@ -108,9 +112,12 @@ void print_json(const char* verb, nlohmann::json line) {
 std::string printable(const std::string& text) {
   std::string out;
   for (unsigned char c : text) {
-    if (c >= 0x20 && c != 0x7f && c < 0x80) out += static_cast<char>(c);
-    else if (c == '\n' || c == '\t') out += static_cast<char>(c);
-    else out += fmt::format("\\x{:02x}", c);
+    if (c >= 0x20 && c != 0x7f && c < 0x80)
+      out += static_cast<char>(c);
+    else if (c == '\n' || c == '\t')
+      out += static_cast<char>(c);
+    else
+      out += fmt::format("\\x{:02x}", c);
   }
   return out;
 }

@@ -16,12 +16,12 @@ enum ExitCode { kDone = 0, kNo = 1, kBadInput = 2, kEnvironment = 3, kInternal =
 
 /// Options that every verb takes.
 struct CommonOptions {
-  std::vector<std::string> parameters;   ///< NAME=VALUE
+  std::vector<std::string> parameters;  ///< NAME=VALUE
   int threads = 1;
   std::string numerics = "reassoc";
-  std::string database;                  ///< empty: the XDG data folder
+  std::string database;  ///< empty: the XDG data folder
   std::string target = "host";
-  std::string schedule;                  ///< path of a trace; run, build, bench and show
+  std::string schedule;  ///< path of a trace; run, build, bench and show
   bool json = false;
 
   void add_to(CLI::App& app);

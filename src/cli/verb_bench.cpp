@@ -16,8 +16,15 @@ struct BenchOptions : CommonOptions {
 void print(const BenchReport& r, const Program& program, const BenchOptions& options) {
   const double rate = r.kernel.median_ns > 0 ? r.flops / r.kernel.median_ns : 0;
   if (options.json)
-    return print_json("bench", {{"event", "result"}, {"program", program.name}, {"origin", r.origin}, {"median_ns", r.kernel.median_ns}, {"ci_rel", r.kernel.ci_rel},
-                                {"samples", r.kernel.samples}, {"reference_ns", r.reference.median_ns}, {"gflops", rate}, {"peak_gflops", r.peak_gflops}});
+    return print_json("bench", {{"event", "result"},
+                                {"program", program.name},
+                                {"origin", r.origin},
+                                {"median_ns", r.kernel.median_ns},
+                                {"ci_rel", r.kernel.ci_rel},
+                                {"samples", r.kernel.samples},
+                                {"reference_ns", r.reference.median_ns},
+                                {"gflops", rate},
+                                {"peak_gflops", r.peak_gflops}});
   std::cout << fmt::format("{:<24}{:>12}{:>10}{:>8}{:>12}\n", "", "median", "+-", "runs", "GFLOP/s");
   std::cout << fmt::format("{:<24}{:>12}{:>8.1f} %{:>8}{:>12.1f}\n", r.origin, human_time(r.kernel.median_ns), 100 * r.kernel.ci_rel, r.kernel.samples, rate);
   std::cout << fmt::format("{:<24}{:>12}{:>8.1f} %{:>8}\n", "base nest", human_time(r.reference.median_ns), 100 * r.reference.ci_rel, r.reference.samples);

@@ -27,8 +27,10 @@ int run(const BuildOptions& options) {
     return kDone;
   }
   if (auto written = write_file(options.path, bytes); !written) return report(written.error(), options);
-  if (options.json) print_json("build", {{"event", "done"}, {"path", options.path}, {"emit", options.emit}, {"bytes", bytes.size()}, {"origin", built->origin}});
-  else std::cerr << fmt::format("{}: {} of {}, {} bytes, from {}\n", options.path, options.emit, printable(program->name), bytes.size(), built->origin);
+  if (options.json)
+    print_json("build", {{"event", "done"}, {"path", options.path}, {"emit", options.emit}, {"bytes", bytes.size()}, {"origin", built->origin}});
+  else
+    std::cerr << fmt::format("{}: {} of {}, {} bytes, from {}\n", options.path, options.emit, printable(program->name), bytes.size(), built->origin);
   return kDone;
 }
 
@@ -39,9 +41,7 @@ Verb add_build(CLI::App& app) {
   options->add_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, or FILE:PROGRAM")->required();
-  app.add_option("--emit", options->emit, "What to write")
-      ->check(CLI::IsMember({"object", "assembly", "llvm", "shared", "static", "header"}))
-      ->capture_default_str();
+  app.add_option("--emit", options->emit, "What to write")->check(CLI::IsMember({"object", "assembly", "llvm", "shared", "static", "header"}))->capture_default_str();
   app.add_option("-o,--output", options->path, "Where to write it; - for standard output")->required();
   app.add_option("--name", options->name, "Symbol (default: the program's name)");
   return [options] { return run(*options); };

@@ -14,8 +14,10 @@ struct CheckOptions : CommonOptions {
 
 void print_diagnostics(const std::vector<Diagnostic>& diagnostics, const Program& program, const CheckOptions& options) {
   for (const auto& d : diagnostics) {
-    if (options.json) print_json("check", {{"event", "diagnostic"}, {"program", program.name}, {"diagnostic", to_json(d, program.source_name)}});
-    else std::cerr << printable(render(d, program.source_name, program.source_text));
+    if (options.json)
+      print_json("check", {{"event", "diagnostic"}, {"program", program.name}, {"diagnostic", to_json(d, program.source_name)}});
+    else
+      std::cerr << printable(render(d, program.source_name, program.source_text));
   }
 }
 

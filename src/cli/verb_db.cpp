@@ -16,8 +16,17 @@ int stats(Database& database, const DbOptions& options) {
   auto s = database.stats();
   if (!s) return report(s.error(), options);
   if (options.json)
-    print_json("db.stats", {{"path", s->path}, {"bytes", s->bytes}, {"journal", s->journal}, {"version", s->schema}, {"programs", s->programs}, {"targets", s->targets},
-                            {"records", s->records}, {"measurements", s->measurements}, {"failures", s->failures}, {"proven", s->proven}, {"unproven", s->unproven}});
+    print_json("db.stats", {{"path", s->path},
+                            {"bytes", s->bytes},
+                            {"journal", s->journal},
+                            {"version", s->schema},
+                            {"programs", s->programs},
+                            {"targets", s->targets},
+                            {"records", s->records},
+                            {"measurements", s->measurements},
+                            {"failures", s->failures},
+                            {"proven", s->proven},
+                            {"unproven", s->unproven}});
   else
     std::cout << fmt::format("{}   {}   schema {}   {}   {} programs   {} targets\nrecords {} ({} proven, {} unproven)   measurements {} ({} failures kept)\n",
                              printable(s->path), human_bytes(static_cast<double>(s->bytes)), s->schema, s->journal, s->programs, s->targets, s->records, s->proven,
@@ -25,18 +34,29 @@ int stats(Database& database, const DbOptions& options) {
   return kDone;
 }
 
-std::string binding_text(const std::vector<int64_t>& binding) { return fmt::format("{}", fmt::join(binding, ",")); }
+std::string binding_text(const std::vector<int64_t>& binding) {
+  return fmt::format("{}", fmt::join(binding, ","));
+}
 
 int list(Database& database, const DbOptions& options) {
   auto rows = database.list(options.limit, options.offset);
   if (!rows) return report(rows.error(), options);
   for (const auto& r : *rows) {
     if (options.json)
-      print_json("db.list", {{"record", r.id}, {"program", r.program_name}, {"key", r.key.program}, {"binding", r.key.binding}, {"numerics", name_of(r.key.cls)}, {"threads", r.key.threads},
-                             {"target", r.key.target}, {"median_ns", r.measurement.timing.median_ns}, {"proof", name_of(r.certificate.verdict)}, {"origin", r.origin}});
+      print_json("db.list", {{"record", r.id},
+                             {"program", r.program_name},
+                             {"key", r.key.program},
+                             {"binding", r.key.binding},
+                             {"numerics", name_of(r.key.cls)},
+                             {"threads", r.key.threads},
+                             {"target", r.key.target},
+                             {"median_ns", r.measurement.timing.median_ns},
+                             {"proof", name_of(r.certificate.verdict)},
+                             {"origin", r.origin}});
     else
-      std::cout << fmt::format("#{:<6}{:<24}{}  {:<20}{:<9}{} thr {:>12}  proof {}\n", r.id, printable(r.program_name), r.key.program.substr(0, 8), binding_text(r.key.binding),
-                               name_of(r.key.cls), r.key.threads, human_time(r.measurement.timing.median_ns), name_of(r.certificate.verdict));
+      std::cout << fmt::format("#{:<6}{:<24}{}  {:<20}{:<9}{} thr {:>12}  proof {}\n", r.id, printable(r.program_name), r.key.program.substr(0, 8),
+                               binding_text(r.key.binding), name_of(r.key.cls), r.key.threads, human_time(r.measurement.timing.median_ns),
+                               name_of(r.certificate.verdict));
   }
   return kDone;
 }
@@ -51,18 +71,25 @@ int verify(Tuner& tuner, Database& database, const DbOptions& options) {
     if (!rows) return report(rows.error(), options);
     for (const auto& r : *rows) {
       auto certificate = tuner.prove(r);
-      if (!certificate) problems->push_back(fmt::format("record #{}: {}", r.id, certificate.error().message));
-      else if (certificate->verdict == Verdict::proven) ++proven;
-      else if (r.certificate.verdict == Verdict::proven) problems->push_back(fmt::format("record #{}: stored as proven, now {}", r.id, name_of(certificate->verdict)));
+      if (!certificate)
+        problems->push_back(fmt::format("record #{}: {}", r.id, certificate.error().message));
+      else if (certificate->verdict == Verdict::proven)
+        ++proven;
+      else if (r.certificate.verdict == Verdict::proven)
+        problems->push_back(fmt::format("record #{}: stored as proven, now {}", r.id, name_of(certificate->verdict)));
     }
     if (rows->size() < 100) break;
   }
   for (const auto& problem : *problems) {
-    if (options.json) print_json("db.verify", {{"event", "problem"}, {"text", problem}});
-    else std::cout << printable(problem) << "\n";
+    if (options.json)
+      print_json("db.verify", {{"event", "problem"}, {"text", problem}});
+    else
+      std::cout << printable(problem) << "\n";
   }
-  if (options.json) print_json("db.verify", {{"event", "done"}, {"proven", proven}, {"problems", problems->size()}});
-  else std::cout << fmt::format("{} records proven again, {} problems\n", proven, problems->size());
+  if (options.json)
+    print_json("db.verify", {{"event", "done"}, {"proven", proven}, {"problems", problems->size()}});
+  else
+    std::cout << fmt::format("{} records proven again, {} problems\n", proven, problems->size());
   return problems->empty() ? kDone : kNo;
 }
 

@@ -16,8 +16,10 @@ Verb add_explain(CLI::App& app) {
   return [options] {
     auto text = explain_code(options->code);
     if (!text) return report(fail("PW0007", options->code + ": no such message code", {"codes look like PW0204 and stand at the end of a message"}), options->common);
-    if (options->common.json) print_json("explain", {{"event", "explain"}, {"code", options->code}, {"text", *text}});
-    else std::cout << *text << (text->back() == '\n' ? "" : "\n");
+    if (options->common.json)
+      print_json("explain", {{"event", "explain"}, {"code", options->code}, {"text", *text}});
+    else
+      std::cout << *text << (text->back() == '\n' ? "" : "\n");
     return static_cast<int>(kDone);
   };
 }

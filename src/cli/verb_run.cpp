@@ -10,7 +10,7 @@ namespace {
 
 struct RunOptions : CommonOptions {
   std::string file;
-  std::vector<std::string> inputs, outputs;   ///< NAME=PATH
+  std::vector<std::string> inputs, outputs;  ///< NAME=PATH
   uint64_t seed = 1;
   bool verify = false;
 };
@@ -55,15 +55,18 @@ Result<std::vector<TensorData>> load_inputs(Tuner& tuner, const Program& program
     auto loaded = read_npy(path->second, tensor.type);
     if (!loaded) return loaded.error();
     if (loaded->extents != (*data)[i].extents)
-      return fail("PW0006", fmt::format("{}: its shape [{}] is not the shape [{}] of {}", path->second, fmt::join(loaded->extents, ", "),
-                                        fmt::join((*data)[i].extents, ", "), tensor.name),
-                  {"bind the sizes with -p NAME=VALUE"});
+      return fail(
+          "PW0006",
+          fmt::format("{}: its shape [{}] is not the shape [{}] of {}", path->second, fmt::join(loaded->extents, ", "), fmt::join((*data)[i].extents, ", "), tensor.name),
+          {"bind the sizes with -p NAME=VALUE"});
     (*data)[i] = std::move(loaded).value();
   }
   return data;
 }
 
-double as_number(const Literal& value) { return is_float(value.type) ? value.f : static_cast<double>(value.i); }
+double as_number(const Literal& value) {
+  return is_float(value.type) ? value.f : static_cast<double>(value.i);
+}
 
 // Something a person can compare by eye: the first elements and the sum.
 void print_summary(const std::string& name, const TensorData& data, const RunOptions& options) {
@@ -76,8 +79,8 @@ void print_summary(const std::string& name, const TensorData& data, const RunOpt
   if (options.json)
     print_json("run", {{"event", "output"}, {"name", name}, {"type", name_of(data.type)}, {"extents", data.extents}, {"sum", sum}, {"first", first}});
   else
-    std::cout << fmt::format("{}: {}[{}]  sum {:.9g}  [{}{}]\n", printable(name), name_of(data.type), fmt::join(data.extents, ", "), sum,
-                             fmt::join(first, ", "), data.elements() > 4 ? ", .." : "");
+    std::cout << fmt::format("{}: {}[{}]  sum {:.9g}  [{}{}]\n", printable(name), name_of(data.type), fmt::join(data.extents, ", "), sum, fmt::join(first, ", "),
+                             data.elements() > 4 ? ", .." : "");
 }
 
 Status emit_outputs(const Program& program, const std::vector<TensorData>& outputs, const RunOptions& options) {
@@ -97,8 +100,10 @@ int verify(Tuner& tuner, const Program& program, const TaskOptions& task, const 
   auto comparison = tuner.verify(program, task, inputs);
   if (!comparison) return report(comparison.error(), options);
   if (auto emitted = emit_outputs(program, comparison->outputs, options); !emitted) return report(emitted.error(), options);
-  if (options.json) print_json("run", {{"event", "verify"}, {"equal", comparison->equal}, {"detail", comparison->detail}});
-  else std::cout << (comparison->equal ? "verified: " : "MISMATCH: ") << comparison->detail << "\n";
+  if (options.json)
+    print_json("run", {{"event", "verify"}, {"equal", comparison->equal}, {"detail", comparison->detail}});
+  else
+    std::cout << (comparison->equal ? "verified: " : "MISMATCH: ") << comparison->detail << "\n";
   return comparison->equal ? kDone : kNo;
 }
 
@@ -109,8 +114,10 @@ int run(const RunOptions& options) {
   if (auto filled = fill_task(options, task); !filled) return report(filled.error(), options);
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);
-  if (auto paths = named_paths(options.outputs, "--output"); !paths) return report(paths.error(), options);
-  else if (auto known = names_exist(*paths, *program, program->outputs(), "output"); !known) return report(known.error(), options);
+  if (auto paths = named_paths(options.outputs, "--output"); !paths)
+    return report(paths.error(), options);
+  else if (auto known = names_exist(*paths, *program, program->outputs(), "output"); !known)
+    return report(known.error(), options);
   auto inputs = load_inputs(*tuner, *program, options, task);
   if (!inputs) return report(inputs.error(), options);
   if (options.verify) return verify(*tuner, *program, task, *inputs, options);

@@ -38,8 +38,10 @@ int run(const ShowOptions& options) {
   const ShowStage stage = *stage_named(options.stage);
   auto text = is_record_number(options.what) && options.what.size() < 18 ? text_of_record(*tuner, options, stage) : text_of_program(*tuner, options, stage);
   if (!text) return report(text.error(), options);
-  if (options.json) print_json("show", {{"event", "stage"}, {"stage", options.stage}, {"text", *text}});
-  else std::cout << *text << (text->empty() || text->back() == '\n' ? "" : "\n");
+  if (options.json)
+    print_json("show", {{"event", "stage"}, {"stage", options.stage}, {"text", *text}});
+  else
+    std::cout << *text << (text->empty() || text->back() == '\n' ? "" : "\n");
   return kDone;
 }
 

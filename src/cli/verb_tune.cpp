@@ -27,7 +27,7 @@ extern "C" void on_interrupt(int) {
 
 // The first Ctrl-C ends the search and keeps what was found; the second ends the process at once.
 void catch_interrupts() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
@@ -46,16 +46,23 @@ Result<std::chrono::milliseconds> parse_budget(const std::string& text) {
 
 const char* event_name(TuneEvent event) {
   switch (event) {
-    case TuneEvent::start: return "start";
-    case TuneEvent::hit: return "hit";
-    case TuneEvent::trial: return "trial";
-    case TuneEvent::best: return "best";
-    case TuneEvent::done: return "done";
+    case TuneEvent::start:
+      return "start";
+    case TuneEvent::hit:
+      return "hit";
+    case TuneEvent::trial:
+      return "trial";
+    case TuneEvent::best:
+      return "best";
+    case TuneEvent::done:
+      return "done";
   }
   return "done";
 }
 
-double gflops(double flops, double ns) { return ns > 0 ? flops / ns : 0; }
+double gflops(double flops, double ns) {
+  return ns > 0 ? flops / ns : 0;
+}
 
 // Three views of one event: JSON Lines, a status line a person watches, plain lines in a pipe.
 class Progress {
@@ -64,8 +71,10 @@ class Progress {
 
   void operator()(const TuneProgress& p) {
     if (options_.json) return json(p);
-    if (p.event == TuneEvent::best) line(fmt::format("best trial={} ns={:.0f} predicted_ns={:.0f} {}", p.trial, p.ns, p.predicted_ns, printable(p.what)));
-    else if (watched_ && p.event == TuneEvent::trial) status(p);
+    if (p.event == TuneEvent::best)
+      line(fmt::format("best trial={} ns={:.0f} predicted_ns={:.0f} {}", p.trial, p.ns, p.predicted_ns, printable(p.what)));
+    else if (watched_ && p.event == TuneEvent::trial)
+      status(p);
   }
   void clear() {
     if (watched_ && dirty_) std::cerr << "\r\x1b[K" << std::flush;
@@ -78,9 +87,18 @@ class Progress {
     return !term || std::string(term) == "dumb";
   }
   void json(const TuneProgress& p) {
-    print_json("tune", {{"event", event_name(p.event)}, {"program", program_}, {"n", p.trial}, {"status", name_of(p.status)}, {"median_ns", p.ns},
-                        {"predicted_ns", p.predicted_ns}, {"best_ns", p.best_ns}, {"measured", p.measured}, {"failed", p.failed},
-                        {"scored", p.scored}, {"wall_s", p.elapsed_s}, {"what", p.what}});
+    print_json("tune", {{"event", event_name(p.event)},
+                        {"program", program_},
+                        {"n", p.trial},
+                        {"status", name_of(p.status)},
+                        {"median_ns", p.ns},
+                        {"predicted_ns", p.predicted_ns},
+                        {"best_ns", p.best_ns},
+                        {"measured", p.measured},
+                        {"failed", p.failed},
+                        {"scored", p.scored},
+                        {"wall_s", p.elapsed_s},
+                        {"what", p.what}});
   }
   void line(const std::string& text) {
     clear();
@@ -100,13 +118,26 @@ class Progress {
 void print_result(const Program& program, const TuneReport& r, const TuneCommand& options) {
   const auto& m = r.record.measurement;
   if (options.json)
-    return print_json("tune", {{"event", "result"}, {"program", program.name}, {"key", r.record.key.program}, {"record", r.record.id}, {"hit", r.hit},
-                               {"median_ns", m.timing.median_ns}, {"ci_rel", m.timing.ci_rel}, {"gflops", gflops(r.flops, m.timing.median_ns)},
-                               {"reference_ns", r.reference_ns}, {"measured", r.measured}, {"failed", r.failed}, {"scored", r.scored},
-                               {"wall_s", r.wall_s}, {"reason", r.reason}, {"trace", r.record.trace_text},
-                               {"proof", name_of(r.record.certificate.verdict)}, {"interrupted", r.interrupted}});
-  std::cout << fmt::format("{}  key {}  {}\n", printable(program.name), r.record.key.program.substr(0, 8),
-                           r.hit ? fmt::format("record #{} (nothing measured)", r.record.id) : fmt::format("record #{} after {:.1f} s: {}", r.record.id, r.wall_s, r.reason));
+    return print_json("tune", {{"event", "result"},
+                               {"program", program.name},
+                               {"key", r.record.key.program},
+                               {"record", r.record.id},
+                               {"hit", r.hit},
+                               {"median_ns", m.timing.median_ns},
+                               {"ci_rel", m.timing.ci_rel},
+                               {"gflops", gflops(r.flops, m.timing.median_ns)},
+                               {"reference_ns", r.reference_ns},
+                               {"measured", r.measured},
+                               {"failed", r.failed},
+                               {"scored", r.scored},
+                               {"wall_s", r.wall_s},
+                               {"reason", r.reason},
+                               {"trace", r.record.trace_text},
+                               {"proof", name_of(r.record.certificate.verdict)},
+                               {"interrupted", r.interrupted}});
+  std::cout << fmt::format(
+      "{}  key {}  {}\n", printable(program.name), r.record.key.program.substr(0, 8),
+      r.hit ? fmt::format("record #{} (nothing measured)", r.record.id) : fmt::format("record #{} after {:.1f} s: {}", r.record.id, r.wall_s, r.reason));
   std::cout << fmt::format("  {} +-{:.1f} %", human_time(m.timing.median_ns), 100 * m.timing.ci_rel);
   if (r.flops > 0) std::cout << fmt::format("   {:.1f} GFLOP/s", gflops(r.flops, m.timing.median_ns));
   if (r.reference_ns > 0) std::cout << fmt::format("   {:.1f}x the untuned base nest", r.reference_ns / m.timing.median_ns);
@@ -123,7 +154,9 @@ int tune_one(Tuner& tuner, const Program& program, const TuneCommand& options, T
   progress.clear();
   if (!report_or) return report(report_or.error(), options);
   print_result(program, *report_or, options);
-  if (!options.json) std::cerr << fmt::format("next: polyweft build {} --emit object -o {}.o · polyweft show {}\n", printable(program.source_name), printable(program.name), report_or->record.id);
+  if (!options.json)
+    std::cerr << fmt::format("next: polyweft build {} --emit object -o {}.o · polyweft show {}\n", printable(program.source_name), printable(program.name),
+                             report_or->record.id);
   return kDone;
 }
 

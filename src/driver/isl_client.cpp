@@ -98,7 +98,9 @@ struct IslClient::Impl {
   }
 };
 
-IslClient::IslClient(Options options) : impl_(std::make_unique<Impl>()) { impl_->options = std::move(options); }
+IslClient::IslClient(Options options) : impl_(std::make_unique<Impl>()) {
+  impl_->options = std::move(options);
+}
 IslClient::~IslClient() = default;
 
 CheckReport IslClient::check(const Program& program) {

@@ -16,7 +16,7 @@ namespace polyweft {
 class IslClient {
  public:
   struct Options {
-    std::string helper;                              ///< path of polyweft-isl
+    std::string helper;  ///< path of polyweft-isl
     std::chrono::milliseconds deadline{10'000};
     uint64_t memory_bytes = uint64_t{4} << 30;
     int64_t workspace_limit_bytes = int64_t{4} << 30;

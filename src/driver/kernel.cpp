@@ -78,12 +78,18 @@ Result<std::vector<std::chrono::nanoseconds>> Kernel::time(const std::vector<Ten
   return times;
 }
 
-const std::vector<ArgumentSpec>& Kernel::arguments() const { return impl_->arguments; }
-const std::string& Kernel::origin() const { return impl_->origin; }
+const std::vector<ArgumentSpec>& Kernel::arguments() const {
+  return impl_->arguments;
+}
+const std::string& Kernel::origin() const {
+  return impl_->origin;
+}
 
 namespace {
 
-double number(const Literal& v) { return is_float(v.type) ? v.f : static_cast<double>(v.i); }
+double number(const Literal& v) {
+  return is_float(v.type) ? v.f : static_cast<double>(v.i);
+}
 
 // The scale of an output: what sums of its magnitude may lose does not shrink where terms cancel.
 double scale_of(const TensorData& data) {
@@ -127,7 +133,8 @@ Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vect
   }
   if (out.equal) {
     char text[160];
-    std::snprintf(text, sizeof text, "%lld elements of %s equal the base nest's (at most %.3f of the error bound)", static_cast<long long>(elements), origin.c_str(), worst);
+    std::snprintf(text, sizeof text, "%lld elements of %s equal the base nest's (at most %.3f of the error bound)", static_cast<long long>(elements), origin.c_str(),
+                  worst);
     out.detail = text;
   }
   out.outputs = std::move(got);

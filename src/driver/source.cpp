@@ -56,20 +56,27 @@ Result<Program> load_program(const std::string& file_and_program) {
   return fail("PW0002", path + " has no program '" + name + "'", {"it has: " + names});
 }
 
-std::string program_key(const Program& program) { return lang::key_of(program); }
-Result<TensorData> read_npy(const std::string& path, ElementType expected) { return ir::read_npy(path, expected); }
-Status write_npy(const std::string& path, const TensorData& data) { return ir::write_npy(path, data); }
+std::string program_key(const Program& program) {
+  return lang::key_of(program);
+}
+Result<TensorData> read_npy(const std::string& path, ElementType expected) {
+  return ir::read_npy(path, expected);
+}
+Status write_npy(const std::string& path, const TensorData& data) {
+  return ir::write_npy(path, data);
+}
 
 std::optional<Emit> emit_named(const std::string& name) {
-  static const std::map<std::string, Emit> names = {{"object", Emit::object}, {"assembly", Emit::assembly},       {"llvm", Emit::llvm},
+  static const std::map<std::string, Emit> names = {{"object", Emit::object}, {"assembly", Emit::assembly},     {"llvm", Emit::llvm},
                                                     {"shared", Emit::shared}, {"static", Emit::static_library}, {"header", Emit::header}};
   const auto it = names.find(name);
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }
 
 std::optional<ShowStage> stage_named(const std::string& name) {
-  static const std::map<std::string, ShowStage> names = {{"program", ShowStage::program}, {"scop", ShowStage::scop},   {"dependences", ShowStage::dependences}, {"schedule", ShowStage::schedule},
-                                                     {"trace", ShowStage::trace},     {"loops", ShowStage::loops}, {"llvm", ShowStage::llvm},               {"assembly", ShowStage::assembly}};
+  static const std::map<std::string, ShowStage> names = {{"program", ShowStage::program},   {"scop", ShowStage::scop},        {"dependences", ShowStage::dependences},
+                                                         {"schedule", ShowStage::schedule}, {"trace", ShowStage::trace},      {"loops", ShowStage::loops},
+                                                         {"llvm", ShowStage::llvm},         {"assembly", ShowStage::assembly}};
   const auto it = names.find(name);
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }

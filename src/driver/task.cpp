@@ -39,9 +39,12 @@ double operations_of(const Expr& e) {
     case Op::tuple:
     case Op::guarded:
     case Op::component:
-    case Op::select: return count;
-    case Op::fma: return count + 2;
-    default: return count + 1;
+    case Op::select:
+      return count;
+    case Op::fma:
+      return count + 2;
+    default:
+      return count + 1;
   }
 }
 
@@ -140,7 +143,9 @@ class FlopCounter {
 
 }  // namespace
 
-double count_flops(const LoopNest& nest) { return FlopCounter(nest).count(nest.root); }
+double count_flops(const LoopNest& nest) {
+  return FlopCounter(nest).count(nest.root);
+}
 
 std::vector<ArgumentSpec> argument_specs(const LoopNest& nest, const Program& program) {
   std::vector<ArgumentSpec> specs;

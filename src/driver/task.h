@@ -12,12 +12,12 @@
 namespace polyweft {
 
 struct Task {
-  Program source;          ///< as parsed
+  Program source;  ///< as parsed
   Binding binding;
-  Program program;         ///< bound and normalized
+  Program program;  ///< bound and normalized
   TaskKey key;
   std::string canonical_text;
-  std::string source_text; ///< text that parses back to `source`
+  std::string source_text;  ///< text that parses back to `source`
 };
 
 Result<Task> make_task(const Program& program, const TaskOptions& options, const Target& target);

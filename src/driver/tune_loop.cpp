@@ -11,7 +11,9 @@ constexpr size_t kBatch = 4;
 constexpr size_t kWinners = 4;
 constexpr std::chrono::milliseconds kTimingBudget{120};
 
-bool is_timed(RunStatus status) { return status == RunStatus::ok || status == RunStatus::slower; }
+bool is_timed(RunStatus status) {
+  return status == RunStatus::ok || status == RunStatus::slower;
+}
 
 }  // namespace
 

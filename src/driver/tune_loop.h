@@ -21,7 +21,7 @@ struct TuneWorld {
   /// Builds a candidate for the runner; PW05xx where code generation refuses it (spills, block too large).
   std::function<Result<LoadableKernel>(const LoopNest&)> build;
   Runner* runner = nullptr;
-  Database* database = nullptr;                ///< may be null
+  Database* database = nullptr;  ///< may be null
   std::function<double()> elapsed_s;
   std::function<int64_t()> unix_time;
 };

@@ -19,9 +19,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
-std::string helper_in(const std::string& directory, const std::string& name) { return directory.empty() ? helper_program(name) : directory + "/" + name; }
+std::string helper_in(const std::string& directory, const std::string& name) {
+  return directory.empty() ? helper_program(name) : directory + "/" + name;
+}
 
 /// A nest and where it came from.
 struct Plan {
@@ -199,7 +203,8 @@ void Tuner::Impl::set_bounds(const Task& t, RunnerTask& out) {
     });
   double unit = 0;
   for (const auto& tensor : t.program.tensors)
-    if (is_float(tensor.type)) unit = std::max(unit, tensor.type == ElementType::f64 ? 0x1p-53 : tensor.type == ElementType::f32 ? 0x1p-24 : tensor.type == ElementType::f16 ? 0x1p-11 : 0x1p-8);
+    if (is_float(tensor.type))
+      unit = std::max(unit, tensor.type == ElementType::f64 ? 0x1p-53 : tensor.type == ElementType::f32 ? 0x1p-24 : tensor.type == ElementType::f16 ? 0x1p-11 : 0x1p-8);
   out.bit_exact = t.key.cls == NumericsClass::strict && !approximate;
   out.relative_bound = unit * (16 + 2 * longest) * (approximate ? 8 : 1);
 }
@@ -326,10 +331,18 @@ Tuner::~Tuner() = default;
 Tuner::Tuner(Tuner&&) noexcept = default;
 Tuner& Tuner::operator=(Tuner&&) noexcept = default;
 
-const Target& Tuner::target() const { return impl_->workshop.target(); }
-CheckReport Tuner::check(const Program& program) { return impl_->isl.check(program); }
-Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& options) { return impl_->tune(program, options); }
-Result<Database*> Tuner::database() { return impl_->open(); }
+const Target& Tuner::target() const {
+  return impl_->workshop.target();
+}
+CheckReport Tuner::check(const Program& program) {
+  return impl_->isl.check(program);
+}
+Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& options) {
+  return impl_->tune(program, options);
+}
+Result<Database*> Tuner::database() {
+  return impl_->open();
+}
 
 Result<std::optional<TuningRecord>> Tuner::best(const Program& program, const TaskOptions& options) {
   auto task = impl_->task(program, options);

@@ -12,7 +12,9 @@
 namespace polyweft {
 namespace {
 
-std::string id_of(const std::vector<unsigned char>& bytes) { return hex(blake2b_128({reinterpret_cast<const char*>(bytes.data()), bytes.size()})); }
+std::string id_of(const std::vector<unsigned char>& bytes) {
+  return hex(blake2b_128({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+}
 
 halide_type_t type_of(const Buffer& buffer) {
   if (buffer.is_packed) return halide_type_t(halide_type_uint, 8);
@@ -138,7 +140,9 @@ Result<int> dispatch(void* entry, const std::vector<halide_buffer_t*>& b) {
   return fail("PW0656", "kernels of more than 32 arguments are called through a shared object only");
 }
 
-Result<int> JitKernel::invoke(const std::vector<halide_buffer_t*>& b) { return dispatch<32>(entry_, b); }
+Result<int> JitKernel::invoke(const std::vector<halide_buffer_t*>& b) {
+  return dispatch<32>(entry_, b);
+}
 
 }  // namespace
 
@@ -169,7 +173,9 @@ Result<std::shared_ptr<LoadedKernel>> Workshop::load(const LoopNest& nest) const
 
 namespace {
 
-std::vector<unsigned char> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+std::vector<unsigned char> bytes_of(const std::string& text) {
+  return {text.begin(), text.end()};
+}
 
 Result<std::vector<unsigned char>> as_bytes(Result<std::string> text) {
   if (!text) return text.error();
@@ -202,8 +208,12 @@ MachineModel Workshop::machine_model(int threads) const {
   return machine;
 }
 
-double Workshop::measured_peak_gflops(int threads) const { return target_.is_host ? targets::measured_fma_peak_gflops(target_, threads) : 0; }
+double Workshop::measured_peak_gflops(int threads) const {
+  return target_.is_host ? targets::measured_fma_peak_gflops(target_, threads) : 0;
+}
 
-std::string toolchain() { return "polyweft 0.1.0 llvm " + targets::llvm_version() + " isl 0.25"; }
+std::string toolchain() {
+  return "polyweft 0.1.0 llvm " + targets::llvm_version() + " isl 0.25";
+}
 
 }  // namespace polyweft

@@ -142,8 +142,7 @@ Affine modulo(const Affine& e, int64_t den) {
 
 Affine clamp(const Affine& e, const Affine& lo, const Affine& hi) {
   if (lo == hi) return hi;
-  if (e.is_constant() && lo.is_constant() && hi.is_constant())
-    return Affine::of(std::min(std::max(e.constant, lo.constant), hi.constant));
+  if (e.is_constant() && lo.is_constant() && hi.is_constant()) return Affine::of(std::min(std::max(e.constant, lo.constant), hi.constant));
   return of_quasi({Quasi::Kind::clamp, e, 1, lo, hi});
 }
 

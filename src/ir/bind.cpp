@@ -22,18 +22,15 @@ Status check_name(const Program& program, const std::string& name) {
     if (parameter.name == name) return Ok{};
     known += (known.empty() ? "" : ", ") + parameter.name;
   }
-  return fail("PW0120", name + ": no such parameter in " + program.name,
-              {known.empty() ? "the program has no parameters" : "the parameters are " + known});
+  return fail("PW0120", name + ": no such parameter in " + program.name, {known.empty() ? "the program has no parameters" : "the parameters are " + known});
 }
 
 Status check_assumptions(const Program& program, const Binding& binding) {
   for (const Guard& assumption : program.assumptions) {
     if (evaluate(assumption, binding)) continue;
     std::string values;
-    for (size_t p = 0; p < binding.size(); ++p)
-      values += (p ? ", " : "") + program.parameters[p].name + " = " + std::to_string(binding[p]);
-    return fail("PW0120", program.name + ": " + values + " is outside the assumption " + print(assumption, parameter_names(program)),
-                {"choose values that satisfy it"});
+    for (size_t p = 0; p < binding.size(); ++p) values += (p ? ", " : "") + program.parameters[p].name + " = " + std::to_string(binding[p]);
+    return fail("PW0120", program.name + ": " + values + " is outside the assumption " + print(assumption, parameter_names(program)), {"choose values that satisfy it"});
   }
   return Ok{};
 }

@@ -20,9 +20,7 @@ constexpr double kOrdersOfCombiner = 4;
 
 class BoundBuilder {
  public:
-  explicit BoundBuilder(const Program& program) : out_(normalize(program)), errors_(out_.tensors.size(), kNoError) {
-    out_.name += "_bound";
-  }
+  explicit BoundBuilder(const Program& program) : out_(normalize(program)), errors_(out_.tensors.size(), kNoError) { out_.name += "_bound"; }
 
   Program run() {
     size_t count = out_.equations.size();
@@ -37,9 +35,7 @@ class BoundBuilder {
   static constexpr TensorId kNoError = UINT32_MAX;
 
   /// The most terms that a reduction of this equation adds.
-  static double terms_of(const Equation& equation, const Reduction& reduction) {
-    return most_points(reduction.ranges, slot_intervals(equation));
-  }
+  static double terms_of(const Equation& equation, const Reduction& reduction) { return most_points(reduction.ranges, slot_intervals(equation)); }
 
   ErrorExpression rules_for(const Equation& equation) const {
     auto leaf = [this](const Expr& e) -> Expr {
@@ -62,9 +58,8 @@ class BoundBuilder {
 
   /// The error of a sum may be infinite where the sum is; every other error is right everywhere.
   bool is_sum(TensorId id) const {
-    return std::any_of(out_.equations.begin(), out_.equations.end(), [&](const Equation& equation) {
-      return equation.targets.front() == id && equation.rhs->op == Op::reduce;
-    });
+    return std::any_of(out_.equations.begin(), out_.equations.end(),
+                       [&](const Equation& equation) { return equation.targets.front() == id && equation.rhs->op == Op::reduce; });
   }
 
   bool mentions_inexact(const Expr& e) const {
@@ -109,9 +104,7 @@ class BoundBuilder {
     return false;
   }
 
-  static bool is_argument(const ExprNode& e) {
-    return e.op == Op::reduce && (e.reduction.reducer == Reducer::argmax || e.reduction.reducer == Reducer::argmin);
-  }
+  static bool is_argument(const ExprNode& e) { return e.op == Op::reduce && (e.reduction.reducer == Reducer::argmax || e.reduction.reducer == Reducer::argmin); }
 
   Equation like(const Equation& equation, std::vector<TensorId> targets, Expr rhs) const {
     Equation out = equation;
@@ -130,8 +123,7 @@ class BoundBuilder {
     if (is_argument(*rhs)) return add_argument_errors(equation, rules);
     if (rhs->op == Op::reduce && rhs->reduction.reducer == Reducer::combiner) return add_combiner_errors(equation, rules);
     std::vector<Expr> parts = rhs->op == Op::tuple ? rhs->args : std::vector<Expr>{rhs};
-    for (size_t k = 0; k < parts.size(); ++k)
-      out_.equations.push_back(like(equation, {errors_[equation.targets[k]]}, or_zero(error_of(rules, equation, parts[k]))));
+    for (size_t k = 0; k < parts.size(); ++k) out_.equations.push_back(like(equation, {errors_[equation.targets[k]]}, or_zero(error_of(rules, equation, parts[k]))));
   }
 
   /// A whole reduction's value is its own tensor: reading it costs nothing, repeating the reduction would.
@@ -145,8 +137,7 @@ class BoundBuilder {
   Expr own_element(const Equation& equation, TensorId id) const {
     Access access;
     access.id = id;
-    for (const Slot& slot : equation.slots)
-      access.index.push_back({slot.var == kNoVar ? slot.position : Affine::variable(slot.var), nullptr, {}, {}});
+    for (const Slot& slot : equation.slots) access.index.push_back({slot.var == kNoVar ? slot.position : Affine::variable(slot.var), nullptr, {}, {}});
     return make_read(out_.tensors[id].type, std::move(access));
   }
 

@@ -41,9 +41,7 @@ struct Hull {
 };
 
 bool is_rectangular(const Equation& equation) {
-  auto constant_slot = [](const Slot& slot) {
-    return slot.var == kNoVar ? slot.position.is_constant() : slot.lo.is_constant() && slot.hi.is_constant();
-  };
+  auto constant_slot = [](const Slot& slot) { return slot.var == kNoVar ? slot.position.is_constant() : slot.lo.is_constant() && slot.hi.is_constant(); };
   return equation.where.is_true() && std::all_of(equation.slots.begin(), equation.slots.end(), constant_slot);
 }
 
@@ -125,9 +123,7 @@ bool solve(const Equation& equation, const std::vector<int64_t>& point, Environm
     if (equation.slots[d].var != kNoVar) env[equation.slots[d].var] = point[d];
   for (size_t d = 0; d < point.size(); ++d) {
     const Slot& slot = equation.slots[d];
-    if (slot.var == kNoVar ? evaluate(slot.position, env) != point[d]
-                           : point[d] < evaluate(slot.lo, env) || point[d] >= evaluate(slot.hi, env))
-      return false;
+    if (slot.var == kNoVar ? evaluate(slot.position, env) != point[d] : point[d] < evaluate(slot.lo, env) || point[d] >= evaluate(slot.hi, env)) return false;
   }
   return evaluate(equation.where, env);
 }

@@ -42,8 +42,10 @@ Scalar ElementStore::value(const Element& e) const {
   const Cell& cell = cells_[e.tensor][static_cast<size_t>(e.flat)];
   Scalar out;
   out.value.type = program_.tensors[e.tensor].type;
-  if (is_float(out.value.type)) out.value.f = cell.f;
-  else out.value.i = cell.i;
+  if (is_float(out.value.type))
+    out.value.f = cell.f;
+  else
+    out.value.i = cell.i;
   out.error = cell.error;
   out.tag = cell.tag;
   return out;
@@ -51,8 +53,10 @@ Scalar ElementStore::value(const Element& e) const {
 
 void ElementStore::set(const Element& e, const Scalar& value) {
   Cell& cell = cells_[e.tensor][static_cast<size_t>(e.flat)];
-  if (is_float(value.value.type)) cell.f = value.value.f;
-  else cell.i = value.value.i;
+  if (is_float(value.value.type))
+    cell.f = value.value.f;
+  else
+    cell.i = value.value.i;
   cell.error = value.error;
   cell.tag = value.tag;
   cell.state = State::known;

@@ -135,8 +135,7 @@ double conversion_error(const Scalar& a, const Literal& value) {
   }
   if (a.error == 0) return 0;
   if (value.type == ElementType::boolean) return 1;
-  return is_float(a.value.type) ? step_error(a, [](double x) { return std::trunc(x); })
-                                : rounded(value.type, std::fabs(as_double(value)), a.error, 0);
+  return is_float(a.value.type) ? step_error(a, [](double x) { return std::trunc(x); }) : rounded(value.type, std::fabs(as_double(value)), a.error, 0);
 }
 
 double integer_error(Op op, std::span<const Scalar> args, const Literal& value) {
@@ -243,9 +242,12 @@ double error_of(Op op, std::span<const Scalar> args, const Literal& value) {
   if (op >= Op::eq && op <= Op::ge) return is_exact(args) ? 0 : comparison_error(args);
   if (op == Op::logical_not || op == Op::logical_and || op == Op::logical_or) return logic_error(op, args);
   double error;
-  if (is_float(value.type) && !std::isfinite(value.f)) error = special_error(args);
-  else if (op == Op::convert || op == Op::saturate) error = conversion_error(args[0], value);
-  else error = is_float(value.type) ? float_error(op, args, value) : integer_error(op, args, value);
+  if (is_float(value.type) && !std::isfinite(value.f))
+    error = special_error(args);
+  else if (op == Op::convert || op == Op::saturate)
+    error = conversion_error(args[0], value);
+  else
+    error = is_float(value.type) ? float_error(op, args, value) : integer_error(op, args, value);
   return std::isnan(error) ? kInfinity : error;
 }
 

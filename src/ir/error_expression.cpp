@@ -208,8 +208,10 @@ Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) cons
     case Op::div: {
       Expr error = plus(a, times(magnitude_of(e), b));
       Expr size = magnitude_of(e->args[1]);
-      if (b) error = where_above(size, times(f64_literal(2), b), over(error, minus(size, b)));
-      else error = over(error, size);
+      if (b)
+        error = where_above(size, times(f64_literal(2), b), over(error, minus(size, b)));
+      else
+        error = over(error, size);
       return plus(error, rounding(e, 1));
     }
     case Op::sqrt: {

@@ -31,11 +31,10 @@ std::vector<int64_t> declared_extents(const Tensor& tensor) {
 Status check_input(const Tensor& tensor, const TensorData& data) {
   std::vector<int64_t> wanted = declared_extents(tensor);
   if (data.type != tensor.type || data.extents != wanted)
-    return fail("PW0160", tensor.name + ": is " + name_of(data.type) + joined(data.extents) + ", the program wants " +
-                              name_of(tensor.type) + joined(wanted));
+    return fail("PW0160", tensor.name + ": is " + name_of(data.type) + joined(data.extents) + ", the program wants " + name_of(tensor.type) + joined(wanted));
   if (static_cast<int64_t>(data.bytes.size()) != data.elements() * size_bytes(data.type))
-    return fail("PW0160", tensor.name + ": has " + std::to_string(data.bytes.size()) + " bytes for " +
-                              std::to_string(data.elements()) + " elements of " + name_of(data.type));
+    return fail("PW0160",
+                tensor.name + ": has " + std::to_string(data.bytes.size()) + " bytes for " + std::to_string(data.elements()) + " elements of " + name_of(data.type));
   return Ok{};
 }
 
@@ -45,8 +44,8 @@ Status check_promise(const Tensor& tensor, const TensorData& data) {
   for (int64_t k = 0; k < data.elements(); ++k) {
     int64_t value = data.at(k).i;
     if (value < lo || value >= hi)
-      return fail("PW0161", tensor.name + ": element " + std::to_string(k) + " is " + std::to_string(value) + ", outside the promised " +
-                                std::to_string(lo) + ".." + std::to_string(hi));
+      return fail("PW0161", tensor.name + ": element " + std::to_string(k) + " is " + std::to_string(value) + ", outside the promised " + std::to_string(lo) + ".." +
+                                std::to_string(hi));
   }
   return Ok{};
 }
@@ -56,7 +55,8 @@ class Evaluator {
   Evaluator(const Program& program, std::vector<Box> boxes, std::optional<NumericsClass> tags)
       : program_(program),
         store_(program, std::move(boxes)),
-        expressions_(program, [this](TensorId id, const std::vector<int64_t>& point) { return read(id, point); }, tags),
+        expressions_(
+            program, [this](TensorId id, const std::vector<int64_t>& point) { return read(id, point); }, tags),
         definitions_(program.tensors.size()) {
     for (EquationId q = 0; q < program.equations.size(); ++q)
       for (TensorId id : program.equations[q].targets) definitions_[id].push_back(q);
@@ -205,8 +205,7 @@ double elements_of_inputs(const Program& program) {
   double total = 0;
   for (const Tensor& tensor : program.tensors) {
     double count = 1;
-    for (int64_t extent : tensor.kind == TensorKind::input ? declared_extents(tensor) : std::vector<int64_t>{})
-      count *= static_cast<double>(extent);
+    for (int64_t extent : tensor.kind == TensorKind::input ? declared_extents(tensor) : std::vector<int64_t>{}) count *= static_cast<double>(extent);
     total += count;
   }
   return total;
@@ -219,8 +218,7 @@ Status check_size(const Program& program, int64_t limit) {
   if (total <= static_cast<double>(limit)) return Ok{};
   char count[32];
   std::snprintf(count, sizeof count, "%.0f", total);
-  return fail("PW0812", std::string("evaluate: up to ") + count + " elements are more than the limit of " + std::to_string(limit),
-              {"evaluate at smaller parameters"});
+  return fail("PW0812", std::string("evaluate: up to ") + count + " elements are more than the limit of " + std::to_string(limit), {"evaluate at smaller parameters"});
 }
 
 /// Boxes may be larger than the domains in them.
@@ -232,16 +230,14 @@ Status check_size(const std::vector<Box>& boxes, int64_t limit) {
     total += count;
   }
   if (total <= 4 * static_cast<double>(limit)) return Ok{};
-  return fail("PW0812", "evaluate: the boxes of the tensors hold more than " + std::to_string(4 * limit) + " elements",
-              {"evaluate at smaller parameters"});
+  return fail("PW0812", "evaluate: the boxes of the tensors hold more than " + std::to_string(4 * limit) + " elements", {"evaluate at smaller parameters"});
 }
 
 }  // namespace
 
 Status check_inputs(const Program& bound, const std::vector<TensorData>& inputs, bool check_promises) {
   std::vector<TensorId> ids = bound.inputs();
-  if (ids.size() != inputs.size())
-    return fail("PW0160", bound.name + ": has " + std::to_string(ids.size()) + " inputs, " + std::to_string(inputs.size()) + " given");
+  if (ids.size() != inputs.size()) return fail("PW0160", bound.name + ": has " + std::to_string(ids.size()) + " inputs, " + std::to_string(inputs.size()) + " given");
   for (size_t k = 0; k < ids.size(); ++k) {
     Status status = check_input(bound.tensors[ids[k]], inputs[k]);
     if (status && check_promises) status = check_promise(bound.tensors[ids[k]], inputs[k]);

@@ -18,22 +18,22 @@ enum class Wanted : uint8_t {
 };
 struct EvaluateOptions {
   Wanted wanted = Wanted::outputs;
-  bool with_bounds = false;                      ///< fill Evaluation::bound
-  bool check_promises = true;                    ///< scan inputs declared `values lo..hi`
-  std::optional<NumericsClass> tags;             ///< fill Evaluation::tags, for reductions of this class
-  int64_t element_limit = int64_t{1} << 27;      ///< elements of all tensors together
+  bool with_bounds = false;                  ///< fill Evaluation::bound
+  bool check_promises = true;                ///< scan inputs declared `values lo..hi`
+  std::optional<NumericsClass> tags;         ///< fill Evaluation::tags, for reductions of this class
+  int64_t element_limit = int64_t{1} << 27;  ///< elements of all tensors together
 };
 
 /// One entry a wanted tensor.
 struct Evaluation {
   std::vector<TensorId> ids;
-  std::vector<Box> boxes;                        ///< element 0 of `tensors` is at lo
-  std::vector<TensorData> tensors;               ///< 0 where not defined
+  std::vector<Box> boxes;           ///< element 0 of `tensors` is at lo
+  std::vector<TensorData> tensors;  ///< 0 where not defined
   /// For every element the greatest distance of two results that class reassoc allows (error_bound.h); empty without with_bounds.
   /// Infinite where a rounding may decide a branch or overflow.
   std::vector<std::vector<double>> bound;
-  std::vector<std::vector<uint8_t>> written;     ///< 1 where an equation defines the element
-  std::vector<std::vector<Tag>> tags;            ///< the term that each element stands for (tag.h); empty without options.tags
+  std::vector<std::vector<uint8_t>> written;  ///< 1 where an equation defines the element
+  std::vector<std::vector<Tag>> tags;         ///< the term that each element stands for (tag.h); empty without options.tags
 };
 
 /// Evaluates a bound program (or a normalized one). `inputs` in the order of Program::inputs(), dense.

@@ -60,8 +60,7 @@ void ExpressionEvaluator::fold_term(const ExprNode& e, std::span<const Scalar> t
   FoldOrder order = fold_order(*tags_, r.reducer, e.type, combiner);
   std::vector<Tag> values;
   for (const Scalar& part : term) values.push_back(part.tag);
-  for (size_t k = 0; k < tags.size(); ++k)
-    tags[k] = fold_tags(order, tags[k], tag_of_term(r.reducer, r.combiner, static_cast<uint32_t>(k), values));
+  for (size_t k = 0; k < tags.size(); ++k) tags[k] = fold_tags(order, tags[k], tag_of_term(r.reducer, r.combiner, static_cast<uint32_t>(k), values));
 }
 
 Scalar ExpressionEvaluator::scalar(const ExprNode& e, Environment& env) const {
@@ -193,8 +192,7 @@ std::vector<Scalar> ExpressionEvaluator::argument_reduction(const ExprNode& e, E
     out[0].error = std::max(out[0].error, other.value.error);
     double tie = champion.value.error + other.value.error;
     if (tie == 0 || distance(champion.value, other.value) > tie) continue;
-    for (size_t k = 0; k < r.ranges.size(); ++k)
-      out[k + 1].error = std::max(out[k + 1].error, std::fabs(static_cast<double>(other.index[k] - champion.index[k])));
+    for (size_t k = 0; k < r.ranges.size(); ++k) out[k + 1].error = std::max(out[k + 1].error, std::fabs(static_cast<double>(other.index[k] - champion.index[k])));
   }
   for (size_t k = 0; k < out.size(); ++k) out[k].tag = tags[k];
   return out;
@@ -234,7 +232,8 @@ std::vector<Scalar> ExpressionEvaluator::combiner_reduction(const ExprNode& e, E
   bool known = true;
   for_each_point(e.reduction.ranges, e.reduction.where, env, [&] {
     State term;
-    if (e.args.size() == 1 && combiner.types.size() > 1) term = components(*e.args[0], env, combiner.types.size());
+    if (e.args.size() == 1 && combiner.types.size() > 1)
+      term = components(*e.args[0], env, combiner.types.size());
     else
       for (const Expr& arg : e.args) term.push_back(scalar(*arg, env));
     known &= all_known(term);

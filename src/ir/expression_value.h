@@ -14,8 +14,7 @@ using ReadElement = std::function<Scalar(TensorId, const std::vector<int64_t>&)>
 class ExpressionEvaluator {
  public:
   /// `tags`: the class whose tags go along with the values; none: no tags.
-  ExpressionEvaluator(const Program& program, ReadElement read, std::optional<NumericsClass> tags)
-      : program_(program), read_(std::move(read)), tags_(tags) {}
+  ExpressionEvaluator(const Program& program, ReadElement read, std::optional<NumericsClass> tags) : program_(program), read_(std::move(read)), tags_(tags) {}
 
   /// A scalar expression under env.
   Scalar scalar(const ExprNode& e, Environment& env) const;

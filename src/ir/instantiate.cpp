@@ -60,7 +60,9 @@ void Emitter::check_register_index(const Access& access) {
     std::vector<VarId> used;
     collect_variables(s.affine, used);
     bool fits = !s.data && std::all_of(used.begin(), used.end(), [&](VarId v) { return facts_[v - nest_.params.size()].is_register; });
-    if (!fits) error("PW0311", "registers: " + nest_.buffers[access.id].name + " would be indexed by a serial loop", {"unroll or vectorize the loops inside, or use stack or heap"});
+    if (!fits)
+      error("PW0311", "registers: " + nest_.buffers[access.id].name + " would be indexed by a serial loop",
+            {"unroll or vectorize the loops inside, or use stack or heap"});
   }
 }
 
@@ -148,8 +150,8 @@ Layout Emitter::layout_of(const Promotion& promotion, const Window& window) cons
 std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
   std::vector<SizedLoop> out;
   for (const TemplateLoop& loop : stage.loops)
-    out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector ? size_of(loop.lanes) : 0,
-                   loop.index >= stage.data_indices, false, loop.name});
+    out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector ? size_of(loop.lanes) : 0, loop.index >= stage.data_indices, false,
+                   loop.name});
   for (const SizedLoop& vector : std::vector<SizedLoop>(out))
     if (vector.mark == MarkKind::vector && vector.reduced)
       for (SizedLoop& loop : out) loop.lane |= loop.is_register() && loop.index == vector.index;
@@ -177,8 +179,7 @@ Body Emitter::body_of(uint32_t stage_id) {
   body.loops = sized_loops(stage);
   body.done.assign(stage.inside.size(), 0);
   body.initialized = !stage.reduces;
-  for (size_t k = 0; k < stage.lo.size(); ++k)
-    body.ranges.push_back({Affine::of(stage.lo[k]), std::max<int64_t>(stage.hi[k] - stage.lo[k], 0), {}, {}});
+  for (size_t k = 0; k < stage.lo.size(); ++k) body.ranges.push_back({Affine::of(stage.lo[k]), std::max<int64_t>(stage.hi[k] - stage.lo[k], 0), {}, {}});
   return body;
 }
 
@@ -195,8 +196,7 @@ NodeId Emitter::root() {
     if (t_.stages[s].placement.kind != Placement::Kind::at_root) continue;
     Body body = body_of(s);
     bool is_empty = false;
-    for (uint32_t k = 0; k < body.ranges.size(); ++k)
-      is_empty |= body.ranges[k].extent == 0 && (k < t_.stages[s].data_indices || !t_.stages[s].reduces);
+    for (uint32_t k = 0; k < body.ranges.size(); ++k) is_empty |= body.ranges[k].extent == 0 && (k < t_.stages[s].data_indices || !t_.stages[s].reduces);
     if (is_empty) continue;
     nests.push_back(emit(std::move(body), 0));
   }
@@ -213,8 +213,7 @@ NodeId Emitter::root() {
 Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
   if (nest_template.fixed) return *nest_template.fixed;
   if (decisions.size() != nest_template.trace.decisions.size())
-    return fail("PW0310", "instantiate: " + std::to_string(decisions.size()) + " values for " +
-                              std::to_string(nest_template.trace.decisions.size()) + " decisions");
+    return fail("PW0310", "instantiate: " + std::to_string(decisions.size()) + " values for " + std::to_string(nest_template.trace.decisions.size()) + " decisions");
   return ir::Emitter(nest_template, decisions).run();
 }
 

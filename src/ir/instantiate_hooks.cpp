@@ -116,12 +116,13 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
   }
   made.layout = row_major(made.extents);
   Guard first = first_reduced(body);
-  if (has_lanes && !first.is_true())
-    return error("PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
+  if (has_lanes && !first.is_true()) return error("PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
   body.accumulator = View{buffer, window.origin, std::nullopt};
   NodeId start = has_lanes ? lane_nest(body, depth) : is_never(first) ? kNoNode : data_nest(body, depth, Leaf::init);
-  if (is_never(first)) start = data_nest(body, depth, Leaf::load);
-  else if (!first.is_true()) start = add(If{first, start, data_nest(body, depth, Leaf::load)});
+  if (is_never(first))
+    start = data_nest(body, depth, Leaf::load);
+  else if (!first.is_true())
+    start = add(If{first, start, data_nest(body, depth, Leaf::load)});
   NodeId finish = has_lanes ? finish_lanes(body, depth) : data_nest(body, depth, Leaf::store);
   body.initialized = true;
   NodeId rest = hooks(std::move(body), depth, which + 1);
@@ -152,8 +153,7 @@ NodeId Emitter::data_nest(const Body& body, size_t depth, Leaf leaf) {
 namespace {
 
 bool has_reduced_vector(const Body& body) {
-  return std::any_of(body.loops.begin(), body.loops.end(),
-                     [](const SizedLoop& loop) { return loop.lane && loop.mark == MarkKind::vector; });
+  return std::any_of(body.loops.begin(), body.loops.end(), [](const SizedLoop& loop) { return loop.lane && loop.mark == MarkKind::vector; });
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct Range {
   Affine origin;
   int64_t extent = 1;
   std::vector<Limit> upper;
-  std::vector<Affine> lower;   ///< value - origin >= each (windows and conditions only)
+  std::vector<Affine> lower;  ///< value - origin >= each (windows and conditions only)
   bool is_cut() const { return !upper.empty() || !lower.empty(); }
   bool is_point() const { return extent == 1 && !is_cut(); }
 };
@@ -39,7 +39,7 @@ struct SizedLoop {
   MarkKind mark = MarkKind::serial;
   int64_t lanes = 0;
   bool reduced = false;
-  bool lane = false;     ///< a register loop over the vectorized reduced index: its iterations have accumulators of their own
+  bool lane = false;  ///< a register loop over the vectorized reduced index: its iterations have accumulators of their own
   bool is_register() const { return mark == MarkKind::unroll || mark == MarkKind::vector; }
   std::string name = {};
 };
@@ -60,23 +60,23 @@ struct Body {
   uint32_t id = 0;
   std::vector<SizedLoop> loops;
   std::vector<Range> ranges;
-  std::vector<char> done;               ///< of stage->inside: nothing left to test
+  std::vector<char> done;  ///< of stage->inside: nothing left to test
   Leaf leaf = Leaf::compute;
-  bool branched = false;                ///< register limits are settled
-  std::set<uint32_t> masked;            ///< indices whose limits are left to the masks of their vector loop
+  bool branched = false;      ///< register limits are settled
+  std::set<uint32_t> masked;  ///< indices whose limits are left to the masks of their vector loop
   bool inset_tried = false;
-  bool initialized = false;             ///< a reduction's first value is written: conditions on reduced indices may cut
+  bool initialized = false;  ///< a reduction's first value is written: conditions on reduced indices may cut
   std::optional<View> accumulator;
-  std::vector<Affine> lanes;            ///< accumulator's dimensions after the tensor's: one a register loop over a reduced index
-  bool merge_lanes = false;             ///< leaf store: merge the lanes first
-  View fill_view, fill_source;          ///< leaf fill: the ranges run over the tensor's own dimensions
+  std::vector<Affine> lanes;    ///< accumulator's dimensions after the tensor's: one a register loop over a reduced index
+  bool merge_lanes = false;     ///< leaf store: merge the lanes first
+  View fill_view, fill_source;  ///< leaf fill: the ranges run over the tensor's own dimensions
 };
 
 /// A box of elements, at constant distance from outer loop variables.
 struct Window {
   std::vector<Affine> origin;
   std::vector<int64_t> extent;
-  std::vector<int64_t> least, most;     ///< values that occur lie in [least, most]
+  std::vector<int64_t> least, most;  ///< values that occur lie in [least, most]
 };
 
 class Emitter {
@@ -176,16 +176,16 @@ class Emitter {
   const NestTemplate& t_;
   const std::vector<int64_t>& decisions_;
   LoopNest nest_;
-  std::vector<std::vector<View>> views_;          ///< by tensor; the last applicable one counts
+  std::vector<std::vector<View>> views_;  ///< by tensor; the last applicable one counts
   struct VarFacts {
-    int64_t step = 1, hi = 0;                     ///< a multiple of step in [0, hi]
-    bool is_register = false;                     ///< of an unrolled or vector loop
+    int64_t step = 1, hi = 0;  ///< a multiple of step in [0, hi]
+    bool is_register = false;  ///< of an unrolled or vector loop
   };
-  std::vector<VarFacts> facts_;                   ///< by VarId - params
-  std::vector<std::vector<uint32_t>> hosted_;     ///< by stage: stages placed in it, in order
-  View nowhere_;                                  ///< after an error
-  std::map<uint32_t, View> rows_;                     ///< by stage: memory through which lanes are merged
-  std::vector<std::unique_ptr<Stage>> made_stages_;   ///< of copy nests
+  std::vector<VarFacts> facts_;                      ///< by VarId - params
+  std::vector<std::vector<uint32_t>> hosted_;        ///< by stage: stages placed in it, in order
+  View nowhere_;                                     ///< after an error
+  std::map<uint32_t, View> rows_;                    ///< by stage: memory through which lanes are merged
+  std::vector<std::unique_ptr<Stage>> made_stages_;  ///< of copy nests
   bool failed_ = false;
   Error error_;
 };

@@ -65,8 +65,7 @@ Expr Emitter::with_buffers(const Expr& e, uint32_t stage_id) {
 
 std::vector<Affine> Emitter::element_of(const Body& body, uint32_t, const std::map<VarId, Affine>& map) const {
   std::vector<Affine> out;
-  for (const Slot& slot : equation_of(*body.stage).slots)
-    out.push_back(slot.var == kNoVar ? substitute(slot.position, map) : map.at(slot.var));
+  for (const Slot& slot : equation_of(*body.stage).slots) out.push_back(slot.var == kNoVar ? substitute(slot.position, map) : map.at(slot.var));
   return out;
 }
 
@@ -107,10 +106,18 @@ NodeId Emitter::leaf(Body& body) {
   for (size_t k = 0; k < body.done.size(); ++k)
     if (!body.done[k]) tests.push_back(guard_ge0(substitute(body.stage->inside[k], map)));
   switch (body.leaf) {
-    case Leaf::compute: node = leaf_compute(body); break;
-    case Leaf::init: node = leaf_init(body); break;
-    case Leaf::fill: node = leaf_fill(body); break;
-    default: node = body.merge_lanes ? leaf_merge(body) : leaf_move(body); break;
+    case Leaf::compute:
+      node = leaf_compute(body);
+      break;
+    case Leaf::init:
+      node = leaf_init(body);
+      break;
+    case Leaf::fill:
+      node = leaf_fill(body);
+      break;
+    default:
+      node = body.merge_lanes ? leaf_merge(body) : leaf_move(body);
+      break;
   }
   if (tests.empty() || failed_) return node;
   return add(If{tests.size() == 1 ? tests[0] : guard_all(std::move(tests)), node, kNoNode});
@@ -123,10 +130,12 @@ NodeId Emitter::leaf_compute(Body& body) {
   out.fused = is_fused(t_.cls, equation);
   out.dst = destinations(body, map);
   std::vector<Expr> values;
-  if (equation.rhs->op == Op::tuple || equation.rhs->op == Op::reduce) values = equation.rhs->args;
-  else values = {equation.rhs};
+  if (equation.rhs->op == Op::tuple || equation.rhs->op == Op::reduce)
+    values = equation.rhs->args;
+  else
+    values = {equation.rhs};
   for (const Expr& value : values) out.rhs.push_back(with_buffers(substitute(value, map), body.id));
-  for (uint32_t k = body.stage->data_indices; out.rhs.size() < out.dst.size(); ++k) {      // argmax: (value, index...)
+  for (uint32_t k = body.stage->data_indices; out.rhs.size() < out.dst.size(); ++k) {  // argmax: (value, index...)
     auto index = std::make_shared<ExprNode>();
     index->op = Op::affine;
     index->type = ElementType::i64;
@@ -169,8 +178,7 @@ NodeId Emitter::leaf_fill(Body& body) {
 }
 
 /// One level of the tree: lane x of a dimension takes lane x + by, for x in 0..count.
-NodeId Emitter::merge_step(const Compute& header, const View& view, const std::vector<Affine>& element, std::vector<Affine> to,
-                           size_t dim, int64_t by, int64_t count) {
+NodeId Emitter::merge_step(const Compute& header, const View& view, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by, int64_t count) {
   VarId var = variable("m", 1, count - 1, true);
   const bool is_last = dim + 1 == to.size();
   std::vector<Affine> from = to;
@@ -257,8 +265,7 @@ NodeId Emitter::leaf_merge(Body& body) {
   std::vector<NodeId> steps;
   std::vector<Affine> zero(lane_rank, Affine::of(0));
   for (size_t d = 0; d + 1 < lane_rank; ++d)
-    for (int64_t n = extents[rank + d]; n > 1; n = (n + 1) / 2)
-      steps.push_back(merge_step(header, accumulator, element, zero, d, (n + 1) / 2, n - (n + 1) / 2));
+    for (int64_t n = extents[rank + d]; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, accumulator, element, zero, d, (n + 1) / 2, n - (n + 1) / 2));
   int64_t lanes = extents.back();
   const bool is_private = !has_rows_at_root(body);
   const View view = is_private ? make_rows(tensor, element, lanes) : rows_at_root(body.id, tensor, lanes);
@@ -279,8 +286,7 @@ NodeId Emitter::leaf_merge(Body& body) {
   copy.mark.width = static_cast<int32_t>(lanes);
   copy.body = add(std::move(spill));
   steps.push_back(add(std::move(copy)));
-  for (int64_t n = lanes; n > 1; n = (n + 1) / 2)
-    steps.push_back(merge_step(header, view, element, {Affine::of(0)}, 0, (n + 1) / 2, n - (n + 1) / 2));
+  for (int64_t n = lanes; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, view, element, {Affine::of(0)}, 0, (n + 1) / 2, n - (n + 1) / 2));
   Copy store;
   store.dst = access_to(view_of(tensor, body.id), element);
   store.src = access_to(view, element);

@@ -24,15 +24,17 @@ NodeId Emitter::after_hooks(Body body, size_t depth) {
 }
 
 bool Emitter::all_register_from(const Body& body, size_t depth) const {
-  return std::all_of(body.loops.begin() + static_cast<std::ptrdiff_t>(depth), body.loops.end(),
-                     [](const SizedLoop& loop) { return loop.is_register(); });
+  return std::all_of(body.loops.begin() + static_cast<std::ptrdiff_t>(depth), body.loops.end(), [](const SizedLoop& loop) { return loop.is_register(); });
 }
 
 NodeId Emitter::emit_loop(Body body, size_t depth) {
   switch (body.loops[depth].mark) {
-    case MarkKind::unroll: return emit_unroll(std::move(body), depth);
-    case MarkKind::vector: return emit_vector(std::move(body), depth);
-    default: return emit_serial(std::move(body), depth);
+    case MarkKind::unroll:
+      return emit_unroll(std::move(body), depth);
+    case MarkKind::vector:
+      return emit_vector(std::move(body), depth);
+    default:
+      return emit_serial(std::move(body), depth);
   }
 }
 
@@ -77,8 +79,10 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   Body inner = body;
   inner.ranges[loop.index] = advanced(range, Affine::variable(var), step);
   if (split) inner.ranges[loop.index].upper.clear();
-  if (step == 1) inner.ranges[loop.index] = Range{range.origin + Affine::variable(var), 1, {}, {}};
-  else for (Limit& limit : inner.ranges[loop.index].upper) limit.positive = true;
+  if (step == 1)
+    inner.ranges[loop.index] = Range{range.origin + Affine::variable(var), 1, {}, {}};
+  else
+    for (Limit& limit : inner.ranges[loop.index].upper) limit.positive = true;
   out.body = emit(std::move(inner), depth + 1);
   NodeId node = add(std::move(out));
   if (!split) return node;
@@ -91,8 +95,7 @@ NodeId Emitter::emit_unroll(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
   Range range = body.ranges[loop.index];
   if (!range.lower.empty() || (loop.step == 1 && range.is_cut()) || range.extent > 1024)
-    return error("PW0311", "unroll " + loop.name + ": the number of iterations is not a small constant",
-                 {"tile the index first, or leave the loop serial"});
+    return error("PW0311", "unroll " + loop.name + ": the number of iterations is not a small constant", {"tile the index first, or leave the loop serial"});
   int64_t step = std::min(loop.step, range.extent);
   int64_t trips = (range.extent + step - 1) / step;
   bool lane_loop = loop.lane && body.accumulator && body.leaf == Leaf::compute;

@@ -10,8 +10,12 @@ namespace {
 
 constexpr int64_t kFar = int64_t{1} << 60;
 
-int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-int64_t positive_remainder(int64_t a, int64_t m) { return ((a % m) + m) % m; }
+int64_t floor_quotient(int64_t a, int64_t b) {
+  return a / b - (a % b < 0);
+}
+int64_t positive_remainder(int64_t a, int64_t m) {
+  return ((a % m) + m) % m;
+}
 
 }  // namespace
 
@@ -70,8 +74,7 @@ Range Emitter::advanced(const Range& range, const Affine& by, int64_t extent) co
   Range out;
   out.origin = range.origin + by;
   out.extent = extent;
-  if (extent < range.extent && (range.extent % extent != 0 || residue(by, extent) != 0))
-    out.upper.push_back({Affine::of(range.extent) - by, true});
+  if (extent < range.extent && (range.extent % extent != 0 || residue(by, extent) != 0)) out.upper.push_back({Affine::of(range.extent) - by, true});
   for (const auto& limit : range.upper) out.upper.push_back({limit.e - by, limit.positive});
   for (const auto& limit : range.lower) out.lower.push_back(limit - by);
   prune(out);
@@ -92,13 +95,11 @@ Affine Emitter::corner(const Body& body, const Affine& condition, std::optional<
 }
 
 bool Emitter::mentions_reduced(const Body& body, const Affine& condition) const {
-  return std::any_of(condition.terms.begin(), condition.terms.end(),
-                     [&](const Term& term) { return index_of(term.var) >= body.stage->data_indices; });
+  return std::any_of(condition.terms.begin(), condition.terms.end(), [&](const Term& term) { return index_of(term.var) >= body.stage->data_indices; });
 }
 
 bool Emitter::others_fixed(const Body& body, const Affine& condition, VarId but) const {
-  return std::all_of(condition.terms.begin(), condition.terms.end(),
-                     [&](const Term& term) { return term.var == but || body.ranges[index_of(term.var)].is_point(); });
+  return std::all_of(condition.terms.begin(), condition.terms.end(), [&](const Term& term) { return term.var == but || body.ranges[index_of(term.var)].is_point(); });
 }
 
 bool Emitter::is_applicable(const Body& body, size_t k) const {
@@ -116,9 +117,11 @@ Range Emitter::cut(Body& body, uint32_t index, Cut how) const {
     if (coeff == 0 || !is_applicable(body, k)) continue;
     if (how != Cut::outset && !others_fixed(body, condition, var)) continue;
     if (how == Cut::exact_upper && coeff > 0) continue;
-    Affine rest = corner(body, condition, var, true) + coeff * range.origin;      // coeff * offset + rest >= 0
-    if (coeff < 0) range.upper.push_back({floor_div(rest, -coeff) + Affine::of(1), false});
-    else range.lower.push_back(Affine::of(0) - floor_div(rest, coeff));           // offset >= ceil(-rest / coeff)
+    Affine rest = corner(body, condition, var, true) + coeff * range.origin;  // coeff * offset + rest >= 0
+    if (coeff < 0)
+      range.upper.push_back({floor_div(rest, -coeff) + Affine::of(1), false});
+    else
+      range.lower.push_back(Affine::of(0) - floor_div(rest, coeff));  // offset >= ceil(-rest / coeff)
     if (how != Cut::outset) body.done[k] = 1;
   }
   prune(range);

@@ -135,8 +135,10 @@ std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorI
     const auto& targets = equation_of(stage).targets;
     if (!reads_tensor(equation_of(stage), tensor)) continue;
     std::optional<Body> body;
-    if (stage.placement.kind == Placement::Kind::fused) body = body_tied(guest, host);
-    else if (auto own = window_at(host, depth, targets[0], nesting + 1)) body = body_in(guest, *own);
+    if (stage.placement.kind == Placement::Kind::fused)
+      body = body_tied(guest, host);
+    else if (auto own = window_at(host, depth, targets[0], nesting + 1))
+      body = body_in(guest, *own);
     if (!body) continue;
     if (auto read = window_at(*body, 0, tensor, nesting + 1)) join(window, std::move(*read), tensor);
   }
@@ -176,8 +178,7 @@ BufferId Emitter::make_window(const Window& window, TensorId tensor, Scope scope
   buffer.extents = window.extent;
   buffer.layout = row_major(buffer.extents);
   buffer.tensor = tensor;
-  for (size_t d = 0; d < window.origin.size(); ++d)
-    buffer.element.push_back(window.origin[d] + Affine::variable(kCellVar + static_cast<VarId>(d)));
+  for (size_t d = 0; d < window.origin.size(); ++d) buffer.element.push_back(window.origin[d] + Affine::variable(kCellVar + static_cast<VarId>(d)));
   nest_.buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(nest_.buffers.size() - 1);
 }
@@ -203,8 +204,7 @@ std::vector<SizedLoop> copy_loops(const std::vector<std::pair<uint32_t, int64_t>
 }  // namespace
 
 /// Copies the part of a window that lies in the tensor's box.
-NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src,
-                          const std::vector<LayoutPart>& layout) {
+NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout) {
   auto rank = static_cast<uint32_t>(window.extent.size());
   auto stage = std::make_unique<Stage>();
   stage->name = t_.program.tensors[tensor].name;
@@ -217,8 +217,7 @@ NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst
   body.leaf = Leaf::fill;
   body.initialized = true;
   std::vector<std::pair<uint32_t, int64_t>> digits;
-  for (const LayoutPart& part : layout)
-    digits.push_back({part.dim, part.part == LayoutDigit::Part::quotient ? size_of(part.factor) : 1});
+  for (const LayoutPart& part : layout) digits.push_back({part.dim, part.part == LayoutDigit::Part::quotient ? size_of(part.factor) : 1});
   if (layout.empty())
     for (uint32_t d = 0; d < rank; ++d) digits.push_back({d, 1});
   int64_t lanes = 64 / size_bytes(t_.program.tensors[tensor].type);

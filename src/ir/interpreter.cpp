@@ -74,8 +74,8 @@ class Interpreter {
   void fill_input(BufferId id, const TensorData& data) {
     const Buffer& buffer = nest_.buffers[id];
     if (data.type != buffer.type || data.extents != buffer.extents)
-      return fail_once("PW0490", buffer.name + ": is " + name_of(data.type) + text_of(data.extents) + ", the nest wants " +
-                                     name_of(buffer.type) + text_of(buffer.extents));
+      return fail_once("PW0490",
+                       buffer.name + ": is " + name_of(data.type) + text_of(data.extents) + ", the nest wants " + name_of(buffer.type) + text_of(buffer.extents));
     memory_.fill_argument(id, data);
   }
 
@@ -145,19 +145,26 @@ class Interpreter {
     for (size_t k = 0; k < to.size(); ++k) {
       ElementType type = nest_.buffers[compute.dst[k].id].type;
       Literal value;
-      if (compute.reducer == Reducer::combiner) value = nest_.combiners[compute.combiner].identity[k];
-      else if (argument && k > 0) value = {type, 0, INT64_MAX};
-      else value = identity(compute.reducer, type);
+      if (compute.reducer == Reducer::combiner)
+        value = nest_.combiners[compute.combiner].identity[k];
+      else if (argument && k > 0)
+        value = {type, 0, INT64_MAX};
+      else
+        value = identity(compute.reducer, type);
       *to[k] = {value, Tag{}, true};
     }
   }
 
   void accumulate(const Compute& compute, const std::vector<Cell*>& to, const std::vector<Cell>& values) {
     std::vector<Tag> tags = accumulated_tags(compute, to, values);
-    if (compute.reducer == Reducer::combiner) combine_state(nest_.combiners[compute.combiner], to, values);
-    else if (compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin) take_better(compute.reducer, to, values);
-    else if (compute.fused) to[0]->value = fused_sum(*compute.rhs[0], to[0]->value);
-    else to[0]->value = combine(compute.reducer, to[0]->value, values.at(0).value);
+    if (compute.reducer == Reducer::combiner)
+      combine_state(nest_.combiners[compute.combiner], to, values);
+    else if (compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin)
+      take_better(compute.reducer, to, values);
+    else if (compute.fused)
+      to[0]->value = fused_sum(*compute.rhs[0], to[0]->value);
+    else
+      to[0]->value = combine(compute.reducer, to[0]->value, values.at(0).value);
     for (size_t k = 0; k < to.size(); ++k) to[k]->tag = tags[k];
   }
 
@@ -169,8 +176,8 @@ class Interpreter {
     FoldOrder order = fold_order(nest_.cls, compute.reducer, type, combiner);
     for (const Cell& value : values) parts.push_back(value.tag);
     for (uint32_t k = 0; k < to.size(); ++k)
-      out[k] = compute.how == Write::merge ? merge_tags(order, to[k]->tag, parts[k])
-                                           : fold_tags(order, to[k]->tag, tag_of_term(compute.reducer, compute.combiner, k, parts));
+      out[k] =
+          compute.how == Write::merge ? merge_tags(order, to[k]->tag, parts[k]) : fold_tags(order, to[k]->tag, tag_of_term(compute.reducer, compute.combiner, k, parts));
     return out;
   }
 
@@ -283,9 +290,7 @@ class Interpreter {
     return !failure_;
   }
   void fail_limit() { fail_once("PW0812", "interpret: the nest needs more cells or steps than the limit"); }
-  void fail_unwritten(const Access& access) {
-    fail_once("PW0492", nest_.buffers[access.id].name + text_of(index_of(access)) + " is read before it is written");
-  }
+  void fail_unwritten(const Access& access) { fail_once("PW0492", nest_.buffers[access.id].name + text_of(index_of(access)) + " is read before it is written"); }
   void fail_once(const char* code, std::string message) {
     if (!failure_) failure_ = fail(code, std::move(message));
   }

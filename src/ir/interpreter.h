@@ -16,15 +16,15 @@ namespace polyweft::ir {
 
 struct InterpreterOptions {
   bool with_tags = false;
-  int64_t cell_limit = int64_t{1} << 26;           ///< cells of all buffers together
-  int64_t step_limit = int64_t{1} << 40;           ///< computes and copies executed
+  int64_t cell_limit = int64_t{1} << 26;  ///< cells of all buffers together
+  int64_t step_limit = int64_t{1} << 40;  ///< computes and copies executed
 };
 
 /// One entry an output of the nest, in order.
 struct NestRun {
-  std::vector<TensorData> tensors;                 ///< row-major; 0 where not written
+  std::vector<TensorData> tensors;  ///< row-major; 0 where not written
   std::vector<std::vector<uint8_t>> written;
-  std::vector<std::vector<Tag>> tags;              ///< empty without with_tags
+  std::vector<std::vector<Tag>> tags;  ///< empty without with_tags
 };
 
 /// Runs a verified nest. `inputs`: the program's inputs in order, row-major (a packed input is packed by the nest's own Pack).

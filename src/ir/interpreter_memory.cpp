@@ -31,9 +31,7 @@ Tag NestMemory::argument_tag(const Buffer& buffer, const std::vector<int64_t>& i
 }
 
 void NestMemory::fill_argument(BufferId id, const TensorData& data) {
-  for_each_index(id, [&](int64_t flat, const std::vector<int64_t>& index) {
-    *cell(id, index) = {data.at(flat), argument_tag(nest_.buffers[id], index), true};
-  });
+  for_each_index(id, [&](int64_t flat, const std::vector<int64_t>& index) { *cell(id, index) = {data.at(flat), argument_tag(nest_.buffers[id], index), true}; });
 }
 
 void NestMemory::fill_constant(BufferId id) {

@@ -5,14 +5,22 @@ namespace polyweft {
 
 const char* name_of(Scope scope) {
   switch (scope) {
-    case Scope::argument: return "argument";
-    case Scope::constant: return "constant";
-    case Scope::heap: return "heap";
-    case Scope::stack: return "stack";
-    case Scope::reg: return "reg";
-    case Scope::shared: return "shared";
-    case Scope::scratchpad: return "scratchpad";
-    case Scope::tile: return "tile";
+    case Scope::argument:
+      return "argument";
+    case Scope::constant:
+      return "constant";
+    case Scope::heap:
+      return "heap";
+    case Scope::stack:
+      return "stack";
+    case Scope::reg:
+      return "reg";
+    case Scope::shared:
+      return "shared";
+    case Scope::scratchpad:
+      return "scratchpad";
+    case Scope::tile:
+      return "tile";
   }
   return "unknown";
 }

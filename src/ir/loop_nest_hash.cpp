@@ -48,9 +48,7 @@ class Canonizer {
     return std::visit([&](const auto& node) { return put(node); }, nest_.nodes[id]);
   }
 
-  NodeId single(std::vector<NodeId> nodes) {
-    return nodes.size() == 1 ? nodes[0] : out_.add(Seq{std::move(nodes)});
-  }
+  NodeId single(std::vector<NodeId> nodes) { return nodes.size() == 1 ? nodes[0] : out_.add(Seq{std::move(nodes)}); }
 
   std::vector<NodeId> put(const Seq& seq) {
     std::vector<NodeId> all;
@@ -151,6 +149,8 @@ class Canonizer {
 
 }  // namespace
 
-std::string hash(const LoopNest& nest) { return hex(blake2b_128(print(Canonizer(nest).whole()))); }
+std::string hash(const LoopNest& nest) {
+  return hex(blake2b_128(print(Canonizer(nest).whole())));
+}
 
 }  // namespace polyweft

@@ -6,9 +6,15 @@
 namespace polyweft::ir {
 namespace {
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_word(char c) { return is_letter(c) || is_digit(c); }
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+bool is_letter(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+bool is_word(char c) {
+  return is_letter(c) || is_digit(c);
+}
 
 class Lexer {
  public:
@@ -86,6 +92,8 @@ class Lexer {
 
 }  // namespace
 
-Result<std::vector<Token>> lex_nest(const std::string& text) { return Lexer(text).run(); }
+Result<std::vector<Token>> lex_nest(const std::string& text) {
+  return Lexer(text).run();
+}
 
 }  // namespace polyweft::ir

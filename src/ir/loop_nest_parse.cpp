@@ -2,8 +2,8 @@
 // limit, every name must be known, and whatever does not fit ends in PW0410 (syntax) or PW0801 (limit) with its line.
 #include <cerrno>
 #include <cmath>
-#include <limits>
 #include <cstdlib>
+#include <limits>
 #include <map>
 
 #include "ir/loop_nest_lexer.h"
@@ -18,7 +18,6 @@ using namespace ir;
 struct ParseFailure {
   Error error;
 };
-
 
 class Parser {
  public:
@@ -45,9 +44,7 @@ class Parser {
   [[noreturn]] void refuse(const std::string& what) const {
     throw ParseFailure{fail("PW0410", "nest text, line " + std::to_string(now().line) + ": " + what + ", found '" + now().text.substr(0, 40) + "'")};
   }
-  [[noreturn]] void over_limit(const std::string& what) const {
-    throw ParseFailure{fail("PW0801", "nest text, line " + std::to_string(now().line) + ": " + what)};
-  }
+  [[noreturn]] void over_limit(const std::string& what) const { throw ParseFailure{fail("PW0801", "nest text, line " + std::to_string(now().line) + ": " + what)}; }
   bool is_symbol(const char* s) const { return now().kind == TokenKind::symbol && now().text == s; }
   bool is_name(const char* s) const { return now().kind == TokenKind::name && now().text == s; }
   void advance() {
@@ -369,7 +366,8 @@ class Parser {
     g.kind = kind;
     advance();
     expect("(");
-    if (!is_symbol(")")) do g.of.push_back(guard(depth + 1));
+    if (!is_symbol(")")) do
+        g.of.push_back(guard(depth + 1));
       while (accept(","));
     expect(")");
     if (kind == Guard::Kind::negation && g.of.size() != 1) refuse("'not' takes one condition, before this");
@@ -608,7 +606,8 @@ class Parser {
     expect(":");
     do c.dst.push_back(access(0));
     while (accept(","));
-    if (accept("<-")) do c.rhs.push_back(expression(0));
+    if (accept("<-")) do
+        c.rhs.push_back(expression(0));
       while (accept(","));
     return add(std::move(c));
   }

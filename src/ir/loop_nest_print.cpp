@@ -68,8 +68,7 @@ class Printer {
   void header() {
     out_ += "nest " + std::to_string(ir::kNestTextVersion) + " " + (ir::is_nest_name(nest_.name) ? nest_.name : "unnamed");
     out_ += std::string(" class ") + name_of(nest_.cls) + "\n";
-    for (size_t p = 0; p < nest_.params.size(); ++p)
-      out_ += "param " + variables_[p] + " = " + std::to_string(nest_.params[p].value) + "\n";
+    for (size_t p = 0; p < nest_.params.size(); ++p) out_ += "param " + variables_[p] + " = " + std::to_string(nest_.params[p].value) + "\n";
     if (nest_.loop_names.empty()) return;
     out_ += "loops";
     for (size_t k = nest_.params.size(); k < variables_.size(); ++k) out_ += (k == nest_.params.size() ? " " : ", ") + variables_[k];
@@ -109,8 +108,7 @@ class Printer {
 
   void layout(const Layout& l) {
     out_ += " layout [";
-    for (size_t p = 0; p < l.pieces.size(); ++p)
-      out_ += (p ? ", " : "") + std::to_string(l.pieces[p].dim) + ":" + std::to_string(l.pieces[p].factor);
+    for (size_t p = 0; p < l.pieces.size(); ++p) out_ += (p ? ", " : "") + std::to_string(l.pieces[p].dim) + ":" + std::to_string(l.pieces[p].factor);
     out_ += "]";
   }
 
@@ -170,11 +168,16 @@ class Printer {
 
   std::string guard(const Guard& g) const {
     switch (g.kind) {
-      case Guard::Kind::ge0: return affine(g.e) + " >= 0";
-      case Guard::Kind::eq0: return affine(g.e) + " == 0";
-      case Guard::Kind::negation: return "not(" + guards(g) + ")";
-      case Guard::Kind::any: return "any(" + guards(g) + ")";
-      case Guard::Kind::all: return g.of.empty() ? "true" : "all(" + guards(g) + ")";
+      case Guard::Kind::ge0:
+        return affine(g.e) + " >= 0";
+      case Guard::Kind::eq0:
+        return affine(g.e) + " == 0";
+      case Guard::Kind::negation:
+        return "not(" + guards(g) + ")";
+      case Guard::Kind::any:
+        return "any(" + guards(g) + ")";
+      case Guard::Kind::all:
+        return g.of.empty() ? "true" : "all(" + guards(g) + ")";
     }
     return "true";
   }
@@ -197,18 +200,21 @@ class Printer {
     return text + "]";
   }
 
-  ElementType read_type(const ExprNode& e) const {
-    return e.access.id < nest_.buffers.size() ? nest_.buffers[e.access.id].type : e.type;
-  }
+  ElementType read_type(const ExprNode& e) const { return e.access.id < nest_.buffers.size() ? nest_.buffers[e.access.id].type : e.type; }
 
   std::string expression(const Expr& e, size_t depth) const {
     if (!e || depth > kMaxNestDepth) return "bad_expression@0";
     switch (e->op) {
-      case Op::literal: return literal_text(e->literal);
-      case Op::variable: return variable(e->var) + (e->type == ElementType::i64 || in_combiner_ ? "" : ":" + std::string(name_of(e->type)));
-      case Op::affine: return "affine(" + affine(e->affine) + ")";
-      case Op::read: return access(e->access, depth) + (e->type == read_type(*e) ? "" : ":" + std::string(name_of(e->type)));
-      default: return operation(*e, depth);
+      case Op::literal:
+        return literal_text(e->literal);
+      case Op::variable:
+        return variable(e->var) + (e->type == ElementType::i64 || in_combiner_ ? "" : ":" + std::string(name_of(e->type)));
+      case Op::affine:
+        return "affine(" + affine(e->affine) + ")";
+      case Op::read:
+        return access(e->access, depth) + (e->type == read_type(*e) ? "" : ":" + std::string(name_of(e->type)));
+      default:
+        return operation(*e, depth);
     }
   }
 
@@ -217,8 +223,7 @@ class Printer {
     for (const Expr& arg : e.args) missing |= !arg;
     const char* infix = ir::infix_name(e.op);
     bool implied = !missing && !e.args.empty() && e.type == ir::implied_type(e.op, e.args);
-    if (infix && implied && e.args.size() == 2)
-      return "(" + expression(e.args[0], depth + 1) + " " + infix + " " + expression(e.args[1], depth + 1) + ")";
+    if (infix && implied && e.args.size() == 2) return "(" + expression(e.args[0], depth + 1) + " " + infix + " " + expression(e.args[1], depth + 1) + ")";
     bool is_guarded = e.op == Op::guarded;
     const char* call = is_guarded ? "guarded" : ir::call_name(e.op);
     std::string text = call ? call : "bad_operator";
@@ -266,9 +271,7 @@ class Printer {
     block(loop.body, depth);
   }
 
-  std::string bound(const Bound& b, const char* combine) const {
-    return b.of.size() == 1 ? affine(b.of[0]) : combine + ("(" + list(b.of)) + ")";
-  }
+  std::string bound(const Bound& b, const char* combine) const { return b.of.size() == 1 ? affine(b.of[0]) : combine + ("(" + list(b.of)) + ")"; }
 
   static std::string mark(const Mark& m) {
     static constexpr const char* kKinds[] = {"serial", "parallel", "vector", "unroll", "axis", "pipeline", "tensor"};
@@ -323,6 +326,8 @@ class Printer {
 
 }  // namespace
 
-std::string print(const LoopNest& nest) { return Printer(nest).whole(); }
+std::string print(const LoopNest& nest) {
+  return Printer(nest).whole();
+}
 
 }  // namespace polyweft

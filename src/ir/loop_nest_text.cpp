@@ -62,7 +62,9 @@ constexpr const char* kReducers[] = {"sum", "prod", "max", "min", "any", "all", 
 
 }  // namespace
 
-const char* reducer_name(Reducer reducer) { return kReducers[static_cast<size_t>(reducer)]; }
+const char* reducer_name(Reducer reducer) {
+  return kReducers[static_cast<size_t>(reducer)];
+}
 
 std::optional<Reducer> reducer_called(const std::string& name) {
   for (size_t k = 0; k < std::size(kReducers); ++k)
@@ -94,7 +96,9 @@ std::optional<Op> op_infix(const std::string& symbol) {
   return std::nullopt;
 }
 
-bool is_comparison(Op op) { return op >= Op::eq && op <= Op::ge; }
+bool is_comparison(Op op) {
+  return op >= Op::eq && op <= Op::ge;
+}
 
 ElementType implied_type(Op op, const std::vector<Expr>& args) {
   if (is_comparison(op)) return ElementType::boolean;

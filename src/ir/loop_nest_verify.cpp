@@ -14,7 +14,9 @@ struct Violation {
   Error error;
 };
 
-[[noreturn]] void violate(const char* code, const std::string& message) { throw Violation{fail(code, message)}; }
+[[noreturn]] void violate(const char* code, const std::string& message) {
+  throw Violation{fail(code, message)};
+}
 
 void require(bool holds, const char* code, const std::string& message) {
   if (!holds) violate(code, message);
@@ -70,7 +72,8 @@ class Verifier {
     for (const Fold& f : b.folds) require(f.dim < b.extents.size() && f.window >= 1, "PW0412", "buffer " + b.name + ": fold of a dimension it has not");
     require(b.align_bytes >= 1 && (b.align_bytes & (b.align_bytes - 1)) == 0, "PW0412", "buffer " + b.name + ": alignment is no power of two");
     layout(b);
-    require(b.scope != Scope::constant || static_cast<int64_t>(b.data.size()) == checked_product(b.extents, b.name), "PW0412", "buffer " + b.name + ": constant without its data");
+    require(b.scope != Scope::constant || static_cast<int64_t>(b.data.size()) == checked_product(b.extents, b.name), "PW0412",
+            "buffer " + b.name + ": constant without its data");
     for (const Literal& l : b.data) require(l.type == b.type, "PW0415", "buffer " + b.name + ": data of another type");
   }
 
@@ -92,8 +95,10 @@ class Verifier {
     std::vector<int64_t> extents = folded_extents(b);
     for (size_t d = 0; d < extents.size(); ++d) {
       int64_t room = checked_product(factors[d], subject);
-      require(!factors[d].empty() && room >= extents[d], "PW0412", subject + ": layout holds " + std::to_string(factors[d].empty() ? 0 : room) + " of " + std::to_string(extents[d]) + " in dimension " + std::to_string(d));
-      if (extents[d] > 0) for (int64_t f : factors[d]) require(f >= 1, "PW0412", subject + ": layout factor 0");
+      require(!factors[d].empty() && room >= extents[d], "PW0412",
+              subject + ": layout holds " + std::to_string(factors[d].empty() ? 0 : room) + " of " + std::to_string(extents[d]) + " in dimension " + std::to_string(d));
+      if (extents[d] > 0)
+        for (int64_t f : factors[d]) require(f >= 1, "PW0412", subject + ": layout factor 0");
     }
     checked_product(padded, subject);
   }
@@ -222,8 +227,7 @@ class Verifier {
     const std::string subject = "compute of " + name(c.dst[0].id);
     size_t wanted = c.how == Write::init ? 0 : c.dst.size();
     require(c.rhs.size() == wanted, "PW0415", subject + ": " + std::to_string(wanted) + " right-hand sides are needed");
-    for (size_t k = 0; k < c.rhs.size(); ++k)
-      require(c.rhs[k]->type == nest_.buffers[c.dst[k].id].type, "PW0415", subject + ": value and cell differ in type");
+    for (size_t k = 0; k < c.rhs.size(); ++k) require(c.rhs[k]->type == nest_.buffers[c.dst[k].id].type, "PW0415", subject + ": value and cell differ in type");
     if (c.how != Write::store) reduction(c, subject);
     require(!c.fused || is_fusable(c), "PW0415", subject + ": fused needs a float sum of a product");
   }
@@ -233,14 +237,12 @@ class Verifier {
       require(c.combiner < nest_.combiners.size(), "PW0415", subject + ": unknown combiner");
       const Combiner& combiner = nest_.combiners[c.combiner];
       require(combiner.types.size() == c.dst.size(), "PW0415", subject + ": the combiner has other components");
-      for (size_t k = 0; k < c.dst.size(); ++k)
-        require(nest_.buffers[c.dst[k].id].type == combiner.types[k], "PW0415", subject + ": the combiner has other types");
+      for (size_t k = 0; k < c.dst.size(); ++k) require(nest_.buffers[c.dst[k].id].type == combiner.types[k], "PW0415", subject + ": the combiner has other types");
       return;
     }
     bool ranked = c.reducer == Reducer::argmax || c.reducer == Reducer::argmin;
     require(ranked ? c.dst.size() >= 2 : c.dst.size() == 1, "PW0415", subject + ": wrong number of destinations");
-    for (size_t k = 1; k < c.dst.size(); ++k)
-      require(nest_.buffers[c.dst[k].id].type == ElementType::i64, "PW0415", subject + ": an index needs i64");
+    for (size_t k = 1; k < c.dst.size(); ++k) require(nest_.buffers[c.dst[k].id].type == ElementType::i64, "PW0415", subject + ": an index needs i64");
     bool wants_bool = c.reducer == Reducer::any || c.reducer == Reducer::all;
     bool is_bool = nest_.buffers[c.dst[0].id].type == ElementType::boolean;
     require(wants_bool == is_bool, "PW0415", subject + ": the reducer does not take this type");
@@ -260,7 +262,8 @@ class Verifier {
     require(a.id < nest_.buffers.size(), "PW0413", "access: unknown buffer");
     const Buffer& b = nest_.buffers[a.id];
     require(live_[a.id], "PW0413", "buffer " + b.name + ": used outside its lifetime");
-    require(a.index.size() == b.extents.size(), "PW0413", "buffer " + b.name + ": " + std::to_string(a.index.size()) + " subscripts, rank " + std::to_string(b.extents.size()));
+    require(a.index.size() == b.extents.size(), "PW0413",
+            "buffer " + b.name + ": " + std::to_string(a.index.size()) + " subscripts, rank " + std::to_string(b.extents.size()));
     for (const Subscript& s : a.index) subscript(s, b, depth);
   }
 

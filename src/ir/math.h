@@ -46,8 +46,10 @@ class Functions {
 
   F log(F x) {
     F value;
-    if constexpr (kSingle) value = log_f32(split(x));
-    else value = log_f64(split(x));
+    if constexpr (kSingle)
+      value = log_f32(split(x));
+    else
+      value = log_f64(split(x));
     return with_log_specials(x, value);
   }
 
@@ -114,16 +116,22 @@ class Functions {
   };
 
   F c(double value) {
-    if constexpr (kSingle) return b.f32(value);
-    else return b.f64(value);
+    if constexpr (kSingle)
+      return b.f32(value);
+    else
+      return b.f64(value);
   }
   I ic(int64_t value) {
-    if constexpr (kSingle) return b.i32(value);
-    else return b.i64(value);
+    if constexpr (kSingle)
+      return b.i32(value);
+    else
+      return b.i64(value);
   }
   F from_bits(I value) {
-    if constexpr (kSingle) return b.from_bits_f32(value);
-    else return b.from_bits_f64(value);
+    if constexpr (kSingle)
+      return b.from_bits_f32(value);
+    else
+      return b.from_bits_f64(value);
   }
   I sign_bit() { return b.shl(ic(1), kMantissa + (kSingle ? 8 : 11)); }
   F abs(F x) { return from_bits(b.lshr(b.shl(b.bits(x), 1), 1)); }
@@ -166,8 +174,10 @@ class Functions {
   }
   F expm1_of(F r) {
     F tail;
-    if constexpr (kSingle) tail = polynomial(kExpF32, r);
-    else tail = polynomial(kExpF64, r);
+    if constexpr (kSingle)
+      tail = polynomial(kExpF32, r);
+    else
+      tail = polynomial(kExpF64, r);
     return b.fma(b.mul(r, r), tail, r);
   }
   /// exp(x + tail) for x in the range of exp, |tail| tiny.

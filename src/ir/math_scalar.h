@@ -20,29 +20,49 @@ struct ScalarBuilder {
   I64 i64(int64_t c) { return c; }
 
   template <class T>
-  T add(T a, T b) { return a + b; }
+  T add(T a, T b) {
+    return a + b;
+  }
   template <class T>
-  T sub(T a, T b) { return a - b; }
+  T sub(T a, T b) {
+    return a - b;
+  }
   template <class T>
-  T mul(T a, T b) { return a * b; }
+  T mul(T a, T b) {
+    return a * b;
+  }
   template <class T>
-  T div(T a, T b) { return a / b; }
+  T div(T a, T b) {
+    return a / b;
+  }
   template <class T>
-  T fma(T a, T b, T c) { return std::fma(a, b, c); }
+  T fma(T a, T b, T c) {
+    return std::fma(a, b, c);
+  }
   template <class T>
-  T sqrt(T a) { return std::sqrt(a); }
+  T sqrt(T a) {
+    return std::sqrt(a);
+  }
   template <class T>
-  T floor(T a) { return std::floor(a); }
+  T floor(T a) {
+    return std::floor(a);
+  }
 
   template <class T>
-  Mask lt(T a, T b) { return a < b; }
+  Mask lt(T a, T b) {
+    return a < b;
+  }
   template <class T>
-  Mask eq(T a, T b) { return a == b; }
+  Mask eq(T a, T b) {
+    return a == b;
+  }
   Mask land(Mask a, Mask b) { return a && b; }
   Mask lor(Mask a, Mask b) { return a || b; }
   Mask lnot(Mask a) { return !a; }
   template <class T>
-  T select(Mask m, T a, T b) { return m ? a : b; }
+  T select(Mask m, T a, T b) {
+    return m ? a : b;
+  }
 
   I32 bits(F32 a) { return std::bit_cast<I32>(a); }
   I64 bits(F64 a) { return std::bit_cast<I64>(a); }
@@ -53,17 +73,25 @@ struct ScalarBuilder {
   I32 isub(I32 a, I32 b) { return static_cast<I32>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b)); }
   I64 isub(I64 a, I64 b) { return static_cast<I64>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
   template <class T>
-  T iand(T a, T b) { return a & b; }
+  T iand(T a, T b) {
+    return a & b;
+  }
   template <class T>
-  T ior(T a, T b) { return a | b; }
+  T ior(T a, T b) {
+    return a | b;
+  }
   template <class T>
-  T ixor(T a, T b) { return a ^ b; }
+  T ixor(T a, T b) {
+    return a ^ b;
+  }
   I32 shl(I32 a, int count) { return static_cast<I32>(static_cast<uint32_t>(a) << count); }
   I64 shl(I64 a, int count) { return static_cast<I64>(static_cast<uint64_t>(a) << count); }
   I32 lshr(I32 a, int count) { return static_cast<I32>(static_cast<uint32_t>(a) >> count); }
   I64 lshr(I64 a, int count) { return static_cast<I64>(static_cast<uint64_t>(a) >> count); }
   template <class T>
-  T ashr(T a, int count) { return a >> count; }
+  T ashr(T a, int count) {
+    return a >> count;
+  }
 
   F64 widen(F32 a) { return a; }
   F32 narrow(F64 a) { return static_cast<float>(a); }

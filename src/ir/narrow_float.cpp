@@ -27,8 +27,7 @@ uint16_t bits_of(const Format& format, double value) {
   int exponent = std::max(std::ilogb(magnitude), format.least_exponent);
   if (exponent > -format.least_exponent + 1) return sign | format.infinity;
   double mantissa = std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent));
-  uint32_t bits = (static_cast<uint32_t>(exponent - format.least_exponent) << format.mantissa_bits) +
-                  static_cast<uint32_t>(mantissa);
+  uint32_t bits = (static_cast<uint32_t>(exponent - format.least_exponent) << format.mantissa_bits) + static_cast<uint32_t>(mantissa);
   return static_cast<uint16_t>(sign | std::min<uint32_t>(bits, format.infinity));
 }
 
@@ -37,9 +36,12 @@ double value_of(const Format& format, uint16_t bits) {
   uint32_t mantissa = magnitude & ((1u << format.mantissa_bits) - 1);
   int field = static_cast<int>(magnitude >> format.mantissa_bits);
   double value;
-  if (magnitude >= format.infinity) value = mantissa ? std::nan("") : INFINITY;
-  else if (field == 0) value = std::ldexp(mantissa, format.least_exponent - format.mantissa_bits);
-  else value = std::ldexp(mantissa + (1u << format.mantissa_bits), field - 1 + format.least_exponent - format.mantissa_bits);
+  if (magnitude >= format.infinity)
+    value = mantissa ? std::nan("") : INFINITY;
+  else if (field == 0)
+    value = std::ldexp(mantissa, format.least_exponent - format.mantissa_bits);
+  else
+    value = std::ldexp(mantissa + (1u << format.mantissa_bits), field - 1 + format.least_exponent - format.mantissa_bits);
   return (bits & 0x8000u) ? -value : value;
 }
 

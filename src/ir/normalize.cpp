@@ -26,8 +26,10 @@ struct Scope {
 
 void add_condition(Scope& scope, const Guard& g) {
   if (g.is_true()) return;
-  if (g.kind == Guard::Kind::all) scope.conditions.insert(scope.conditions.end(), g.of.begin(), g.of.end());
-  else scope.conditions.push_back(g);
+  if (g.kind == Guard::Kind::all)
+    scope.conditions.insert(scope.conditions.end(), g.of.begin(), g.of.end());
+  else
+    scope.conditions.push_back(g);
 }
 
 Scope under(const Scope& scope, const Guard& g) {
@@ -78,8 +80,7 @@ std::map<VarId, int64_t> least_parameters(const Program& program) {
 /// Which indices of a scope a hidden tensor needs.
 class DomainChooser {
  public:
-  DomainChooser(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index)
-      : scope_(scope), least_(least), first_index_(first_index) {}
+  DomainChooser(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index) : scope_(scope), least_(least), first_index_(first_index) {}
 
   std::set<VarId> needed_by(const std::vector<VarId>& used) {
     add(used);
@@ -163,9 +164,7 @@ class Normalizer {
   }
 
  private:
-  static bool is_argument(const ExprNode& e) {
-    return e.op == Op::reduce && (e.reduction.reducer == Reducer::argmax || e.reduction.reducer == Reducer::argmin);
-  }
+  static bool is_argument(const ExprNode& e) { return e.op == Op::reduce && (e.reduction.reducer == Reducer::argmax || e.reduction.reducer == Reducer::argmin); }
 
   void normalize(Equation& equation) {
     extracted_.clear();
@@ -220,8 +219,7 @@ class Normalizer {
     auto copy = std::make_shared<ExprNode>(*e);
     bool changed = false;
     for (size_t k = 0; k < copy->args.size(); ++k) {
-      Expr next = e->op == Op::guarded ? extracted(e->args[k], under(scope, k == 0 ? e->guard : guard_not(e->guard)))
-                                       : extracted(e->args[k], scope);
+      Expr next = e->op == Op::guarded ? extracted(e->args[k], under(scope, k == 0 ? e->guard : guard_not(e->guard))) : extracted(e->args[k], scope);
       changed |= next != e->args[k];
       copy->args[k] = std::move(next);
     }

@@ -41,10 +41,14 @@ class HeaderReader {
   void read_entry() {
     std::string key = quoted();
     expect(':');
-    if (key == "descr") set(1), out_.descr = quoted();
-    else if (key == "fortran_order") set(2), fortran_ = boolean();
-    else if (key == "shape") set(4), shape();
-    else failed_ = true;
+    if (key == "descr")
+      set(1), out_.descr = quoted();
+    else if (key == "fortran_order")
+      set(2), fortran_ = boolean();
+    else if (key == "shape")
+      set(4), shape();
+    else
+      failed_ = true;
   }
 
   void set(int flag) {
@@ -138,8 +142,7 @@ Result<std::vector<unsigned char>> file_bytes(const std::string& path, int64_t l
   uintmax_t size = std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
   File file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (error || !file) return fail("PW0171", path + ": cannot be read");
-  if (size > static_cast<uintmax_t>(limit) + kHeaderLimit)
-    return malformed(path + " has " + std::to_string(size) + " bytes, the limit is " + std::to_string(limit));
+  if (size > static_cast<uintmax_t>(limit) + kHeaderLimit) return malformed(path + " has " + std::to_string(size) + " bytes, the limit is " + std::to_string(limit));
   std::vector<unsigned char> out(static_cast<size_t>(size));
   if (std::fread(out.data(), 1, out.size(), file.get()) != out.size()) return fail("PW0171", path + ": cannot be read");
   return out;
@@ -163,8 +166,7 @@ Result<NpyArray> parse_npy(std::span<const unsigned char> file, int64_t byte_lim
   std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.size() < 10 || text.substr(0, kMagic.size()) != kMagic) return malformed("no .npy file");
   int major = file[6], minor = file[7];
-  if ((major != 1 && major != 2) || minor != 0)
-    return malformed("version " + std::to_string(major) + "." + std::to_string(minor) + " is not 1.0 or 2.0");
+  if ((major != 1 && major != 2) || minor != 0) return malformed("version " + std::to_string(major) + "." + std::to_string(minor) + " is not 1.0 or 2.0");
   size_t start = major == 1 ? 10 : 12;
   if (text.size() < start) return malformed("the file ends inside its header");
   size_t length = file[8] | file[9] << 8;
@@ -176,8 +178,7 @@ Result<NpyArray> parse_npy(std::span<const unsigned char> file, int64_t byte_lim
   int64_t needed = bytes_needed(*array, byte_limit);
   if (needed < 0) return malformed("the array needs more than " + std::to_string(byte_limit) + " bytes");
   size_t present = text.size() - start - length;
-  if (present != static_cast<size_t>(needed))
-    return malformed("the array needs " + std::to_string(needed) + " bytes, the file has " + std::to_string(present));
+  if (present != static_cast<size_t>(needed)) return malformed("the array needs " + std::to_string(needed) + " bytes, the file has " + std::to_string(present));
   auto data = file.subspan(start + length);
   array->bytes.assign(data.begin(), data.end());
   return array;
@@ -204,8 +205,7 @@ Result<TensorData> read_npy(const std::string& path, ElementType type, int64_t b
   if (!file) return file.error();
   Result<NpyArray> array = parse_npy(*file, byte_limit);
   if (!array) return fail("PW0170", path + ": " + array.error().message, array.error().notes);
-  if (array->descr != npy_descr(type))
-    return fail("PW0170", path + ": holds '" + array->descr + "', a tensor of " + name_of(type) + " is '" + npy_descr(type) + "'");
+  if (array->descr != npy_descr(type)) return fail("PW0170", path + ": holds '" + array->descr + "', a tensor of " + name_of(type) + " is '" + npy_descr(type) + "'");
   TensorData out;
   out.type = type;
   out.extents = std::move(array->extents);

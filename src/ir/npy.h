@@ -10,7 +10,7 @@ namespace polyweft::ir {
 
 /// A dense array as .npy says it: what numpy dtypes and our types share, and u16 for bf16.
 struct NpyArray {
-  std::string descr;                  ///< "<f4", "<i8", "|b1" ..
+  std::string descr;  ///< "<f4", "<i8", "|b1" ..
   std::vector<int64_t> extents;
   std::vector<unsigned char> bytes;
 };

@@ -31,8 +31,7 @@ std::string float_text(ElementType type, double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char buffer[64];
-  auto end = type == ElementType::f64 ? std::to_chars(buffer, buffer + sizeof buffer, value)
-                                      : std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value));
+  auto end = type == ElementType::f64 ? std::to_chars(buffer, buffer + sizeof buffer, value) : std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value));
   std::string text(buffer, end.ptr);
   if (size_t plus = text.find('+'); plus != std::string::npos) text.erase(plus, 1);
   bool plain = text.find_first_of(".e") == std::string::npos;
@@ -122,9 +121,7 @@ class ExpressionPrinter {
       case Op::affine:
         return {"(" + polyweft::print(e.affine, names_) + ")", kPrimary};
       case Op::guarded:
-        return {print(e.args[0], kOr, context) + " where " + polyweft::print(e.guard, names_) + " else " +
-                    print(e.args[1], kGuarded, context),
-                kGuarded};
+        return {print(e.args[0], kOr, context) + " where " + polyweft::print(e.guard, names_) + " else " + print(e.args[1], kGuarded, context), kGuarded};
       case Op::reduce:
         return {reduction(e, context), kSum};
       case Op::tuple:
@@ -197,8 +194,7 @@ class ExpressionPrinter {
       case Op::saturate:
         return true;
       case Op::reduce:
-        return e.reduction.reducer == Reducer::combiner || e.reduction.reducer == Reducer::argmax ||
-               e.reduction.reducer == Reducer::argmin || has_own_type(*e.args[0]);
+        return e.reduction.reducer == Reducer::combiner || e.reduction.reducer == Reducer::argmax || e.reduction.reducer == Reducer::argmin || has_own_type(*e.args[0]);
       default:
         break;
     }
@@ -208,9 +204,7 @@ class ExpressionPrinter {
     return false;
   }
 
-  std::string call(const std::string& name, const std::vector<std::string>& args) const {
-    return name + "(" + list_of(args) + ")";
-  }
+  std::string call(const std::string& name, const std::vector<std::string>& args) const { return name + "(" + list_of(args) + ")"; }
 
   std::vector<std::string> prints(const std::vector<Expr>& args, Context context) const {
     std::vector<std::string> out;
@@ -336,9 +330,8 @@ class ProgramPrinter {
     names.insert(names.end(), c.right.begin(), c.right.end());
     ExpressionPrinter printer(program_, names);
     for (const Expr& result : c.result) results.push_back(printer.print(result, kGuarded, Context::known));
-    return "combine " + c.name + "(" + group_of(c.left) + ", " + group_of(c.right) + "): " + group_of(types) + " from " +
-           group_of(identity) + (c.associative ? " associative" : "") + (c.commutative ? " commutative" : "") + " = " +
-           group_of(results);
+    return "combine " + c.name + "(" + group_of(c.left) + ", " + group_of(c.right) + "): " + group_of(types) + " from " + group_of(identity) +
+           (c.associative ? " associative" : "") + (c.commutative ? " commutative" : "") + " = " + group_of(results);
   }
 
   std::string equation_text(const Equation& equation) const {
@@ -351,8 +344,8 @@ class ProgramPrinter {
     }
     for (const Slot& slot : equation.slots) slots.push_back(slot_text(slot, printer, names));
     std::string where = equation.where.is_true() ? "" : " where " + polyweft::print(equation.where, names);
-    return keyword(equation) + group_of(targets) + (slots.empty() ? "" : "[" + list_of(slots) + "]") + ": " + group_of(types) +
-           where + " = " + printer.print(equation.rhs, kGuarded, Context::known);
+    return keyword(equation) + group_of(targets) + (slots.empty() ? "" : "[" + list_of(slots) + "]") + ": " + group_of(types) + where + " = " +
+           printer.print(equation.rhs, kGuarded, Context::known);
   }
 
   std::string keyword(const Equation& equation) const {

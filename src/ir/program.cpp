@@ -12,16 +12,7 @@ struct TypeInfo {
   const char* name;
   int64_t bytes;
 };
-constexpr std::array<TypeInfo, 10> kTypes = {{{"f64", 8},
-                                              {"f32", 4},
-                                              {"f16", 2},
-                                              {"bf16", 2},
-                                              {"i64", 8},
-                                              {"i32", 4},
-                                              {"i16", 2},
-                                              {"i8", 1},
-                                              {"u8", 1},
-                                              {"bool", 1}}};
+constexpr std::array<TypeInfo, 10> kTypes = {{{"f64", 8}, {"f32", 4}, {"f16", 2}, {"bf16", 2}, {"i64", 8}, {"i32", 4}, {"i16", 2}, {"i8", 1}, {"u8", 1}, {"bool", 1}}};
 constexpr std::array<const char*, 3> kClasses = {"strict", "contract", "reassoc"};
 constexpr std::array<const char*, 9> kReducers = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "reduce"};
 
@@ -29,17 +20,57 @@ struct OpName {
   Op op;
   const char* name;
 };
-constexpr OpName kOps[] = {
-    {Op::literal, "literal"}, {Op::variable, "variable"}, {Op::read, "read"}, {Op::affine, "affine"}, {Op::neg, "neg"},
-    {Op::bit_not, "bit_not"}, {Op::logical_not, "not"}, {Op::convert, "convert"}, {Op::saturate, "saturate"},
-    {Op::exp, "exp"}, {Op::log, "log"}, {Op::tanh, "tanh"}, {Op::sqrt, "sqrt"}, {Op::rsqrt, "rsqrt"}, {Op::erf, "erf"},
-    {Op::sigmoid, "sigmoid"}, {Op::sin, "sin"}, {Op::cos, "cos"}, {Op::floor, "floor"}, {Op::ceil, "ceil"},
-    {Op::round, "round"}, {Op::abs, "abs"}, {Op::add, "add"}, {Op::sub, "sub"}, {Op::mul, "mul"}, {Op::div, "div"},
-    {Op::floor_div, "floor_div"}, {Op::floor_mod, "floor_mod"}, {Op::bit_and, "bit_and"}, {Op::bit_or, "bit_or"},
-    {Op::bit_xor, "bit_xor"}, {Op::shl, "shl"}, {Op::shr, "shr"}, {Op::min, "min"}, {Op::max, "max"}, {Op::pow, "pow"},
-    {Op::eq, "eq"}, {Op::ne, "ne"}, {Op::lt, "lt"}, {Op::le, "le"}, {Op::gt, "gt"}, {Op::ge, "ge"},
-    {Op::logical_and, "and"}, {Op::logical_or, "or"}, {Op::select, "select"}, {Op::clamp, "clamp"}, {Op::fma, "fma"},
-    {Op::guarded, "guarded"}, {Op::reduce, "reduce"}, {Op::tuple, "tuple"}, {Op::component, "component"}};
+constexpr OpName kOps[] = {{Op::literal, "literal"},
+                           {Op::variable, "variable"},
+                           {Op::read, "read"},
+                           {Op::affine, "affine"},
+                           {Op::neg, "neg"},
+                           {Op::bit_not, "bit_not"},
+                           {Op::logical_not, "not"},
+                           {Op::convert, "convert"},
+                           {Op::saturate, "saturate"},
+                           {Op::exp, "exp"},
+                           {Op::log, "log"},
+                           {Op::tanh, "tanh"},
+                           {Op::sqrt, "sqrt"},
+                           {Op::rsqrt, "rsqrt"},
+                           {Op::erf, "erf"},
+                           {Op::sigmoid, "sigmoid"},
+                           {Op::sin, "sin"},
+                           {Op::cos, "cos"},
+                           {Op::floor, "floor"},
+                           {Op::ceil, "ceil"},
+                           {Op::round, "round"},
+                           {Op::abs, "abs"},
+                           {Op::add, "add"},
+                           {Op::sub, "sub"},
+                           {Op::mul, "mul"},
+                           {Op::div, "div"},
+                           {Op::floor_div, "floor_div"},
+                           {Op::floor_mod, "floor_mod"},
+                           {Op::bit_and, "bit_and"},
+                           {Op::bit_or, "bit_or"},
+                           {Op::bit_xor, "bit_xor"},
+                           {Op::shl, "shl"},
+                           {Op::shr, "shr"},
+                           {Op::min, "min"},
+                           {Op::max, "max"},
+                           {Op::pow, "pow"},
+                           {Op::eq, "eq"},
+                           {Op::ne, "ne"},
+                           {Op::lt, "lt"},
+                           {Op::le, "le"},
+                           {Op::gt, "gt"},
+                           {Op::ge, "ge"},
+                           {Op::logical_and, "and"},
+                           {Op::logical_or, "or"},
+                           {Op::select, "select"},
+                           {Op::clamp, "clamp"},
+                           {Op::fma, "fma"},
+                           {Op::guarded, "guarded"},
+                           {Op::reduce, "reduce"},
+                           {Op::tuple, "tuple"},
+                           {Op::component, "component"}};
 
 bool equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   if (a.size() != b.size()) return false;
@@ -68,9 +99,8 @@ bool equal(const Reduction& a, const Reduction& b) {
 }
 
 bool equal(const Tensor& a, const Tensor& b) {
-  return a.name == b.name && a.kind == b.kind && a.type == b.type && a.rank == b.rank && a.shape == b.shape &&
-         a.is_const_input == b.is_const_input && a.partial == b.partial && a.hidden == b.hidden &&
-         a.values_lo == b.values_lo && a.values_hi == b.values_hi && a.data == b.data;
+  return a.name == b.name && a.kind == b.kind && a.type == b.type && a.rank == b.rank && a.shape == b.shape && a.is_const_input == b.is_const_input &&
+         a.partial == b.partial && a.hidden == b.hidden && a.values_lo == b.values_lo && a.values_hi == b.values_hi && a.data == b.data;
 }
 
 bool equal(const Slot& a, const Slot& b) {
@@ -86,8 +116,8 @@ bool equal(const Equation& a, const Equation& b) {
 }
 
 bool equal(const Combiner& a, const Combiner& b) {
-  return a.name == b.name && a.left == b.left && a.right == b.right && a.types == b.types && a.identity == b.identity &&
-         a.associative == b.associative && a.commutative == b.commutative && equal(a.result, b.result);
+  return a.name == b.name && a.left == b.left && a.right == b.right && a.types == b.types && a.identity == b.identity && a.associative == b.associative &&
+         a.commutative == b.commutative && equal(a.result, b.result);
 }
 
 template <class T>
@@ -223,9 +253,8 @@ std::vector<TensorId> Program::outputs() const {
 }
 
 bool equal(const Program& a, const Program& b) {
-  return a.name == b.name && a.parameters == b.parameters && a.const_parameters == b.const_parameters &&
-         a.assumptions == b.assumptions && equal_all(a.tensors, b.tensors) && equal_all(a.combiners, b.combiners) &&
-         equal_all(a.equations, b.equations);
+  return a.name == b.name && a.parameters == b.parameters && a.const_parameters == b.const_parameters && a.assumptions == b.assumptions &&
+         equal_all(a.tensors, b.tensors) && equal_all(a.combiners, b.combiners) && equal_all(a.equations, b.equations);
 }
 
 std::vector<std::string> variable_names(const Program& program, const Equation& equation) {

@@ -399,8 +399,7 @@ class Generator {
   }
 
   Expr integer_operation(ElementType type, int depth) {
-    const Op binaries[] = {Op::add,       Op::sub,     Op::mul,    Op::max,     Op::min, Op::floor_div,
-                           Op::floor_mod, Op::bit_and, Op::bit_or, Op::bit_xor, Op::shl, Op::shr};
+    const Op binaries[] = {Op::add, Op::sub, Op::mul, Op::max, Op::min, Op::floor_div, Op::floor_mod, Op::bit_and, Op::bit_or, Op::bit_xor, Op::shl, Op::shr};
     switch (rng_.below(8)) {
       case 0:
         return selection(type, depth);

@@ -307,8 +307,7 @@ Literal combine(Reducer reducer, const Literal& state, const Literal& value) {
   return state;
 }
 
-bool beats(Reducer reducer, const Literal& value, std::span<const int64_t> index, const Literal& best,
-           std::span<const int64_t> best_index) {
+bool beats(Reducer reducer, const Literal& value, std::span<const int64_t> index, const Literal& best, std::span<const int64_t> best_index) {
   bool value_nan = is_float(value.type) && std::isnan(value.f);
   bool best_nan = is_float(best.type) && std::isnan(best.f);
   bool earlier = std::lexicographical_compare(index.begin(), index.end(), best_index.begin(), best_index.end());

@@ -43,7 +43,6 @@ Literal identity(Reducer reducer, ElementType type);
 Literal combine(Reducer reducer, const Literal& state, const Literal& value);
 /// True when (value, index) beats (best, best_index) in argmax (argmin): a NaN wins over every number, ties go to the
 /// lexicographically first index.
-bool beats(Reducer reducer, const Literal& value, std::span<const int64_t> index, const Literal& best,
-           std::span<const int64_t> best_index);
+bool beats(Reducer reducer, const Literal& value, std::span<const int64_t> index, const Literal& best, std::span<const int64_t> best_index);
 
 }  // namespace polyweft::ir

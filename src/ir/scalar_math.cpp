@@ -37,8 +37,7 @@ Float own_value(Op op, Float x, Float y) {
 }  // namespace
 
 bool is_function(Op op) {
-  return op == Op::exp || op == Op::log || op == Op::tanh || op == Op::rsqrt || op == Op::erf || op == Op::sigmoid ||
-         op == Op::sin || op == Op::cos || op == Op::pow;
+  return op == Op::exp || op == Op::log || op == Op::tanh || op == Op::rsqrt || op == Op::erf || op == Op::sigmoid || op == Op::sin || op == Op::cos || op == Op::pow;
 }
 
 long double reference_function(Op op, long double x, long double y) {

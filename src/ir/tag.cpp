@@ -14,9 +14,7 @@ constexpr uint64_t kBase = 0x9e3779b97f4a7c15u;
 /// Words into 128 bits, order-sensitive: two splitmix64 chains with different seeds.
 class Hasher {
  public:
-  explicit Hasher(uint64_t kind) {
-    add(kind);
-  }
+  explicit Hasher(uint64_t kind) { add(kind); }
   void add(uint64_t word) {
     a_ ^= word;
     a_ = splitmix64(a_) ^ std::rotl(b_, 23);

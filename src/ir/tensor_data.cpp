@@ -63,8 +63,10 @@ Literal TensorData::at(int64_t flat) const {
   const unsigned char* from = bytes.data() + flat * width;
   Literal value;
   value.type = type;
-  if (is_float(type)) value.f = load_float(type, from);
-  else value.i = load_integer(type, from);
+  if (is_float(type))
+    value.f = load_float(type, from);
+  else
+    value.i = load_integer(type, from);
   return value;
 }
 
@@ -72,8 +74,10 @@ void TensorData::set(int64_t flat, const Literal& value) {
   int64_t width = size_bytes(type);
   PW_CHECK(value.type == type && flat >= 0 && (flat + 1) * width <= static_cast<int64_t>(bytes.size()));
   unsigned char* to = bytes.data() + flat * width;
-  if (is_float(type)) store_float(type, to, value.f);
-  else std::memcpy(to, &value.i, static_cast<size_t>(width));
+  if (is_float(type))
+    store_float(type, to, value.f);
+  else
+    std::memcpy(to, &value.i, static_cast<size_t>(width));
 }
 
 TensorData make_tensor(ElementType type, std::vector<int64_t> extents) {

@@ -8,7 +8,9 @@
 namespace polyweft {
 namespace {
 
-std::string text_of(const Size& size) { return size.decision.empty() ? std::to_string(size.constant) : size.decision; }
+std::string text_of(const Size& size) {
+  return size.decision.empty() ? std::to_string(size.constant) : size.decision;
+}
 
 std::string joined(const std::vector<std::string>& parts, const char* separator) {
   std::string out;
@@ -29,9 +31,7 @@ struct Printer {
   }
   std::string operator()(const PermuteStep& s) const { return "permute " + s.statement + " [" + joined(s.loops, ", ") + "]"; }
   std::string operator()(const ParallelStep& s) const { return "parallel " + s.statement + " " + s.loop; }
-  std::string operator()(const VectorizeStep& s) const {
-    return "vectorize " + s.statement + " " + s.loop + " " + text_of(s.lanes);
-  }
+  std::string operator()(const VectorizeStep& s) const { return "vectorize " + s.statement + " " + s.loop + " " + text_of(s.lanes); }
   std::string operator()(const UnrollStep& s) const { return "unroll " + s.statement + " " + joined(s.loops, ", "); }
   std::string operator()(const PromoteStep& s) const {
     std::string out = "promote " + s.tensor + (s.statement.empty() ? "" : " in " + s.statement) + " at " + s.at + " " + name_of(s.scope);
@@ -40,13 +40,9 @@ struct Printer {
     for (const auto& digit : s.layout) digits.push_back(text_of(digit));
     return out + " layout [" + joined(digits, ", ") + "]";
   }
-  std::string operator()(const AccumulateStep& s) const {
-    return "accumulate " + s.statement + " at " + s.at + " " + name_of(s.scope);
-  }
+  std::string operator()(const AccumulateStep& s) const { return "accumulate " + s.statement + " at " + s.at + " " + name_of(s.scope); }
   std::string operator()(const InlineStep& s) const { return "inline " + s.statement; }
-  std::string operator()(const ComputeAtStep& s) const {
-    return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope);
-  }
+  std::string operator()(const ComputeAtStep& s) const { return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope); }
   std::string operator()(const FuseStep& s) const { return "fuse " + s.statement + " into " + s.into + " at " + s.at; }
   std::string operator()(const DistributeStep& s) const { return "distribute " + s.statement; }
 };
@@ -78,7 +74,9 @@ std::string text_of(const Constraint& constraint) {
 
 }  // namespace
 
-std::string print(const Step& step) { return std::visit(Printer{}, step); }
+std::string print(const Step& step) {
+  return std::visit(Printer{}, step);
+}
 
 std::string Trace::text() const {
   std::string out = "trace 1\n";

@@ -45,8 +45,7 @@ class Parser {
     if (word == "compute_at") return compute_at();
     if (word == "fuse") return fuse();
     if (word == "distribute") return add(DistributeStep{name()});
-    error("trace: unknown step '" + word +
-          "'; known are tile permute parallel vectorize unroll promote accumulate inline compute_at fuse distribute");
+    error("trace: unknown step '" + word + "'; known are tile permute parallel vectorize unroll promote accumulate inline compute_at fuse distribute");
   }
   template <class T>
   void add(T step) {
@@ -130,8 +129,10 @@ class Parser {
     do {
       LayoutDigit digit;
       digit.dim = name();
-      if (accept('/')) digit.part = LayoutDigit::Part::quotient;
-      else if (accept('%')) digit.part = LayoutDigit::Part::remainder;
+      if (accept('/'))
+        digit.part = LayoutDigit::Part::quotient;
+      else if (accept('%'))
+        digit.part = LayoutDigit::Part::remainder;
       if (digit.part != LayoutDigit::Part::whole) digit.factor = size();
       out.push_back(std::move(digit));
     } while (accept(','));
@@ -163,8 +164,10 @@ class Parser {
   }
   Monomial monomial() {
     Monomial out;
-    if (peek_digit() || peek('-')) out.coeff = decimal();
-    else out.decisions.push_back(name());
+    if (peek_digit() || peek('-'))
+      out.coeff = decimal();
+    else
+      out.decisions.push_back(name());
     while (accept('*') && !failed_) out.decisions.push_back(name());
     return out;
   }

@@ -24,8 +24,12 @@ using AstExpr = Handle<isl_ast_expr>;
 
 struct Unsupported {};
 
-Affine least_of(const Affine& a, const Affine& b) { return clamp(a, a, b); }
-Affine greatest_of(const Affine& a, const Affine& b) { return -1 * least_of(-1 * a, -1 * b); }
+Affine least_of(const Affine& a, const Affine& b) {
+  return clamp(a, a, b);
+}
+Affine greatest_of(const Affine& a, const Affine& b) {
+  return -1 * least_of(-1 * a, -1 * b);
+}
 
 /// isl's AST -> nodes of a LoopNest.
 class Translator {
@@ -34,12 +38,18 @@ class Translator {
 
   NodeId node(const AstNode& n) {
     switch (isl_ast_node_get_type(n.get())) {
-      case isl_ast_node_for: return loop(n);
-      case isl_ast_node_if: return condition(n);
-      case isl_ast_node_block: return block(n);
-      case isl_ast_node_user: return user(n);
-      case isl_ast_node_mark: return node(AstNode(isl_ast_node_mark_get_node(n.get())));
-      default: throw Unsupported();
+      case isl_ast_node_for:
+        return loop(n);
+      case isl_ast_node_if:
+        return condition(n);
+      case isl_ast_node_block:
+        return block(n);
+      case isl_ast_node_user:
+        return user(n);
+      case isl_ast_node_mark:
+        return node(AstNode(isl_ast_node_mark_get_node(n.get())));
+      default:
+        throw Unsupported();
     }
   }
 
@@ -47,8 +57,7 @@ class Translator {
   NodeId block(const AstNode& n) {
     Handle<isl_ast_node_list> list(isl_ast_node_block_get_children(n.get()));
     std::vector<NodeId> children;
-    for (int k = 0; k < size(isl_ast_node_list_n_ast_node(list.get())); ++k)
-      children.push_back(node(AstNode(isl_ast_node_list_get_ast_node(list.get(), k))));
+    for (int k = 0; k < size(isl_ast_node_list_n_ast_node(list.get())); ++k) children.push_back(node(AstNode(isl_ast_node_list_get_ast_node(list.get(), k))));
     return builder_.sequence(std::move(children));
   }
 
@@ -90,9 +99,7 @@ class Translator {
 
   static AstExpr argument(const AstExpr& e, int k) { return AstExpr(isl_ast_expr_op_get_arg(e.get(), k)); }
   static int arguments(const AstExpr& e) { return size(isl_ast_expr_op_get_n_arg(e.get())); }
-  static bool is_op(const AstExpr& e, isl_ast_expr_op_type op) {
-    return isl_ast_expr_get_type(e.get()) == isl_ast_expr_op && isl_ast_expr_op_get_type(e.get()) == op;
-  }
+  static bool is_op(const AstExpr& e, isl_ast_expr_op_type op) { return isl_ast_expr_get_type(e.get()) == isl_ast_expr_op && isl_ast_expr_op_get_type(e.get()) == op; }
   static std::string identifier(const AstExpr& e) {
     Handle<isl_id> id(isl_ast_expr_id_get_id(e.get()));
     return isl_id_get_name(id.get());
@@ -102,7 +109,8 @@ class Translator {
     Bound out;
     if (is_op(e, isl_ast_expr_op_max))
       for (int k = 0; k < arguments(e); ++k) out.of.push_back(affine(argument(e, k)));
-    else out.of.push_back(affine(e));
+    else
+      out.of.push_back(affine(e));
     return out;
   }
 
@@ -115,7 +123,8 @@ class Translator {
     Bound out;
     if (is_op(limit, isl_ast_expr_op_min))
       for (int k = 0; k < arguments(limit); ++k) out.of.push_back(affine(argument(limit, k)) + one);
-    else out.of.push_back(affine(limit) + one);
+    else
+      out.of.push_back(affine(limit) + one);
     return out;
   }
 
@@ -126,12 +135,18 @@ class Translator {
     if (op == isl_ast_expr_op_or || op == isl_ast_expr_op_or_else) return guard_any(guards(e));
     Affine left = affine(argument(e, 0)), right = affine(argument(e, 1));
     switch (op) {
-      case isl_ast_expr_op_eq: return guard_eq0(left - right);
-      case isl_ast_expr_op_le: return guard_ge0(right - left);
-      case isl_ast_expr_op_lt: return guard_ge0(right - left - Affine::of(1));
-      case isl_ast_expr_op_ge: return guard_ge0(left - right);
-      case isl_ast_expr_op_gt: return guard_ge0(left - right - Affine::of(1));
-      default: throw Unsupported();
+      case isl_ast_expr_op_eq:
+        return guard_eq0(left - right);
+      case isl_ast_expr_op_le:
+        return guard_ge0(right - left);
+      case isl_ast_expr_op_lt:
+        return guard_ge0(right - left - Affine::of(1));
+      case isl_ast_expr_op_ge:
+        return guard_ge0(left - right);
+      case isl_ast_expr_op_gt:
+        return guard_ge0(left - right - Affine::of(1));
+      default:
+        throw Unsupported();
     }
   }
   std::vector<Guard> guards(const AstExpr& e) {
@@ -142,10 +157,14 @@ class Translator {
 
   Affine affine(const AstExpr& e) {
     switch (isl_ast_expr_get_type(e.get())) {
-      case isl_ast_expr_int: return Affine::of(integer(Val(isl_ast_expr_int_get_val(e.get()))));
-      case isl_ast_expr_id: return iterators_.at(identifier(e));
-      case isl_ast_expr_op: return operation(e);
-      default: throw Unsupported();
+      case isl_ast_expr_int:
+        return Affine::of(integer(Val(isl_ast_expr_int_get_val(e.get()))));
+      case isl_ast_expr_id:
+        return iterators_.at(identifier(e));
+      case isl_ast_expr_op:
+        return operation(e);
+      default:
+        throw Unsupported();
     }
   }
 
@@ -163,8 +182,10 @@ class Translator {
     if (arguments(e) != 2) throw Unsupported();
     Affine b = affine(argument(e, 1));
     switch (op) {
-      case isl_ast_expr_op_add: return a + b;
-      case isl_ast_expr_op_sub: return a - b;
+      case isl_ast_expr_op_add:
+        return a + b;
+      case isl_ast_expr_op_sub:
+        return a - b;
       case isl_ast_expr_op_mul:
         if (a.is_constant()) return a.constant * b;
         if (b.is_constant()) return b.constant * a;
@@ -178,7 +199,8 @@ class Translator {
       case isl_ast_expr_op_zdiv_r:
         if (b.is_constant() && b.constant > 0) return modulo(a, b.constant);
         throw Unsupported();
-      default: throw Unsupported();
+      default:
+        throw Unsupported();
     }
   }
 

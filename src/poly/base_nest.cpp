@@ -33,9 +33,10 @@ std::vector<std::vector<int64_t>> windows_of(const Model& model, const std::vect
 Status check_workspace(const NestBuilder& builder, const Program& program, const BaseOptions& options) {
   int64_t bytes = builder.workspace_bytes();
   if (bytes <= options.workspace_limit_bytes) return Ok{};
-  return fail("PW0820", program.name + ": the intermediate tensors take " + std::to_string(bytes) + " bytes, more than the limit of " +
-                            std::to_string(options.workspace_limit_bytes),
-              {"choose smaller sizes, or a larger workspace limit"});
+  return fail(
+      "PW0820",
+      program.name + ": the intermediate tensors take " + std::to_string(bytes) + " bytes, more than the limit of " + std::to_string(options.workspace_limit_bytes),
+      {"choose smaller sizes, or a larger workspace limit"});
 }
 
 Result<NodeId> body_of(const Model& model, const std::vector<Ordered>& order, const std::vector<Timed>& times, NestBuilder& builder) {

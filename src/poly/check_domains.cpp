@@ -89,8 +89,7 @@ void check_pair(Inquiry& inquiry, TensorId tensor, EquationId first, EquationId 
   if (!both || !*both) return;
   auto found = inquiry.point(**both);
   std::string element = found ? element_text(name, found->point) : name;
-  inquiry.error("PW0202",
-                element + " is defined twice, by this equation and by the one at line " + std::to_string(program.equations[first].where_defined.line),
+  inquiry.error("PW0202", element + " is defined twice, by this equation and by the one at line " + std::to_string(program.equations[first].where_defined.line),
                 program.equations[second].where_defined, found ? some(sizes_text(program, *found)) : std::vector<std::string>{});
 }
 
@@ -113,8 +112,8 @@ void check_output(Inquiry& inquiry, TensorId id) {
     auto found = inquiry.point(**below);
     std::string element = found ? element_text(tensor.name, found->point) : tensor.name;
     std::string sizes = found ? sizes_text(program, *found) : "";
-    inquiry.error("PW0206", "out " + tensor.name + " defines " + element + ", but the box of an output starts at 0",
-                  program.equations[q].where_defined, {prefixed(sizes, "; ", "shift its indices")});
+    inquiry.error("PW0206", "out " + tensor.name + " defines " + element + ", but the box of an output starts at 0", program.equations[q].where_defined,
+                  {prefixed(sizes, "; ", "shift its indices")});
     return;
   }
   if (tensor.partial || !below) return;
@@ -136,9 +135,7 @@ void check_output(Inquiry& inquiry, TensorId id) {
 void Inquiry::undecided(const std::string& what, EquationId q, bool quota_was_spent) {
   Span where = program().equations[q].where_defined;
   if (quota_was_spent)
-    return error("PW0830",
-                 what + " not decided within the quota (" + std::to_string(quota()) + " isl operations, equation at line " +
-                     std::to_string(where.line) + ")",
+    return error("PW0830", what + " not decided within the quota (" + std::to_string(quota()) + " isl operations, equation at line " + std::to_string(where.line) + ")",
                  where, {"simplify its guards, or name parts of it with 'let'"});
   error("PW0834", what + " not decided: isl failed", where, {"simplify its guards, or name parts of it with 'let'"});
 }
@@ -157,8 +154,7 @@ void check_empty(Inquiry& inquiry) {
   for (EquationId q = 0; q < inquiry.program().equations.size(); ++q) {
     const std::string& name = target_name(inquiry.program(), q);
     auto empty = inquiry.ask("domain of " + name, q, [&] { return is_empty(inquiry.model().instances(q)); });
-    if (empty && *empty)
-      inquiry.warning("PW0201", "this equation of " + name + " defines nothing, whatever the sizes", inquiry.program().equations[q].where_defined, {});
+    if (empty && *empty) inquiry.warning("PW0201", "this equation of " + name + " defines nothing, whatever the sizes", inquiry.program().equations[q].where_defined, {});
   }
 }
 

@@ -20,8 +20,7 @@ struct Element {
 /// One component: statements that need each other.
 class OrderQuestion {
  public:
-  OrderQuestion(Inquiry& inquiry, const ElementGraph& graph, const std::vector<uint32_t>& component)
-      : inquiry_(inquiry), graph_(graph), component_(component) {}
+  OrderQuestion(Inquiry& inquiry, const ElementGraph& graph, const std::vector<uint32_t>& component) : inquiry_(inquiry), graph_(graph), component_(component) {}
 
   void decide() {
     if (needs_itself()) return;
@@ -40,9 +39,7 @@ class OrderQuestion {
   const Model& model() const { return inquiry_.model(); }
   EquationId equation(uint32_t v) const { return graph_.statements[v].equation; }
   Span where(uint32_t v) const { return inquiry_.program().equations[equation(v)].where_defined; }
-  const std::string& tensor_name(uint32_t v) const {
-    return inquiry_.program().tensors[inquiry_.program().equations[equation(v)].targets.front()].name;
-  }
+  const std::string& tensor_name(uint32_t v) const { return inquiry_.program().tensors[inquiry_.program().equations[equation(v)].targets.front()].name; }
   std::string element_name(const Element& e) const { return element_text(tensor_name(e.statement), e.point); }
 
   bool needs_itself() {
@@ -93,9 +90,7 @@ class OrderQuestion {
     if (!needs) return false;
     UnionMap power = *needs;
     for (int n = 2; n <= kLongestPower; ++n) {
-      auto next = attempt(model().context(), inquiry_.quota(), [&] {
-        return UnionMap(isl_union_map_coalesce(isl_union_map_apply_range(power.copy(), needs->copy())));
-      });
+      auto next = attempt(model().context(), inquiry_.quota(), [&] { return UnionMap(isl_union_map_coalesce(isl_union_map_apply_range(power.copy(), needs->copy()))); });
       if (!next) return false;
       power = *next;
       auto fixed = attempt(model().context(), inquiry_.quota(), [&] { return fixed_points(power); });
@@ -163,9 +158,8 @@ class OrderQuestion {
 
   bool closes_a_cycle() {
     isl_bool exact = isl_bool_false;
-    auto closure = attempt(model().context(), inquiry_.quota(), [&] {
-      return UnionMap(isl_union_map_transitive_closure(needs_within(graph_, component_).take(), &exact));
-    });
+    auto closure =
+        attempt(model().context(), inquiry_.quota(), [&] { return UnionMap(isl_union_map_transitive_closure(needs_within(graph_, component_).take(), &exact)); });
     if (!closure) return false;
     auto fixed = attempt(model().context(), inquiry_.quota(), [&] { return fixed_points(*closure); });
     if (!fixed) return false;
@@ -208,7 +202,8 @@ class OrderQuestion {
         Set place = model().instances(equation(v), read.place);
         Space space = model().statement_space(equation(v));
         Affine step = read.node->access.index[d].affine - index;
-        if (is_subset(place, model().where(guard_ge0(Affine::of(-1) - step), space))) backward = true;
+        if (is_subset(place, model().where(guard_ge0(Affine::of(-1) - step), space)))
+          backward = true;
         else if (out.empty() && is_subset(place, model().where(guard_ge0(step - Affine::of(1)), space)))
           out = upper_limit(read.place, eq.slots[d].var, names);
       }
@@ -222,8 +217,7 @@ class OrderQuestion {
         std::string inner = upper_limit({{}, g.of}, var, names);
         if (!inner.empty()) return inner;
       }
-      if (g.kind == Guard::Kind::ge0 && g.e.coefficient(var) == -1)
-        return names[var] + " = " + print(g.e + Affine::variable(var) + Affine::of(1), names);
+      if (g.kind == Guard::Kind::ge0 && g.e.coefficient(var) == -1) return names[var] + " = " + print(g.e + Affine::variable(var) + Affine::of(1), names);
     }
     return "";
   }

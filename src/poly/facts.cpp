@@ -13,9 +13,13 @@ struct Relation {
   Map map;                      ///< { S_source[i] -> S_sink[j] }
 };
 
-Set source_instances(const Model& model, EquationId q) { return model.all_instances(q); }
+Set source_instances(const Model& model, EquationId q) {
+  return model.all_instances(q);
+}
 
-std::string tensor_name(const Program& program, EquationId q) { return statement_name(program, q); }
+std::string tensor_name(const Program& program, EquationId q) {
+  return statement_name(program, q);
+}
 
 void add_flow(const Model& model, const std::vector<MappedStatement>& statements, size_t sink, std::vector<Relation>& out) {
   const Program& program = model.program();

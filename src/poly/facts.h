@@ -25,7 +25,7 @@ struct Violation {
   EquationId source = 0, sink = 0;
   std::vector<int64_t> source_point, sink_point;  ///< values of the indices
   std::string relation;
-  std::string text;                               ///< "A[t=3, i=4] must run before A[t=4, i=3]"
+  std::string text;  ///< "A[t=3, i=4] must run before A[t=4, i=3]"
 };
 /// The first dependence that lexicographic order of the given times (padded with zeros) does not keep; nothing: legal. Only dependences among the
 /// given statements count.

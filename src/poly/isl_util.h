@@ -43,11 +43,11 @@ struct IslFailure : std::exception {
 
 template <class T>
 struct IslOps;
-#define PW_ISL_TYPE(type)                                     \
-  template <>                                                 \
-  struct IslOps<type> {                                       \
-    static type* copy(type* p) { return type##_copy(p); }     \
-    static void free(type* p) { type##_free(p); }             \
+#define PW_ISL_TYPE(type)                                 \
+  template <>                                             \
+  struct IslOps<type> {                                   \
+    static type* copy(type* p) { return type##_copy(p); } \
+    static void free(type* p) { type##_free(p); }         \
   };
 PW_ISL_TYPE(isl_set)
 PW_ISL_TYPE(isl_map)
@@ -88,7 +88,7 @@ class Handle {
   ~Handle() {
     if (p_) IslOps<T>::free(p_);
   }
-  T* get() const { return p_; }              ///< for __isl_keep
+  T* get() const { return p_; }  ///< for __isl_keep
   T* copy() const { return IslOps<T>::copy(p_); }
   T* take() { return std::exchange(p_, nullptr); }  ///< for __isl_take
 
@@ -163,29 +163,60 @@ auto answer(Context& context, unsigned long operations, const std::string& what,
   auto result = attempt(context, operations, f);
   if (result) return *std::move(result);
   if (context.quota_spent())
-    return fail("PW0830", what + " not decided within the quota (" + std::to_string(operations) + " isl operations)",
-                {"simplify the guards and subscripts"});
+    return fail("PW0830", what + " not decided within the quota (" + std::to_string(operations) + " isl operations)", {"simplify the guards and subscripts"});
   const char* why = isl_ctx_last_error_msg(context.get());
   return fail("PW0834", what + ": isl failed: " + (why ? why : "no reason given"));
 }
 
-inline Set intersect(Set a, Set b) { return Set(isl_set_intersect(a.take(), b.take())); }
-inline Set unite(Set a, Set b) { return Set(isl_set_union(a.take(), b.take())); }
-inline Set subtract(Set a, Set b) { return Set(isl_set_subtract(a.take(), b.take())); }
-inline bool is_empty(const Set& s) { return yes(isl_set_is_empty(s.get())); }
-inline bool is_empty(const Map& m) { return yes(isl_map_is_empty(m.get())); }
-inline bool is_empty(const UnionMap& m) { return yes(isl_union_map_is_empty(m.get())); }
-inline bool is_subset(const Set& a, const Set& b) { return yes(isl_set_is_subset(a.get(), b.get())); }
-inline Map intersect(Map a, Map b) { return Map(isl_map_intersect(a.take(), b.take())); }
-inline Map unite(Map a, Map b) { return Map(isl_map_union(a.take(), b.take())); }
-inline Map reverse(Map m) { return Map(isl_map_reverse(m.take())); }
+inline Set intersect(Set a, Set b) {
+  return Set(isl_set_intersect(a.take(), b.take()));
+}
+inline Set unite(Set a, Set b) {
+  return Set(isl_set_union(a.take(), b.take()));
+}
+inline Set subtract(Set a, Set b) {
+  return Set(isl_set_subtract(a.take(), b.take()));
+}
+inline bool is_empty(const Set& s) {
+  return yes(isl_set_is_empty(s.get()));
+}
+inline bool is_empty(const Map& m) {
+  return yes(isl_map_is_empty(m.get()));
+}
+inline bool is_empty(const UnionMap& m) {
+  return yes(isl_union_map_is_empty(m.get()));
+}
+inline bool is_subset(const Set& a, const Set& b) {
+  return yes(isl_set_is_subset(a.get(), b.get()));
+}
+inline Map intersect(Map a, Map b) {
+  return Map(isl_map_intersect(a.take(), b.take()));
+}
+inline Map unite(Map a, Map b) {
+  return Map(isl_map_union(a.take(), b.take()));
+}
+inline Map reverse(Map m) {
+  return Map(isl_map_reverse(m.take()));
+}
 /// x -> b(a(x))
-inline Map compose(Map a, Map b) { return Map(isl_map_apply_range(a.take(), b.take())); }
-inline Map restrict_domain(Map m, Set s) { return Map(isl_map_intersect_domain(m.take(), s.take())); }
-inline Map restrict_range(Map m, Set s) { return Map(isl_map_intersect_range(m.take(), s.take())); }
-inline Set apply(Set s, Map m) { return Set(isl_set_apply(s.take(), m.take())); }
-inline Set domain_of(Map m) { return Set(isl_map_domain(m.take())); }
-inline Set range_of(Map m) { return Set(isl_map_range(m.take())); }
+inline Map compose(Map a, Map b) {
+  return Map(isl_map_apply_range(a.take(), b.take()));
+}
+inline Map restrict_domain(Map m, Set s) {
+  return Map(isl_map_intersect_domain(m.take(), s.take()));
+}
+inline Map restrict_range(Map m, Set s) {
+  return Map(isl_map_intersect_range(m.take(), s.take()));
+}
+inline Set apply(Set s, Map m) {
+  return Set(isl_set_apply(s.take(), m.take()));
+}
+inline Set domain_of(Map m) {
+  return Set(isl_map_domain(m.take()));
+}
+inline Set range_of(Map m) {
+  return Set(isl_map_range(m.take()));
+}
 
 template <class T, class To>
 std::string isl_text(T* object, To* to_str) {
@@ -195,9 +226,15 @@ std::string isl_text(T* object, To* to_str) {
   std::free(text);
   return out;
 }
-inline std::string text(const Set& s) { return isl_text(s.get(), isl_set_to_str); }
-inline std::string text(const Map& m) { return isl_text(m.get(), isl_map_to_str); }
-inline std::string text(const UnionMap& m) { return isl_text(m.get(), isl_union_map_to_str); }
+inline std::string text(const Set& s) {
+  return isl_text(s.get(), isl_set_to_str);
+}
+inline std::string text(const Map& m) {
+  return isl_text(m.get(), isl_map_to_str);
+}
+inline std::string text(const UnionMap& m) {
+  return isl_text(m.get(), isl_union_map_to_str);
+}
 
 /// A small integer out of isl; throws where it is not finite or does not fit.
 inline int64_t integer(Val v) {
@@ -209,7 +246,11 @@ inline int64_t integer(Val v) {
 inline Aff dimension(const Set& s, unsigned d) {
   return Aff(isl_aff_var_on_domain(isl_local_space_from_space(isl_set_get_space(s.get())), isl_dim_set, d));
 }
-inline int64_t least(const Set& s, unsigned d) { return integer(Val(isl_set_min_val(s.get(), dimension(s, d).get()))); }
-inline int64_t greatest(const Set& s, unsigned d) { return integer(Val(isl_set_max_val(s.get(), dimension(s, d).get()))); }
+inline int64_t least(const Set& s, unsigned d) {
+  return integer(Val(isl_set_min_val(s.get(), dimension(s, d).get())));
+}
+inline int64_t greatest(const Set& s, unsigned d) {
+  return integer(Val(isl_set_max_val(s.get(), dimension(s, d).get())));
+}
 
 }  // namespace polyweft::poly

@@ -117,7 +117,8 @@ PwAff Model::quasi(const Quasi& q, const Space& space) const {
 
 Set Model::guard(const Guard& g, const Space& space, bool positive) const {
   switch (g.kind) {
-    case Guard::Kind::negation: return guard(g.of[0], space, !positive);
+    case Guard::Kind::negation:
+      return guard(g.of[0], space, !positive);
     case Guard::Kind::ge0:
       if (positive) return Set(isl_pw_aff_nonneg_set(value(g.e, space).take()));
       return Set(isl_pw_aff_nonneg_set(value(Affine::of(-1) - g.e, space).take()));
@@ -125,7 +126,8 @@ Set Model::guard(const Guard& g, const Space& space, bool positive) const {
       if (positive) return Set(isl_pw_aff_zero_set(value(g.e, space).take()));
       return Set(isl_pw_aff_non_zero_set(value(g.e, space).take()));
     case Guard::Kind::all:
-    case Guard::Kind::any: break;
+    case Guard::Kind::any:
+      break;
   }
   bool conjunction = (g.kind == Guard::Kind::all) == positive;
   Set out(conjunction ? isl_set_universe(space.copy()) : isl_set_empty(space.copy()));
@@ -136,7 +138,9 @@ Set Model::guard(const Guard& g, const Space& space, bool positive) const {
   return out;
 }
 
-Set Model::where(const Guard& g, const Space& space) const { return guard(g, space, true); }
+Set Model::where(const Guard& g, const Space& space) const {
+  return guard(g, space, true);
+}
 
 Set Model::assumptions() const {
   unsigned parameters = sizes_ == Sizes::symbolic ? static_cast<unsigned>(program_.parameters.size()) : 0;
@@ -166,7 +170,9 @@ Set Model::instances(EquationId q, const Place& place) const {
   return Set(isl_set_coalesce(out.take()));
 }
 
-Set Model::instances(EquationId q) const { return instances(q, place_of(program_.equations[q])); }
+Set Model::instances(EquationId q) const {
+  return instances(q, place_of(program_.equations[q]));
+}
 
 Set Model::all_instances(EquationId q) const {
   const Equation& equation = program_.equations[q];
@@ -190,7 +196,9 @@ Map Model::element_map(EquationId q, TensorId target) const {
   return out;
 }
 
-Set Model::elements(EquationId q, TensorId target) const { return apply(instances(q), element_map(q, target)); }
+Set Model::elements(EquationId q, TensorId target) const {
+  return apply(instances(q), element_map(q, target));
+}
 
 Set Model::defined(TensorId tensor) const {
   const Tensor& t = program_.tensors[tensor];

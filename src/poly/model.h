@@ -41,17 +41,17 @@ class Model {
 
   Context& context() const { return context_; }
   const Program& program() const { return program_; }
-  Set assumptions() const;                                         ///< over the parameters
-  Set instances(EquationId q, const Place& place) const;           ///< in S_q
-  Set instances(EquationId q) const;                               ///< slots only
-  Set all_instances(EquationId q) const;                           ///< with the indices of a reduction that is the whole right-hand side
-  Map element_map(EquationId q, TensorId target) const;            ///< S_q -> T, what an instance defines
-  Set elements(EquationId q, TensorId target) const;               ///< in T
-  Set defined(TensorId tensor) const;                              ///< the box of an input or constant, else the union of elements
-  Map read_map(EquationId q, const PlacedRead& read) const;        ///< S_q -> T with its place as domain; a gather is an interval
-  Set box(TensorId tensor) const;                                  ///< of an input or constant; of an output by LANGUAGE.md section 2
+  Set assumptions() const;                                   ///< over the parameters
+  Set instances(EquationId q, const Place& place) const;     ///< in S_q
+  Set instances(EquationId q) const;                         ///< slots only
+  Set all_instances(EquationId q) const;                     ///< with the indices of a reduction that is the whole right-hand side
+  Map element_map(EquationId q, TensorId target) const;      ///< S_q -> T, what an instance defines
+  Set elements(EquationId q, TensorId target) const;         ///< in T
+  Set defined(TensorId tensor) const;                        ///< the box of an input or constant, else the union of elements
+  Map read_map(EquationId q, const PlacedRead& read) const;  ///< S_q -> T with its place as domain; a gather is an interval
+  Set box(TensorId tensor) const;                            ///< of an input or constant; of an output by LANGUAGE.md section 2
 
-  Space statement_space(EquationId q) const;                       ///< set space
+  Space statement_space(EquationId q) const;  ///< set space
   Space tensor_space(TensorId tensor) const;
   /// Value of an affine expression over the variables of q, on a set space with q's dimensions.
   PwAff value(const Affine& e, const Space& space) const;

@@ -5,7 +5,9 @@
 namespace polyweft::poly {
 namespace {
 
-Bound bound_of(Affine e) { return {{std::move(e)}}; }
+Bound bound_of(Affine e) {
+  return {{std::move(e)}};
+}
 
 std::vector<int64_t> extents_of(const Box& box) {
   std::vector<int64_t> out;
@@ -20,8 +22,7 @@ bool folds_with_fma(const Equation& equation, ElementType type, NumericsClass cl
 
 }  // namespace
 
-NestBuilder::NestBuilder(const Program& program, NumericsClass cls, std::vector<Box> boxes,
-                         const std::vector<std::vector<int64_t>>& windows)
+NestBuilder::NestBuilder(const Program& program, NumericsClass cls, std::vector<Box> boxes, const std::vector<std::vector<int64_t>>& windows)
     : program_(program), boxes_(std::move(boxes)) {
   nest_.name = program.name;
   nest_.cls = cls;
@@ -120,7 +121,8 @@ NodeId NestBuilder::store(EquationId q, const Indices& at) {
   compute.dst = targets(equation, at);
   if (equation.targets.size() > 1)
     for (const Expr& arg : equation.rhs->args) compute.rhs.push_back(lowered(arg, at));
-  else compute.rhs.push_back(lowered(equation.rhs, at));
+  else
+    compute.rhs.push_back(lowered(equation.rhs, at));
   return nest_.add(std::move(compute));
 }
 

@@ -106,10 +106,9 @@ std::optional<std::vector<uint32_t>> sequence_at(const ElementGraph& graph, cons
   for (const Need& need : graph.needs) {
     if (!contains(component, need.from) || !contains(component, need.to) || need.from == need.to) continue;
     Map same = need.map;
-    unsigned shared = std::min({depth, static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_in))),
-                                static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_out)))});
-    for (unsigned d = 0; d < shared; ++d)
-      same = Map(isl_map_equate(same.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
+    unsigned shared =
+        std::min({depth, static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_in))), static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_out)))});
+    for (unsigned d = 0; d < shared; ++d) same = Map(isl_map_equate(same.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
     if (!is_empty(same)) edges[need.from].push_back(need.to);
   }
   std::vector<uint32_t> sequence;
@@ -126,8 +125,7 @@ UnionMap united(const Times& times, const Context& context) {
   return out;
 }
 
-std::optional<Times> own_orders(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
-                                const UnionMap& needs) {
+std::optional<Times> own_orders(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, const UnionMap& needs) {
   unsigned rank = greatest_rank(graph, component);
   for (unsigned depth = 1; depth <= rank; ++depth) {
     auto sequence = sequence_at(graph, component, depth);
@@ -203,8 +201,7 @@ void add_needs(const Model& model, EquationId q, ElementGraph& graph) {
     std::vector<EquationId> sources = definers(program, read.node->access.id);
     if (sources.empty()) continue;
     Map need = renamed(compose(element, model.read_map(q, read)), isl_dim_in, graph.statements[q].name);
-    for (EquationId r : sources)
-      add_need(graph, q, r, restrict_range(renamed(need, isl_dim_out, graph.statements[r].name), graph.statements[r].elements));
+    for (EquationId r : sources) add_need(graph, q, r, restrict_range(renamed(need, isl_dim_out, graph.statements[r].name), graph.statements[r].elements));
   }
 }
 
@@ -230,7 +227,9 @@ bool starts_at_one_value(const Set& elements) {
 
 }  // namespace
 
-std::vector<std::vector<uint32_t>> components(const ElementGraph& graph) { return Tarjan(edges_of(graph)).found; }
+std::vector<std::vector<uint32_t>> components(const ElementGraph& graph) {
+  return Tarjan(edges_of(graph)).found;
+}
 
 std::vector<std::vector<uint32_t>> merged_components(const Program& program, const ElementGraph& graph) {
   std::vector<std::vector<uint32_t>> edges = edges_of(graph);
@@ -350,8 +349,8 @@ ElementGraph part_of(const ElementGraph& graph, const std::vector<uint32_t>& com
   return out;
 }
 
-bool order_component(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota,
-                     std::vector<Ordered>& out, bool may_split) {
+bool order_component(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota, std::vector<Ordered>& out,
+                     bool may_split) {
   Ordered part;
   for (uint32_t v : component) part.statements.push_back(graph.statements[v]);
   part.recursive = is_recursive(graph, component);
@@ -387,8 +386,7 @@ Result<std::vector<Ordered>> base_order(const Model& model, unsigned long quota)
   for (const auto& component : merged_components(model.program(), *graph)) {
     if (order_component(model, *graph, component, quota, out, true)) continue;
     const std::string& first = graph->statements[component[0]].name;
-    if (model.context().quota_spent())
-      return fail("PW0830", "order of " + first + " not decided within the quota (" + std::to_string(quota) + " isl operations)");
+    if (model.context().quota_spent()) return fail("PW0830", "order of " + first + " not decided within the quota (" + std::to_string(quota) + " isl operations)");
     return fail("PW0208", "no affine order computes " + first, {"split its equations where their dependences change direction"});
   }
   return out;

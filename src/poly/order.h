@@ -18,7 +18,7 @@ struct Statement {
 struct Need {
   uint32_t from = 0, to = 0;  ///< statement numbers: `from` reads `to`
   Map map;
-  std::vector<Set> reads;     ///< where each of the reads that make up the map stands
+  std::vector<Set> reads;  ///< where each of the reads that make up the map stands
 };
 struct ElementGraph {
   std::vector<Statement> statements;
@@ -43,8 +43,7 @@ bool is_order(const Context& context, const UnionMap& needs, const UnionMap& tim
 /// The times of one statement's elements, all statements of a component in one anonymous space.
 using Times = std::vector<Map>;
 /// Tries: the statements' own order, sequenced after each number of outer dimensions; isl's scheduler. Every answer passes is_order.
-std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
-                                  unsigned long quota);
+std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota);
 /// The component with its statements cut where their needs begin and end; nothing when there is nothing to cut.
 std::optional<ElementGraph> split(const ElementGraph& graph, const std::vector<uint32_t>& component);
 

@@ -20,7 +20,9 @@ Map named(const Program& program, EquationId q, isl_dim_type side, Map map) {
   return map;
 }
 
-std::string shown(Map map) { return text(Map(isl_map_coalesce(isl_map_detect_equalities(map.take())))); }
+std::string shown(Map map) {
+  return text(Map(isl_map_coalesce(isl_map_detect_equalities(map.take()))));
+}
 
 std::string statement_text(const Model& model, EquationId q) {
   const Program& program = model.program();
@@ -57,8 +59,7 @@ std::string order_text(const Program& program, EquationId q) {
   const Equation& equation = program.equations[q];
   if (equation.rhs->op != Op::reduce) return "";
   std::string indices;
-  for (const IndexRange& range : equation.rhs->reduction.ranges)
-    indices += (indices.empty() ? "" : ", ") + equation.index_names[range.var - program.index_var(0)];
+  for (const IndexRange& range : equation.rhs->reduction.ranges) indices += (indices.empty() ? "" : ", ") + equation.index_names[range.var - program.index_var(0)];
   return "order of " + std::string(name_of(equation.rhs->reduction.reducer)) + " in " + statement_name(program, q) + ": lexicographic in [" + indices + "]\n";
 }
 
@@ -76,7 +77,8 @@ std::string windows_text(const Model& model, const std::vector<Timed>& times) {
     std::vector<int64_t> windows = fold_windows(model, times, id, (*hulls)[id]);
     out += "window of " + program.tensors[id].name + ":";
     for (size_t d = 0; d < windows.size(); ++d)
-      out += " " + std::to_string(windows[d]) + (windows[d] < (*hulls)[id].extent(static_cast<uint32_t>(d)) ? " of " + std::to_string((*hulls)[id].extent(static_cast<uint32_t>(d))) : "");
+      out += " " + std::to_string(windows[d]) +
+             (windows[d] < (*hulls)[id].extent(static_cast<uint32_t>(d)) ? " of " + std::to_string((*hulls)[id].extent(static_cast<uint32_t>(d))) : "");
     out += "\n";
   }
   return out;
@@ -117,8 +119,7 @@ Result<std::string> show_schedule(const Program& normalized_bound) {
     for (size_t part = 0; part < order->size(); ++part) {
       const Ordered& ordered = (*order)[part];
       out += "part " + std::to_string(part) + (ordered.recursive ? ": recurrence" : ": loops in the order of the indices") + "\n";
-      for (size_t k = 0; k < ordered.statements.size(); ++k)
-        out += "  " + (ordered.recursive ? shown(ordered.times[k]) : ordered.statements[k].name) + "\n";
+      for (size_t k = 0; k < ordered.statements.size(); ++k) out += "  " + (ordered.recursive ? shown(ordered.times[k]) : ordered.statements[k].name) + "\n";
     }
     return out + windows_text(model, timeline(model, *order));
   });

@@ -5,7 +5,9 @@
 namespace polyweft::poly {
 namespace {
 
-unsigned out_dims(const Map& map) { return static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out))); }
+unsigned out_dims(const Map& map) {
+  return static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out)));
+}
 
 Map with_constant(Map map, int64_t value, unsigned at) {
   isl_map* out = isl_map_insert_dims(map.take(), isl_dim_out, at, 1);
@@ -101,8 +103,7 @@ std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& 
       if (each.folds) reads = unite(std::move(reads), compose(element, *each.folds));
     }
     for (const PlacedRead& read : placed_reads(equation))
-      if (read.node->access.id == tensor)
-        reads = unite(std::move(reads), compose(reverse(model.read_map(each.equation, read)), each.folds ? *each.folds : each.start));
+      if (read.node->access.id == tensor) reads = unite(std::move(reads), compose(reverse(model.read_map(each.equation, read)), each.folds ? *each.folds : each.start));
   }
   writes = Map(isl_map_coalesce(writes.take()));
   reads = Map(isl_map_coalesce(reads.take()));

@@ -14,7 +14,9 @@ Witness coordinates(const Point& point, unsigned parameters, unsigned dims) {
   return out;
 }
 
-std::vector<std::string> names_of(const Program& program, const Equation& equation) { return variable_names(program, equation); }
+std::vector<std::string> names_of(const Program& program, const Equation& equation) {
+  return variable_names(program, equation);
+}
 
 /// The k-th line of a text, 1-based.
 std::string line_of(const std::string& text, int32_t line) {
@@ -44,7 +46,7 @@ namespace {
 struct Condition {
   Set set;
   std::string text;
-  int dimension = -1;   ///< of a bound of a slot
+  int dimension = -1;  ///< of a bound of a slot
   bool is_lower = false;
   bool is_position = false;
 };
@@ -105,8 +107,10 @@ std::string told(const std::vector<Condition>& conditions, const Set& whole) {
     std::string text;
     if (needed) text = c.text;
     if (joins) {
-      if (needed && upper_needed) text += conditions[k + 1].text.substr(conditions[k + 1].text.find(" < "));
-      else if (upper_needed) text = conditions[k + 1].text;
+      if (needed && upper_needed)
+        text += conditions[k + 1].text.substr(conditions[k + 1].text.find(" < "));
+      else if (upper_needed)
+        text = conditions[k + 1].text;
       ++k;
     }
     if (!text.empty()) out += (out.empty() ? "" : " and ") + text;
@@ -125,9 +129,7 @@ std::optional<Witness> witness(const Model& model, const Set& set, unsigned long
   if (!flat) return std::nullopt;
   unsigned all = static_cast<unsigned>(isl_set_dim(flat->get(), isl_dim_set));
   unsigned parameters = static_cast<unsigned>(isl_set_dim(set.get(), isl_dim_param));
-  auto smallest = attempt(model.context(), quota, [&] {
-    return coordinates(Point(isl_set_sample_point(isl_set_lexmin(flat->copy()))), parameters, all - parameters);
-  });
+  auto smallest = attempt(model.context(), quota, [&] { return coordinates(Point(isl_set_sample_point(isl_set_lexmin(flat->copy()))), parameters, all - parameters); });
   if (smallest) return smallest;
   auto sample = attempt(model.context(), quota, [&] { return coordinates(Point(isl_set_sample_point(flat->copy())), parameters, all - parameters); });
   if (sample) sample->smallest = false;
@@ -146,21 +148,21 @@ std::string element_text(const std::string& tensor, std::vector<int64_t>::const_
   return out + "]";
 }
 
-std::string element_text(const std::string& tensor, const std::vector<int64_t>& point) { return element_text(tensor, point.begin(), point.end()); }
+std::string element_text(const std::string& tensor, const std::vector<int64_t>& point) {
+  return element_text(tensor, point.begin(), point.end());
+}
 
 std::string sizes_text(const Program& program, const Witness& witness) {
   if (witness.parameters.empty()) return witness.smallest ? "" : "for example";
   std::string out = witness.smallest ? "with " : "for example with ";
-  for (size_t p = 0; p < witness.parameters.size(); ++p)
-    out += (p ? ", " : "") + program.parameters[p].name + " = " + std::to_string(witness.parameters[p]);
+  for (size_t p = 0; p < witness.parameters.size(); ++p) out += (p ? ", " : "") + program.parameters[p].name + " = " + std::to_string(witness.parameters[p]);
   return out;
 }
 
 std::string read_text(const Program& program, const Equation& equation, const ExprNode& read) {
   std::string line = line_of(program.source_text, read.where.line);
   size_t begin = static_cast<size_t>(std::max(0, read.where.column - 1));
-  if (read.where.length > 0 && begin + static_cast<size_t>(read.where.length) <= line.size())
-    return line.substr(begin, static_cast<size_t>(read.where.length));
+  if (read.where.length > 0 && begin + static_cast<size_t>(read.where.length) <= line.size()) return line.substr(begin, static_cast<size_t>(read.where.length));
   std::string out = program.tensors[read.access.id].name;
   for (size_t d = 0; d < read.access.index.size(); ++d) {
     const Subscript& s = read.access.index[d];

@@ -6,7 +6,7 @@
 namespace polyweft::poly {
 
 struct Witness {
-  bool smallest = true;                 ///< lexicographically: parameters in order, then the point
+  bool smallest = true;  ///< lexicographically: parameters in order, then the point
   std::vector<int64_t> parameters;
   std::vector<int64_t> point;
 };

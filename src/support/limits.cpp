@@ -55,7 +55,7 @@ Status apply_limits(pid_t pid, const ProcessLimits& limits) {
 
 void die_with_parent(pid_t parent) {
   expected_parent = parent;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = leave_when_orphaned;
   action.sa_flags = SA_RESTART;
   sigaction(SIGHUP, &action, nullptr);

@@ -17,8 +17,13 @@ namespace {
 using json = nlohmann::json;
 
 json describe(const Diagnostic& d) {
-  return {{"severity", d.severity == Severity::error ? "error" : "warning"}, {"code", d.code}, {"text", d.text}, {"line", d.where.line},
-          {"column", d.where.column}, {"length", d.where.length}, {"notes", d.notes}};
+  return {{"severity", d.severity == Severity::error ? "error" : "warning"},
+          {"code", d.code},
+          {"text", d.text},
+          {"line", d.where.line},
+          {"column", d.where.column},
+          {"length", d.where.length},
+          {"notes", d.notes}};
 }
 
 json describe(const std::vector<Diagnostic>& list) {
@@ -33,8 +38,8 @@ json refusal(const Error& error) {
 
 /// What a request is about.
 struct Question {
-  Program source;    ///< as parsed, symbolic
-  Program program;   ///< bound and normalized
+  Program source;   ///< as parsed, symbolic
+  Program program;  ///< bound and normalized
   NumericsClass cls = NumericsClass::reassoc;
 };
 
@@ -107,8 +112,11 @@ Result<json> prove(const json& request) {
   if (!nest) return nest.error();
   poly::NestCheck verdict = poly::check_nest(question->program, *nest);
   if (nest->cls != question->cls) return fail("PW0406", "the nest is of class " + std::string(name_of(nest->cls)) + ", not " + name_of(question->cls));
-  return json{{"verdict", static_cast<int>(verdict.verdict)}, {"why", verdict.code.empty() ? verdict.message : verdict.code + ": " + verdict.message},
-              {"checker", poly::kCheckerVersion}, {"isl", isl_release()}, {"ms", verdict.ms}};
+  return json{{"verdict", static_cast<int>(verdict.verdict)},
+              {"why", verdict.code.empty() ? verdict.message : verdict.code + ": " + verdict.message},
+              {"checker", poly::kCheckerVersion},
+              {"isl", isl_release()},
+              {"ms", verdict.ms}};
 }
 
 Result<json> answered(const json& request) {

@@ -81,7 +81,7 @@ void catch_faults() {
   stack.ss_sp = other_stack.data();
   stack.ss_size = other_stack.size();
   sigaltstack(&stack, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = write_down_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGABRT}) sigaction(signal, &action, nullptr);

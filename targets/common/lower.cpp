@@ -14,7 +14,6 @@ constexpr uint64_t kDimBytes = 16, kDimMin = 0, kDimExtent = 4, kDimStride = 8;
 // halide_error_code_t.
 constexpr int kBadType = -3, kConstraintViolated = -8, kBufferIsNull = -12, kBadDimensions = -43;
 
-
 struct HalideType {
   uint8_t code, bits;
 };
@@ -73,7 +72,8 @@ class ModuleCode {
       std::vector<llvm::Constant*> cells(static_cast<size_t>(allocated_elements(buffer)), llvm::Constant::getNullValue(scalar.memory_type(buffer.type)));
       TensorData data = make_tensor(buffer.type, {static_cast<int64_t>(buffer.data.size())});
       for (size_t i = 0; i < buffer.data.size(); ++i) data.set(static_cast<int64_t>(i), buffer.data[i]);
-      for (size_t i = 0; i < buffer.data.size(); ++i) cells[static_cast<size_t>(physical_offset(buffer, index_of(buffer, static_cast<int64_t>(i))))] = cell(data, i, scalar.memory_type(buffer.type));
+      for (size_t i = 0; i < buffer.data.size(); ++i)
+        cells[static_cast<size_t>(physical_offset(buffer, index_of(buffer, static_cast<int64_t>(i))))] = cell(data, i, scalar.memory_type(buffer.type));
       auto* type = llvm::ArrayType::get(scalar.memory_type(buffer.type), cells.size());
       auto* global = new llvm::GlobalVariable(*module_, type, true, llvm::GlobalValue::PrivateLinkage, llvm::ConstantArray::get(type, cells), buffer.name);
       global->setAlignment(llvm::Align(64));
@@ -95,7 +95,9 @@ class ModuleCode {
     return llvm::ConstantInt::get(type, raw);
   }
 
-  llvm::Value* field(llvm::Value* base, uint64_t offset, llvm::Type* type) { return b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.getInt64(offset)), llvm::Align(1)); }
+  llvm::Value* field(llvm::Value* base, uint64_t offset, llvm::Type* type) {
+    return b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.getInt64(offset)), llvm::Align(1));
+  }
   void set_field(llvm::Value* base, uint64_t offset, llvm::Value* value) {
     b_.CreateAlignedStore(value, b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.getInt64(offset)), llvm::Align(1));
   }
@@ -171,8 +173,8 @@ class ModuleCode {
   void kernel(const std::string& name, const std::vector<BufferId>& arguments, NodeId root) {
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false);
     llvm::Function* f = function(name, type);
-    auto* body = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false), llvm::GlobalValue::InternalLinkage, name + "_body",
-                                        *module_);
+    auto* body = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false),
+                                        llvm::GlobalValue::InternalLinkage, name + "_body", *module_);
     body->setAttributes(f->getAttributes());
     body->addFnAttr(llvm::Attribute::NoInline);
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
@@ -205,7 +207,8 @@ class ModuleCode {
     code.builder().SetInsertPoint(entry);
     code.builder().CreateBr(start);
     if (code.instructions() > options_.instruction_limit)
-      throw Refusal{fail("PW0502", "the unrolled code has " + std::to_string(code.instructions()) + " instructions, at most " + std::to_string(options_.instruction_limit),
+      throw Refusal{fail("PW0502",
+                         "the unrolled code has " + std::to_string(code.instructions()) + " instructions, at most " + std::to_string(options_.instruction_limit),
                          {"use smaller unrolled or vector loops"})};
   }
 

@@ -10,11 +10,11 @@
 namespace polyweft::targets {
 
 struct LowerOptions {
-  std::string symbol;             ///< of the kernel; packs are symbol_pack_TENSOR
-  std::string cpu_features;       ///< "+avx512f,..." for the functions' attributes
+  std::string symbol;        ///< of the kernel; packs are symbol_pack_TENSOR
+  std::string cpu_features;  ///< "+avx512f,..." for the functions' attributes
   std::string cpu = "x86-64";
   int vector_bits = 256;
-  int64_t instruction_limit = 40'000;   ///< PW0502 above: such a block would take seconds in code generation
+  int64_t instruction_limit = 40'000;  ///< PW0502 above: such a block would take seconds in code generation
 };
 
 /// A verified module with the kernel and its pack functions. PW0501.. where the nest cannot be lowered.

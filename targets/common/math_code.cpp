@@ -17,7 +17,7 @@ struct LlvmMathBuilder {
   using Mask = llvm::Value*;
 
   llvm::IRBuilder<>& b;
-  unsigned lanes;   // 0: scalar
+  unsigned lanes;  // 0: scalar
 
   llvm::Type* shaped(llvm::Type* element) const { return lanes ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(element, lanes)) : element; }
   llvm::Value* f32(double c) { return llvm::ConstantFP::get(shaped(b.getFloatTy()), static_cast<double>(static_cast<float>(c))); }

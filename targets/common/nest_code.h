@@ -39,18 +39,18 @@ class NestCode {
   static constexpr VarId kLane = 0x7ffffff0;
 
   struct Lanes {
-    unsigned width = 1;            ///< 1: not in a vector loop
-    llvm::Value* mask = nullptr;   ///< null: all lanes active
-    bool guarded = false;          ///< inside a condition that depends on the lane: uniform loads need the mask too
+    unsigned width = 1;           ///< 1: not in a vector loop
+    llvm::Value* mask = nullptr;  ///< null: all lanes active
+    bool guarded = false;         ///< inside a condition that depends on the lane: uniform loads need the mask too
     bool non_temporal = false;
   };
   /// start + lane * stride, or one offset a lane.
   struct Place {
     llvm::Value* pointer = nullptr;
     int64_t stride = 0;
-    llvm::Value* offsets = nullptr;   ///< vector of i64 element offsets from `pointer`; then stride is meaningless
+    llvm::Value* offsets = nullptr;  ///< vector of i64 element offsets from `pointer`; then stride is meaningless
     int64_t alignment = 1;
-    std::string key;                  ///< equal keys are equal places; empty: data-dependent
+    std::string key;  ///< equal keys are equal places; empty: data-dependent
   };
   using RegKey = std::pair<BufferId, int64_t>;
   using RegFile = std::map<RegKey, llvm::Value*>;
@@ -84,19 +84,19 @@ class NestCode {
   // expressions: nest_expressions.cpp
   Affine fold(const Affine& e) const;
   Guard fold(const Guard& g) const;
-  llvm::Value* integer(const Affine& folded);        ///< i64, or a vector of i64 where the lane matters
-  llvm::Value* scalar_part(const Affine& folded);    ///< without kLane and constant; null where nothing is left
+  llvm::Value* integer(const Affine& folded);      ///< i64, or a vector of i64 where the lane matters
+  llvm::Value* scalar_part(const Affine& folded);  ///< without kLane and constant; null where nothing is left
   llvm::Value* quasi(const Quasi& quasi);
   llvm::Value* bound(const Bound& b, bool is_lower);
-  llvm::Value* condition(const Guard& folded);       ///< i1 or vector of i1
+  llvm::Value* condition(const Guard& folded);  ///< i1 or vector of i1
   bool depends_on_lane(const Affine& folded) const;
   bool depends_on_lane(const Guard& folded) const;
   llvm::Value* expression(const Expr& e);
   llvm::Value* guarded(const ExprNode& node);
   Affine offset_of(const Access& access, std::vector<llvm::Value*>* gathers);
   llvm::Value* lane_numbers();
-  llvm::Value* lanes_below(llvm::Value* count);      ///< lane < count; count is an i64 of any size
-  llvm::Value* lane_condition(const Affine& folded); ///< e >= 0 where e = s + lane or s - lane; null for other shapes
+  llvm::Value* lanes_below(llvm::Value* count);       ///< lane < count; count is an i64 of any size
+  llvm::Value* lane_condition(const Affine& folded);  ///< e >= 0 where e = s + lane or s - lane; null for other shapes
   /// Lanes of a vector loop's registers: a power of two; those past the width are never active.
   static unsigned lanes_of(const Loop& loop) { return std::bit_ceil(static_cast<unsigned>(loop.mark.width)); }
   llvm::Value* full_mask();
@@ -123,16 +123,16 @@ class NestCode {
   llvm::IRBuilder<> b_;
   ScalarCode scalar_;
   std::vector<llvm::Value*> bases_;
-  std::vector<bool> registers_;                       // buffers that live in registers
+  std::vector<bool> registers_;  // buffers that live in registers
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;
   std::map<VarId, Affine> substitution_;
   Facts facts_;
   Lanes lanes_;
-  std::vector<llvm::Value*> heap_;                    // live heap blocks of this function, to free on failure
-  std::map<std::string, llvm::Value*> loads_;         // loads of the current straight-line stretch, by place
-  std::map<std::string, llvm::Value*> integers_;      // integer values of the current straight-line stretch
-  std::map<VarId, llvm::Value*> bound_values_;        // operands of a combiner
+  std::vector<llvm::Value*> heap_;                // live heap blocks of this function, to free on failure
+  std::map<std::string, llvm::Value*> loads_;     // loads of the current straight-line stretch, by place
+  std::map<std::string, llvm::Value*> integers_;  // integer values of the current straight-line stretch
+  std::map<VarId, llvm::Value*> bound_values_;    // operands of a combiner
 };
 
 }  // namespace polyweft::targets

@@ -9,12 +9,18 @@ namespace {
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kStackLimitBytes = 256 << 10;
 constexpr int64_t kUnrollLimit = 4096;
-constexpr int kOutOfMemory = -11;   // halide_error_code_out_of_memory
+constexpr int kOutOfMemory = -11;  // halide_error_code_out_of_memory
 
 }  // namespace
 
 NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases)
-    : module_(module), nest_(nest), function_(function), b_(module.getContext()), scalar_(b_, nest.cls), bases_(std::move(bases)), registers_(nest.buffers.size(), false) {
+    : module_(module),
+      nest_(nest),
+      function_(function),
+      b_(module.getContext()),
+      scalar_(b_, nest.cls),
+      bases_(std::move(bases)),
+      registers_(nest.buffers.size(), false) {
   for (size_t p = 0; p < nest.params.size(); ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
 }
 
@@ -23,7 +29,9 @@ void NestCode::bind_variable(VarId var, llvm::Value* value, VarFacts facts) {
   facts_.set(var, facts);
 }
 
-int64_t NestCode::instructions() const { return static_cast<int64_t>(function_->getInstructionCount()); }
+int64_t NestCode::instructions() const {
+  return static_cast<int64_t>(function_->getInstructionCount());
+}
 
 void NestCode::clear_caches() {
   loads_.clear();
@@ -153,10 +161,14 @@ void NestCode::on(const Loop& loop) {
   const VarFacts facts = loop_facts(loop);
   if (facts.hi < facts.lo) return;
   switch (loop.mark.kind) {
-    case MarkKind::unroll: return unroll_loop(loop);
-    case MarkKind::vector: return vector_loop(loop);
-    case MarkKind::parallel: return parallel_loop(loop);
-    default: return serial_loop(loop);
+    case MarkKind::unroll:
+      return unroll_loop(loop);
+    case MarkKind::vector:
+      return vector_loop(loop);
+    case MarkKind::parallel:
+      return parallel_loop(loop);
+    default:
+      return serial_loop(loop);
   }
 }
 
@@ -185,15 +197,18 @@ void NestCode::vector_loop(const Loop& loop) {
   std::vector<Affine> open;
   for (const auto& e : loop.hi.of) {
     const Affine length = fold(e) - lo;
-    if (length.is_constant()) fixed = std::min(fixed, length.constant);
-    else if (facts_.range(length).lo < fixed) open.push_back(length);
+    if (length.is_constant())
+      fixed = std::min(fixed, length.constant);
+    else if (facts_.range(length).lo < fixed)
+      open.push_back(length);
   }
   if (fixed <= 0) return;
   const auto body = [&](llvm::Value* count) {
     const Lanes outer = lanes_;
     lanes_.width = lanes_of(loop);
     lanes_.non_temporal = loop.mark.non_temporal;
-    if (count) lanes_.mask = lanes_below(count);
+    if (count)
+      lanes_.mask = lanes_below(count);
     else if (fixed < static_cast<int64_t>(lanes_.width)) {
       std::vector<llvm::Constant*> bits;
       for (int64_t lane = 0; lane < static_cast<int64_t>(lanes_.width); ++lane) bits.push_back(b_.getInt1(lane < fixed));
@@ -211,8 +226,10 @@ void NestCode::vector_loop(const Loop& loop) {
   };
   if (loop.mark.width == 1) {
     substitution_[loop.var] = lo;
-    if (open.empty()) emit(loop.body);
-    else branch(b_.CreateICmpSGT(bound(loop.hi, false), integer(lo)), [&] { emit(loop.body); }, [] {});
+    if (open.empty())
+      emit(loop.body);
+    else
+      branch(b_.CreateICmpSGT(bound(loop.hi, false), integer(lo)), [&] { emit(loop.body); }, [] {});
     substitution_.erase(loop.var);
     return;
   }
@@ -369,8 +386,10 @@ bool NestCode::registers_fit(BufferId id, NodeId body) const {
         const Affine offset = facts_.offset(buffer, index);
         if (!vectors.empty()) {
           const int64_t stride = offset.coefficient(vectors.back().first);
-          if (stride == 1 && offset.is_linear()) width = vectors.back().second;
-          else fits = false;
+          if (stride == 1 && offset.is_linear())
+            width = vectors.back().second;
+          else
+            fits = false;
         }
         if (shape == -1) shape = width;
         fits &= shape == width;
@@ -451,11 +470,13 @@ void NestCode::parallel_loop(const Loop& loop) {
   b_.CreateStore(lo, slot(b_, closure, n));
 
   // The task unpacks the closure and calls the work, whose pointers are then known to be distinct memory.
-  const llvm::AttributeList attributes = llvm::AttributeList::get(context, llvm::AttributeList::FunctionIndex, llvm::AttrBuilder(context, function_->getAttributes().getFnAttrs()));
+  const llvm::AttributeList attributes =
+      llvm::AttributeList::get(context, llvm::AttributeList::FunctionIndex, llvm::AttrBuilder(context, function_->getAttributes().getFnAttrs()));
   std::vector<llvm::Type*> unpacked(buffers.size(), pointer);
   unpacked.resize(buffers.size() + variables.size() + 1, i64);
   auto* work = llvm::Function::Create(llvm::FunctionType::get(i32, unpacked, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_work", module_);
-  auto* task = llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i32, pointer}, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
+  auto* task =
+      llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i32, pointer}, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
   work->setAttributes(attributes);
   task->setAttributes(attributes);
   for (unsigned k = 0; k < buffers.size(); ++k) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
@@ -481,7 +502,8 @@ void NestCode::parallel_loop(const Loop& loop) {
     ib.CreateBr(start);
   }
   llvm::Value* span = b_.CreateAdd(b_.CreateSub(hi, lo), b_.getInt64(static_cast<uint64_t>(loop.step - 1)));
-  llvm::Value* tasks = b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSDiv(span, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(0)), i32);
+  llvm::Value* tasks =
+      b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSDiv(span, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(0)), i32);
   auto do_par_for = module_.getOrInsertFunction("halide_do_par_for", i32, pointer, pointer, i32, i32, pointer);
   llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
   llvm::Value* code = b_.CreateCall(do_par_for, {null, task, b_.getInt32(0), tasks, closure});

@@ -1,6 +1,6 @@
-#include "targets/common/nest_code.h"
-
 #include <algorithm>
+
+#include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 namespace {
@@ -13,7 +13,9 @@ bool uses(const Affine& e, VarId var) {
 
 }  // namespace
 
-Affine NestCode::fold(const Affine& e) const { return facts_.simplify(substitute(e, substitution_)); }
+Affine NestCode::fold(const Affine& e) const {
+  return facts_.simplify(substitute(e, substitution_));
+}
 
 Guard NestCode::fold(const Guard& g) const {
   Guard out;
@@ -23,7 +25,9 @@ Guard NestCode::fold(const Guard& g) const {
   return out;
 }
 
-bool NestCode::depends_on_lane(const Affine& e) const { return lanes_.width > 1 && uses(e, kLane); }
+bool NestCode::depends_on_lane(const Affine& e) const {
+  return lanes_.width > 1 && uses(e, kLane);
+}
 
 bool NestCode::depends_on_lane(const Guard& g) const {
   if (g.kind == Guard::Kind::ge0 || g.kind == Guard::Kind::eq0) return depends_on_lane(g.e);
@@ -108,8 +112,10 @@ llvm::Value* NestCode::scalar_part(const Affine& e) {
 
 llvm::Value* NestCode::integer(const Affine& e) {
   llvm::Value* out = scalar_part(e);
-  if (!out) out = b_.getInt64(static_cast<uint64_t>(e.constant));
-  else if (e.constant != 0) out = b_.CreateAdd(out, llvm::ConstantInt::get(out->getType(), static_cast<uint64_t>(e.constant), true));
+  if (!out)
+    out = b_.getInt64(static_cast<uint64_t>(e.constant));
+  else if (e.constant != 0)
+    out = b_.CreateAdd(out, llvm::ConstantInt::get(out->getType(), static_cast<uint64_t>(e.constant), true));
   const int64_t lane = e.coefficient(kLane);
   if (lane == 0 || lanes_.width == 1) return out;
   llvm::Value* steps = b_.CreateMul(lane_numbers(), llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width), b_.getInt64(static_cast<uint64_t>(lane))));
@@ -153,7 +159,8 @@ llvm::Value* NestCode::condition(const Guard& g) {
       llvm::Value* v = integer(g.e);
       return b_.CreateICmpEQ(v, llvm::Constant::getNullValue(v->getType()));
     }
-    case Guard::Kind::negation: return b_.CreateNot(condition(g.of[0]));
+    case Guard::Kind::negation:
+      return b_.CreateNot(condition(g.of[0]));
     case Guard::Kind::all:
     case Guard::Kind::any: {
       llvm::Value* out = b_.getInt1(g.kind == Guard::Kind::all);
@@ -170,15 +177,20 @@ llvm::Value* NestCode::condition(const Guard& g) {
 
 llvm::Value* NestCode::expression(const Expr& e) {
   switch (e->op) {
-    case Op::literal: return scalar_.constant(e->literal);
+    case Op::literal:
+      return scalar_.constant(e->literal);
     case Op::variable: {
       if (const auto it = bound_values_.find(e->var); !bound_values_.empty() && it != bound_values_.end()) return it->second;
       return integer(fold(Affine::variable(e->var)));
     }
-    case Op::affine: return integer(fold(e->affine));
-    case Op::read: return load(e->access);
-    case Op::guarded: return guarded(*e);
-    default: break;
+    case Op::affine:
+      return integer(fold(e->affine));
+    case Op::read:
+      return load(e->access);
+    case Op::guarded:
+      return guarded(*e);
+    default:
+      break;
   }
   std::vector<llvm::Value*> args;
   for (const auto& arg : e->args) args.push_back(expression(arg));

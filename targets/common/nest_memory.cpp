@@ -5,7 +5,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr VarId kGather = 0x7fffff00;   // stands for a data-dependent subscript while offsets are computed
+constexpr VarId kGather = 0x7fffff00;  // stands for a data-dependent subscript while offsets are computed
 
 }  // namespace
 
@@ -60,7 +60,7 @@ NestCode::Place NestCode::place_of(const Access& access) {
     place.pointer = pointer;
   }
   if (!gathers.empty()) {
-    clear_caches();   // the stand-ins are free again
+    clear_caches();  // the stand-ins are free again
   } else {
     char mask[32];
     std::snprintf(mask, sizeof mask, "@%p", static_cast<void*>(lanes_.mask));
@@ -176,8 +176,7 @@ std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, c
     equal = b_.CreateOr(equal, b_.CreateAnd(value_nan, state_nan));
   }
   llvm::Value* earlier = llvm::Constant::getNullValue(better->getType());
-  for (size_t i = value.size(); i-- > 1;)
-    earlier = b_.CreateOr(b_.CreateICmpSLT(value[i], state[i]), b_.CreateAnd(b_.CreateICmpEQ(value[i], state[i]), earlier));
+  for (size_t i = value.size(); i-- > 1;) earlier = b_.CreateOr(b_.CreateICmpSLT(value[i], state[i]), b_.CreateAnd(b_.CreateICmpEQ(value[i], state[i]), earlier));
   llvm::Value* take = b_.CreateOr(better, b_.CreateAnd(equal, earlier));
   std::vector<llvm::Value*> out;
   for (size_t i = 0; i < value.size(); ++i) out.push_back(b_.CreateSelect(take, value[i], state[i]));
@@ -227,9 +226,12 @@ void NestCode::on(const Compute& compute) {
     for (size_t i = 0; i < compute.dst.size(); ++i) {
       const ElementType type = nest_.buffers[compute.dst[i].id].type;
       llvm::Value* identity = nullptr;
-      if (compute.reducer == Reducer::combiner) identity = scalar_.constant(nest_.combiners[compute.combiner].identity[i]);
-      else if (indices && i > 0) identity = b_.getInt64(INT64_MAX);
-      else identity = scalar_.identity(compute.reducer, type);
+      if (compute.reducer == Reducer::combiner)
+        identity = scalar_.constant(nest_.combiners[compute.combiner].identity[i]);
+      else if (indices && i > 0)
+        identity = b_.getInt64(INT64_MAX);
+      else
+        identity = scalar_.identity(compute.reducer, type);
       store(compute.dst[i], identity);
     }
     return;

@@ -6,10 +6,16 @@
 namespace polyweft::targets {
 namespace {
 
-int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+int64_t floor_of(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
 constexpr int64_t kFar = INT64_MAX / 4;
-int64_t bounded(int64_t v) { return std::clamp(v, -kFar, kFar); }
-int64_t scaled(int64_t v, int64_t by) { return static_cast<int64_t>(std::clamp<__int128>(static_cast<__int128>(v) * by, -kFar, kFar)); }
+int64_t bounded(int64_t v) {
+  return std::clamp(v, -kFar, kFar);
+}
+int64_t scaled(int64_t v, int64_t by) {
+  return static_cast<int64_t>(std::clamp<__int128>(static_cast<__int128>(v) * by, -kFar, kFar));
+}
 
 }  // namespace
 

@@ -40,7 +40,7 @@ class Facts {
 
  private:
   struct Split {
-    Affine multiple;   ///< divisible by den
+    Affine multiple;  ///< divisible by den
     Affine rest;
   };
   Split split(const Affine& e, int64_t den) const;

@@ -8,9 +8,15 @@
 namespace polyweft::targets {
 namespace {
 
-bool is_narrow(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
-bool is_signed(ElementType type) { return type != ElementType::u8 && type != ElementType::boolean; }
-unsigned width_of(ElementType type) { return type == ElementType::boolean ? 1 : static_cast<unsigned>(8 * size_bytes(type)); }
+bool is_narrow(ElementType type) {
+  return type == ElementType::f16 || type == ElementType::bf16;
+}
+bool is_signed(ElementType type) {
+  return type != ElementType::u8 && type != ElementType::boolean;
+}
+unsigned width_of(ElementType type) {
+  return type == ElementType::boolean ? 1 : static_cast<unsigned>(8 * size_bytes(type));
+}
 
 }  // namespace
 
@@ -47,7 +53,9 @@ llvm::Type* ScalarCode::like(llvm::Type* element, llvm::Value* shape) const {
   const unsigned n = lanes(shape);
   return llvm::isa<llvm::FixedVectorType>(shape->getType()) ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(element, n)) : element;
 }
-llvm::Constant* ScalarCode::number(llvm::Value* shape, double value) const { return llvm::ConstantFP::get(shape->getType(), value); }
+llvm::Constant* ScalarCode::number(llvm::Value* shape, double value) const {
+  return llvm::ConstantFP::get(shape->getType(), value);
+}
 llvm::Constant* ScalarCode::integer(llvm::Value* shape, int64_t value) const {
   return llvm::ConstantInt::get(shape->getType(), static_cast<uint64_t>(value), true, true);
 }
@@ -88,7 +96,9 @@ llvm::Value* ScalarCode::from_memory(llvm::Value* value, ElementType type) {
   return value;
 }
 
-llvm::Value* ScalarCode::round_narrow(llvm::Value* value, ElementType type) { return is_narrow(type) ? from_memory(to_memory(value, type), type) : value; }
+llvm::Value* ScalarCode::round_narrow(llvm::Value* value, ElementType type) {
+  return is_narrow(type) ? from_memory(to_memory(value, type), type) : value;
+}
 
 llvm::Value* ScalarCode::minimum(bool max, ElementType type, llvm::Value* a, llvm::Value* b) {
   if (!is_float(type)) {
@@ -124,7 +134,12 @@ llvm::Value* ScalarCode::divide(bool modulo, ElementType type, llvm::Value* a, l
 llvm::Value* ScalarCode::compare(Op op, ElementType type, llvm::Value* a, llvm::Value* b) {
   using P = llvm::CmpInst::Predicate;
   if (is_float(type)) {
-    const P p = op == Op::eq ? P::FCMP_OEQ : op == Op::ne ? P::FCMP_UNE : op == Op::lt ? P::FCMP_OLT : op == Op::le ? P::FCMP_OLE : op == Op::gt ? P::FCMP_OGT : P::FCMP_OGE;
+    const P p = op == Op::eq   ? P::FCMP_OEQ
+                : op == Op::ne ? P::FCMP_UNE
+                : op == Op::lt ? P::FCMP_OLT
+                : op == Op::le ? P::FCMP_OLE
+                : op == Op::gt ? P::FCMP_OGT
+                               : P::FCMP_OGE;
     return b_.CreateFCmp(p, a, b);
   }
   const bool s = is_signed(type);
@@ -144,42 +159,62 @@ llvm::Value* ScalarCode::math(Op op, ElementType type, std::vector<llvm::Value*>
 
 llvm::Value* ScalarCode::unary(Op op, ElementType type, llvm::Value* a) {
   switch (op) {
-    case Op::neg: return is_float(type) ? b_.CreateFNeg(a) : b_.CreateNeg(a);
+    case Op::neg:
+      return is_float(type) ? b_.CreateFNeg(a) : b_.CreateNeg(a);
     case Op::bit_not:
-    case Op::logical_not: return b_.CreateNot(a);
-    case Op::sqrt: return round_narrow(b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a), type);
-    case Op::floor: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
-    case Op::ceil: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
-    case Op::round: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a);
+    case Op::logical_not:
+      return b_.CreateNot(a);
+    case Op::sqrt:
+      return round_narrow(b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a), type);
+    case Op::floor:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
+    case Op::ceil:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
+    case Op::round:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a);
     case Op::abs:
       if (is_float(type)) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
       return is_signed(type) ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse()) : a;
-    default: return math(op, type, {a});
+    default:
+      return math(op, type, {a});
   }
 }
 
 llvm::Value* ScalarCode::binary(Op op, ElementType type, llvm::Value* a, llvm::Value* b) {
   const bool f = is_float(type);
   switch (op) {
-    case Op::add: return f ? round_narrow(b_.CreateFAdd(a, b), type) : b_.CreateAdd(a, b);
-    case Op::sub: return f ? round_narrow(b_.CreateFSub(a, b), type) : b_.CreateSub(a, b);
-    case Op::mul: return f ? round_narrow(b_.CreateFMul(a, b), type) : b_.CreateMul(a, b);
-    case Op::div: return round_narrow(b_.CreateFDiv(a, b), type);
-    case Op::floor_div: return divide(false, type, a, b);
-    case Op::floor_mod: return divide(true, type, a, b);
+    case Op::add:
+      return f ? round_narrow(b_.CreateFAdd(a, b), type) : b_.CreateAdd(a, b);
+    case Op::sub:
+      return f ? round_narrow(b_.CreateFSub(a, b), type) : b_.CreateSub(a, b);
+    case Op::mul:
+      return f ? round_narrow(b_.CreateFMul(a, b), type) : b_.CreateMul(a, b);
+    case Op::div:
+      return round_narrow(b_.CreateFDiv(a, b), type);
+    case Op::floor_div:
+      return divide(false, type, a, b);
+    case Op::floor_mod:
+      return divide(true, type, a, b);
     case Op::bit_and:
-    case Op::logical_and: return b_.CreateAnd(a, b);
+    case Op::logical_and:
+      return b_.CreateAnd(a, b);
     case Op::bit_or:
-    case Op::logical_or: return b_.CreateOr(a, b);
-    case Op::bit_xor: return b_.CreateXor(a, b);
-    case Op::shl: return b_.CreateShl(a, b_.CreateAnd(b, integer(b, width_of(type) - 1)));
+    case Op::logical_or:
+      return b_.CreateOr(a, b);
+    case Op::bit_xor:
+      return b_.CreateXor(a, b);
+    case Op::shl:
+      return b_.CreateShl(a, b_.CreateAnd(b, integer(b, width_of(type) - 1)));
     case Op::shr: {
       llvm::Value* count = b_.CreateAnd(b, integer(b, width_of(type) - 1));
       return is_signed(type) ? b_.CreateAShr(a, count) : b_.CreateLShr(a, count);
     }
-    case Op::min: return minimum(false, type, a, b);
-    case Op::max: return minimum(true, type, a, b);
-    default: return math(op, type, {a, b});
+    case Op::min:
+      return minimum(false, type, a, b);
+    case Op::max:
+      return minimum(true, type, a, b);
+    default:
+      return math(op, type, {a, b});
   }
 }
 
@@ -189,12 +224,19 @@ llvm::Value* ScalarCode::fma(ElementType type, llvm::Value* a, llvm::Value* b, l
 
 llvm::Value* ScalarCode::combine(Reducer reducer, ElementType type, llvm::Value* state, llvm::Value* value) {
   switch (reducer) {
-    case Reducer::sum: return binary(Op::add, type, state, value);
-    case Reducer::prod: return binary(Op::mul, type, state, value);
-    case Reducer::max: return minimum(true, type, state, value);
-    case Reducer::min: return minimum(false, type, state, value);
-    case Reducer::any: return b_.CreateOr(state, value);
-    default: PW_CHECK(reducer == Reducer::all); return b_.CreateAnd(state, value);
+    case Reducer::sum:
+      return binary(Op::add, type, state, value);
+    case Reducer::prod:
+      return binary(Op::mul, type, state, value);
+    case Reducer::max:
+      return minimum(true, type, state, value);
+    case Reducer::min:
+      return minimum(false, type, state, value);
+    case Reducer::any:
+      return b_.CreateOr(state, value);
+    default:
+      PW_CHECK(reducer == Reducer::all);
+      return b_.CreateAnd(state, value);
   }
 }
 
@@ -254,18 +296,25 @@ llvm::Value* ScalarCode::apply(const ExprNode& node, std::vector<llvm::Value*> a
   unify(args);
   const ElementType operand = node.args.empty() ? node.type : node.args.back()->type;
   switch (node.op) {
-    case Op::convert: return convert(args[0], operand, node.type, false);
-    case Op::saturate: return convert(args[0], operand, node.type, true);
+    case Op::convert:
+      return convert(args[0], operand, node.type, false);
+    case Op::saturate:
+      return convert(args[0], operand, node.type, true);
     case Op::eq:
     case Op::ne:
     case Op::lt:
     case Op::le:
     case Op::gt:
-    case Op::ge: return compare(node.op, operand, args[0], args[1]);
-    case Op::select: return b_.CreateSelect(args[0], args[1], args[2]);
-    case Op::clamp: return minimum(false, node.type, minimum(true, node.type, args[0], args[1]), args[2]);
-    case Op::fma: return fma(node.type, args[0], args[1], args[2]);
-    default: break;
+    case Op::ge:
+      return compare(node.op, operand, args[0], args[1]);
+    case Op::select:
+      return b_.CreateSelect(args[0], args[1], args[2]);
+    case Op::clamp:
+      return minimum(false, node.type, minimum(true, node.type, args[0], args[1]), args[2]);
+    case Op::fma:
+      return fma(node.type, args[0], args[1], args[2]);
+    default:
+      break;
   }
   if (args.size() == 1) return unary(node.op, node.type, args[0]);
   PW_CHECK(args.size() == 2);

@@ -97,16 +97,20 @@ Result<llvm::SmallVector<char, 0>> emit(Lowered& code, llvm::CodeGenFileType kin
 
 // A C keyword or a symbol of the C library would break whoever links the object.
 Status symbol_is_free(const std::string& symbol) {
-  static const std::set<std::string> taken = {"auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int",
-                                              "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile",
-                                              "while", "main", "exp", "log", "sin", "cos", "tanh", "erf", "pow", "sqrt", "floor", "ceil", "round", "abs", "malloc", "free", "memcpy", "memset", "memmove",
-                                              "printf", "exit", "abort", "read", "write", "open", "close", "class", "template", "new", "delete", "namespace", "this", "private", "public", "operator"};
+  static const std::set<std::string> taken = {
+      "auto",    "break", "case",     "char",  "const",    "continue", "default",  "do",        "double", "else",    "enum",   "extern",  "float",  "for",
+      "goto",    "if",    "inline",   "int",   "long",     "register", "restrict", "return",    "short",  "signed",  "sizeof", "static",  "struct", "switch",
+      "typedef", "union", "unsigned", "void",  "volatile", "while",    "main",     "exp",       "log",    "sin",     "cos",    "tanh",    "erf",    "pow",
+      "sqrt",    "floor", "ceil",     "round", "abs",      "malloc",   "free",     "memcpy",    "memset", "memmove", "printf", "exit",    "abort",  "read",
+      "write",   "open",  "close",    "class", "template", "new",      "delete",   "namespace", "this",   "private", "public", "operator"};
   if (taken.contains(symbol)) return fail("PW0513", "'" + symbol + "' is a C keyword or a library's symbol", {"give the kernel another name with --name"});
   if (symbol.rfind("halide_", 0) == 0) return fail("PW0513", "'" + symbol + "' is a symbol of the runtime", {"give the kernel another name with --name"});
   return Ok{};
 }
 
-std::string llvm_version() { return LLVM_VERSION_STRING; }
+std::string llvm_version() {
+  return LLVM_VERSION_STRING;
+}
 
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol) {
   const std::string name = symbol.empty() ? nest.name : symbol;

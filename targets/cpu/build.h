@@ -13,8 +13,8 @@ namespace polyweft::targets {
 using Bytes = std::vector<unsigned char>;
 
 struct CompiledObject {
-  Bytes object;                  ///< ELF relocatable; undefined: memcpy memset memmove halide_* only
-  int spills = 0;                ///< vector registers stored to the stack inside innermost loops
+  Bytes object;    ///< ELF relocatable; undefined: memcpy memset memmove halide_* only
+  int spills = 0;  ///< vector registers stored to the stack inside innermost loops
   double codegen_ms = 0;
 };
 /// `symbol` empty: the nest's name.

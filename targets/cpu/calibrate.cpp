@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int kIterations = 20'000;
-constexpr int kChains = 12;   // latency 4 x 2 ports needs 8
+constexpr int kChains = 12;  // latency 4 x 2 ports needs 8
 
 // The compiler must not see that the sums are never used.
 template <class V>

@@ -37,8 +37,10 @@ std::string argument_lines(const LoopNest& nest) {
   for (BufferId id : nest.arguments) {
     const Buffer& b = nest.buffers[id];
     out += " *   " + c_name(b.name) + ": " + (b.is_output ? "output" : "input") + ", ";
-    if (b.is_packed) out += "packed, " + std::to_string(allocated_elements(b) * size_bytes(b.type)) + " bytes of u8, 64-byte aligned\n";
-    else out += std::string(name_of(b.type)) + " " + shape_text(b.extents) + ", row-major, aligned to its element\n";
+    if (b.is_packed)
+      out += "packed, " + std::to_string(allocated_elements(b) * size_bytes(b.type)) + " bytes of u8, 64-byte aligned\n";
+    else
+      out += std::string(name_of(b.type)) + " " + shape_text(b.extents) + ", row-major, aligned to its element\n";
   }
   return out;
 }
@@ -54,7 +56,8 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
   for (BufferId id : nest.arguments) arguments += (arguments.empty() ? "" : ", ") + std::string("struct halide_buffer_t *") + c_name(nest.buffers[id].name);
   std::string out = "/* " + name + "(" + params + "), made by Polyweft; numerics class " + name_of(nest.cls) + ".\n *\n" + argument_lines(nest) +
                     " *\n * dim[0] of each buffer is the last axis, with stride 1 and min 0. Buffers must not overlap. Workspace on the heap: at most\n * " +
-                    std::to_string(heap_bytes(nest)) + " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft; a null\n"
+                    std::to_string(heap_bytes(nest)) +
+                    " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft; a null\n"
                     " * host asks for the shapes. */\n";
   out += "#ifndef " + guard + "\n#define " + guard + "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\nstruct halide_buffer_t;\n\n";
   out += "int " + name + "(" + (arguments.empty() ? "void" : arguments) + ");\n";

@@ -1,7 +1,7 @@
 // Shared objects by lld as a library, archives by LLVM's writer, and code loaded into this process by ORC.
 #include <fcntl.h>
-#include <lld/Common/Driver.h>
 #include <lld/Common/CommonLinkerContext.h>
+#include <lld/Common/Driver.h>
 #include <llvm/ExecutionEngine/Orc/AbsoluteSymbols.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/Object/ArchiveWriter.h>
@@ -105,10 +105,12 @@ Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std:
   OutputFile output;
   const std::string exports = version_script(exported);
   const auto halide = halide_runtime_object();
-  const bool ready = output.is_open() && input.fill(object.object.data(), object.object.size()) && script.fill(reinterpret_cast<const unsigned char*>(exports.data()), exports.size()) &&
+  const bool ready = output.is_open() && input.fill(object.object.data(), object.object.size()) &&
+                     script.fill(reinterpret_cast<const unsigned char*>(exports.data()), exports.size()) &&
                      (runtime == Runtime::external || runtime_file.fill(halide.data(), halide.size()));
   if (!ready) return fail("PW0514", "no memory for the files of a link", {"is /dev/shm or /tmp writable?"});
-  std::vector<std::string> arguments = {"ld.lld", "-shared", "--threads=1", "--hash-style=gnu", "--build-id=none", "-z", "now", "--version-script", script.path(), "-o", output.path(), input.path()};
+  std::vector<std::string> arguments = {"ld.lld",           "-shared",     "--threads=1", "--hash-style=gnu", "--build-id=none", "-z", "now",
+                                        "--version-script", script.path(), "-o",          output.path(),      input.path()};
   if (runtime == Runtime::inside) arguments.push_back(runtime_file.path());
   if (auto linked = run_lld(arguments); !linked) return linked.error();
   return output.contents();
@@ -146,7 +148,9 @@ class JitCode final : public LoadedCode {
   std::unique_ptr<llvm::orc::LLJIT> jit_;
 };
 
-Error jit_error(llvm::Error error) { return fail("PW0516", "the kernel cannot be loaded: " + llvm::toString(std::move(error))); }
+Error jit_error(llvm::Error error) {
+  return fail("PW0516", "the kernel cannot be loaded: " + llvm::toString(std::move(error)));
+}
 
 // Kernels of this process share the runtime that is linked into the library: one thread pool for all.
 llvm::orc::SymbolMap runtime_symbols(llvm::orc::LLJIT& jit) {

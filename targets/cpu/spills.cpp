@@ -5,8 +5,8 @@
 #include <llvm/MC/MCDisassembler/MCDisassembler.h>
 #include <llvm/MC/MCInst.h>
 #include <llvm/MC/MCInstrAnalysis.h>
-#include <llvm/MC/MCInstrInfo.h>
 #include <llvm/MC/MCInstrDesc.h>
+#include <llvm/MC/MCInstrInfo.h>
 #include <llvm/MC/MCRegisterInfo.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/MCTargetOptions.h>
@@ -49,7 +49,9 @@ std::unique_ptr<Disassembler> make_disassembler() {
   return d;
 }
 
-bool is_vector_register(const std::string& name) { return name.size() >= 4 && name[1] == 'M' && name[2] == 'M' && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z'); }
+bool is_vector_register(const std::string& name) {
+  return name.size() >= 4 && name[1] == 'M' && name[2] == 'M' && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
+}
 
 // x86 memory operand: base, scale, index, displacement, segment; a store has it first. Stack arrays are addressed with an index.
 bool is_vector_store_to_stack(const llvm::MCInst& inst, const Disassembler& d) {
@@ -81,7 +83,8 @@ Outline outline_of(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
     uint64_t size = 1;
     if (d.reader->getInstruction(inst, size, code.slice(at), at, llvm::nulls()) == llvm::MCDisassembler::Success) {
       uint64_t target = 0;
-      if (d.instructions->get(inst.getOpcode()).isBranch() && d.analysis->evaluateBranch(inst, at, size, target) && target <= at) out.loops.push_back({target, at + size});
+      if (d.instructions->get(inst.getOpcode()).isBranch() && d.analysis->evaluateBranch(inst, at, size, target) && target <= at)
+        out.loops.push_back({target, at + size});
       if (is_vector_store_to_stack(inst, d)) out.stores.push_back(at);
     }
     at += std::max<uint64_t>(size, 1);
@@ -89,7 +92,9 @@ Outline outline_of(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
   return out;
 }
 
-bool contains(const Span& outer, const Span& inner) { return outer.begin <= inner.begin && inner.end <= outer.end && (outer.begin != inner.begin || outer.end != inner.end); }
+bool contains(const Span& outer, const Span& inner) {
+  return outer.begin <= inner.begin && inner.end <= outer.end && (outer.begin != inner.begin || outer.end != inner.end);
+}
 
 // Only innermost loops: a register kept on the stack across a whole loop costs nothing that can be measured.
 int count_in(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {

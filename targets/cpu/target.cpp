@@ -1,23 +1,24 @@
 // The host by its feature flags, named levels of x86-64, and descriptions in TOML.
 #include "polyweft/target.h"
 
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/ADT/StringMap.h>
+#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/TargetParser/Host.h>
+#include <toml++/toml.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <sstream>
-#include <toml++/toml.h>
 
 namespace polyweft {
 namespace {
 
 // What code generation may use; anything else a chip has does not change a kernel.
 const std::vector<std::string>& known_features() {
-  static const std::vector<std::string> names = {"amx-bf16",   "amx-int8",   "amx-tile", "avx",    "avx2",   "avx512bf16", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512fp16",
-                                                 "avx512vbmi", "avx512vl",   "avx512vnni", "avxvnni", "bmi",  "bmi2",       "f16c",     "fma",      "lzcnt",    "movbe",   "popcnt",
-                                                 "sse",        "sse2",       "sse3",     "sse4.1", "sse4.2", "ssse3"};
+  static const std::vector<std::string> names = {"amx-bf16", "amx-int8", "amx-tile", "avx",        "avx2",       "avx512bf16", "avx512bw",
+                                                 "avx512cd", "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vl",   "avx512vnni",
+                                                 "avxvnni",  "bmi",      "bmi2",     "f16c",       "fma",        "lzcnt",      "movbe",
+                                                 "popcnt",   "sse",      "sse2",     "sse3",       "sse4.1",     "sse4.2",     "ssse3"};
   return names;
 }
 
@@ -64,7 +65,9 @@ Target named_level(const std::string& name, int number) {
   return target;
 }
 
-Error malformed(const std::string& path, const std::string& what) { return fail("PW0511", path + ": " + what, {"see the descriptions in targets/descriptions for the form"}); }
+Error malformed(const std::string& path, const std::string& what) {
+  return fail("PW0511", path + ": " + what, {"see the descriptions in targets/descriptions for the form"});
+}
 
 Result<Target> from_toml(const std::string& path, const toml::table& table) {
   Target target;
@@ -75,7 +78,8 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
   if (!features) return malformed(path, "it has no list 'features'");
   for (const auto& entry : *features) {
     const auto name = entry.value<std::string>();
-    if (!name || !std::binary_search(known_features().begin(), known_features().end(), *name)) return malformed(path, "'" + name.value_or("?") + "' is not a feature this version knows");
+    if (!name || !std::binary_search(known_features().begin(), known_features().end(), *name))
+      return malformed(path, "'" + name.value_or("?") + "' is not a feature this version knows");
     target.features.push_back(*name);
   }
   std::sort(target.features.begin(), target.features.end());
@@ -97,7 +101,9 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
 
 }  // namespace
 
-bool Target::has(const std::string& feature) const { return std::binary_search(features.begin(), features.end(), feature); }
+bool Target::has(const std::string& feature) const {
+  return std::binary_search(features.begin(), features.end(), feature);
+}
 
 std::string fingerprint(const Target& target) {
   std::string out = target.architecture + "/" + std::to_string(target.vector_bits);
@@ -105,7 +111,9 @@ std::string fingerprint(const Target& target) {
   return out;
 }
 
-std::vector<std::string> target_names() { return {"host", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}; }
+std::vector<std::string> target_names() {
+  return {"host", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+}
 
 Result<Target> find_target(const std::string& name) {
   if (name == "host") return host();
@@ -114,7 +122,9 @@ Result<Target> find_target(const std::string& name) {
   if (name == "x86-64-v3") return named_level(name, 3);
   if (name == "x86-64-v4") return named_level(name, 4);
   auto file = llvm::MemoryBuffer::getFile(name);
-  if (!file) return fail("PW0510", "target '" + name + "' is unknown and no such file can be read", {"known: host, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, or the path of a description"});
+  if (!file)
+    return fail("PW0510", "target '" + name + "' is unknown and no such file can be read",
+                {"known: host, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, or the path of a description"});
   if ((*file)->getBufferSize() > (64 << 10)) return malformed(name, "longer than 64 KiB");
   try {
     return from_toml(name, toml::parse((*file)->getBuffer().str()));

@@ -21,7 +21,7 @@ MachineModel machine() {
 struct GemmShape {
   int64_t m = 512, n = 512, k = 512, mr = 12;
   int64_t vectors = 2;
-  int32_t width = 16;     // 1: scalar
+  int32_t width = 16;  // 1: scalar
   bool in_registers = true;
   bool parallel = false;
 };
@@ -111,7 +111,9 @@ class GemmNest {
   VarId it_, jt_, k_, i_, u_, v_;
 };
 
-double predicted(const GemmShape& shape, const MachineModel& m = machine()) { return analytic_model(m)->predict_ns(GemmNest(shape).build()); }
+double predicted(const GemmShape& shape, const MachineModel& m = machine()) {
+  return analytic_model(m)->predict_ns(GemmNest(shape).build());
+}
 
 TEST(AnalyticModel, a_register_tiled_gemm_is_near_the_fma_bound) {
   const double bound_ns = 512.0 * 512 * 512 / 16 / 2 / machine().clock_ghz;
@@ -120,15 +122,25 @@ TEST(AnalyticModel, a_register_tiled_gemm_is_near_the_fma_bound) {
   EXPECT_LE(ns, 1.7 * bound_ns);
 }
 
-TEST(AnalyticModel, vectors_beat_scalars) { EXPECT_LT(4 * predicted({}), predicted({.vectors = 2, .width = 1})); }
+TEST(AnalyticModel, vectors_beat_scalars) {
+  EXPECT_LT(4 * predicted({}), predicted({.vectors = 2, .width = 1}));
+}
 
-TEST(AnalyticModel, registers_beat_memory_accumulators) { EXPECT_LT(1.5 * predicted({}), predicted({.in_registers = false})); }
+TEST(AnalyticModel, registers_beat_memory_accumulators) {
+  EXPECT_LT(1.5 * predicted({}), predicted({.in_registers = false}));
+}
 
-TEST(AnalyticModel, few_chains_expose_latency) { EXPECT_LT(1.5 * predicted({.mr = 12, .vectors = 2}), predicted({.mr = 1, .vectors = 1})); }
+TEST(AnalyticModel, few_chains_expose_latency) {
+  EXPECT_LT(1.5 * predicted({.mr = 12, .vectors = 2}), predicted({.mr = 1, .vectors = 1}));
+}
 
-TEST(AnalyticModel, a_tile_beyond_the_register_file_spills) { EXPECT_LT(1.2 * predicted({.mr = 12, .vectors = 2}), predicted({.mr = 24, .vectors = 4})); }
+TEST(AnalyticModel, a_tile_beyond_the_register_file_spills) {
+  EXPECT_LT(1.2 * predicted({.mr = 12, .vectors = 2}), predicted({.mr = 24, .vectors = 4}));
+}
 
-TEST(AnalyticModel, a_tile_that_loads_less_a_multiply_add_wins) { EXPECT_LE(predicted({.mr = 12, .vectors = 2}), predicted({.mr = 3, .vectors = 3})); }
+TEST(AnalyticModel, a_tile_that_loads_less_a_multiply_add_wins) {
+  EXPECT_LE(predicted({.mr = 12, .vectors = 2}), predicted({.mr = 3, .vectors = 3}));
+}
 
 TEST(AnalyticModel, two_threads_nearly_halve_a_large_product) {
   MachineModel two = machine();

@@ -48,9 +48,11 @@ std::string compare_bounds(const Program& bound, double at_least, double at_most
       if (is_float(value.type) && !std::isfinite(value.f)) continue;
       double want = expected->bound[k][static_cast<size_t>(x)], have = got->tensors[k].at(x).f;
       double tiny = 1e-6 * ir::unit_roundoff(value.type) * std::fabs(ir::as_double(value)) + 1e-30;
-      bool low = !(have + tiny >= at_least * want), high = is_float(value.type) && std::isfinite(want) && !(have <= at_most * want + roundings * ir::unit_roundoff(value.type) * (std::fabs(value.f) + 1) + 1e-30);
+      bool low = !(have + tiny >= at_least * want),
+           high = is_float(value.type) && std::isfinite(want) && !(have <= at_most * want + roundings * ir::unit_roundoff(value.type) * (std::fabs(value.f) + 1) + 1e-30);
       if (low || high)
-        return "output " + std::to_string(k) + " element " + std::to_string(x) + ": " + text_of(have) + " for " + text_of(want) + " at value " + text_of(ir::as_double(value));
+        return "output " + std::to_string(k) + " element " + std::to_string(x) + ": " + text_of(have) + " for " + text_of(want) + " at value " +
+               text_of(ir::as_double(value));
     }
   }
   return "";

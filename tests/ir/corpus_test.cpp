@@ -1,4 +1,6 @@
 // The programs of LANGUAGE.md section 8 at small sizes: normalize does not change what the evaluator computes.
+#include "lang/corpus.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,9 +9,8 @@
 #include "ir/evaluator.h"
 #include "ir/scalar.h"
 #include "ir/seeded_data.h"
-#include "lang/corpus.h"
-#include "lang/parser.h"
 #include "ir/small_sizes.h"
+#include "lang/parser.h"
 
 namespace polyweft {
 namespace {

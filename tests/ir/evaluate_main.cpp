@@ -51,8 +51,7 @@ int main(int argc, char** argv) {
   Program program = bound_program_of(argc, argv);
   std::string folder = std::string(argv[2]) + "/";
   std::vector<TensorData> inputs;
-  for (TensorId id : program.inputs())
-    inputs.push_back(need(ir::read_npy(folder + program.tensors[id].name + ".npy", program.tensors[id].type)));
+  for (TensorId id : program.inputs()) inputs.push_back(need(ir::read_npy(folder + program.tensors[id].name + ".npy", program.tensors[id].type)));
   ir::EvaluateOptions options;
   options.with_bounds = true;
   ir::Evaluation result = need(ir::evaluate(program, inputs, options));

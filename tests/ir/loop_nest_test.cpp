@@ -224,9 +224,12 @@ TEST(LoopNestText, mutated_texts_never_crash) {
     std::string mutated = text;
     for (size_t edits = next() % 4 + 1; edits > 0; --edits) {
       size_t at = next() % mutated.size();
-      if (next() % 3 == 0) mutated.erase(at, next() % 9 + 1);
-      else if (next() % 2) mutated[at] = static_cast<char>(next() % 96 + 32);
-      else mutated.insert(at, mutated.substr(next() % mutated.size(), next() % 20));
+      if (next() % 3 == 0)
+        mutated.erase(at, next() % 9 + 1);
+      else if (next() % 2)
+        mutated[at] = static_cast<char>(next() % 96 + 32);
+      else
+        mutated.insert(at, mutated.substr(next() % mutated.size(), next() % 20));
     }
     auto nest = parse_loop_nest(mutated);
     if (!nest) continue;
@@ -237,7 +240,9 @@ TEST(LoopNestText, mutated_texts_never_crash) {
   EXPECT_GT(parsed_count, 0);
 }
 
-TEST(LoopNestVerify, accepts_a_packed_gemm) { EXPECT_EQ(verdict(parsed(kGemm)), "ok"); }
+TEST(LoopNestVerify, accepts_a_packed_gemm) {
+  EXPECT_EQ(verdict(parsed(kGemm)), "ok");
+}
 
 TEST(LoopNestVerify, names_each_broken_rule) {
   struct Case {
@@ -284,9 +289,9 @@ TEST(LoopNestHash, ignores_names_numbering_and_loops_of_one_iteration) {
 
 TEST(LoopNestHash, sees_every_other_change) {
   const std::string base = hash(parsed(kGemm));
-  const char* const kChanges[][2] = {{"parallel", "serial"}, {"in 0 .. 5", "in 0 .. 4"}, {"pad [0, 1, 0]", "pad [0, 2, 0]"},
-                                     {"class reassoc", "class strict"}, {"non_temporal", ""}, {"heap", "stack"},
-                                     {"sum fused", "sum"}, {"align 64", "align 32"}, {"vector 16 {", "vector 17 {"}};
+  const char* const kChanges[][2] = {
+      {"parallel", "serial"}, {"in 0 .. 5", "in 0 .. 4"}, {"pad [0, 1, 0]", "pad [0, 2, 0]"}, {"class reassoc", "class strict"}, {"non_temporal", ""},
+      {"heap", "stack"},      {"sum fused", "sum"},       {"align 64", "align 32"},           {"vector 16 {", "vector 17 {"}};
   for (auto& change : kChanges) EXPECT_NE(hash(parsed(replaced(kGemm, change[0], change[1]))), base) << change[0];
 }
 

@@ -48,18 +48,15 @@ class Worst {
     x_ = x;
     y_ = y;
   }
-  void expect_at_most(double limit, const char* name) const {
-    EXPECT_LE(worst_, limit) << name << (kSingle ? "_f32" : "_f64") << " at " << x_ << ", " << y_;
-  }
+  void expect_at_most(double limit, const char* name) const { EXPECT_LE(worst_, limit) << name << (kSingle ? "_f32" : "_f64") << " at " << x_ << ", " << y_; }
 
  private:
   double worst_ = 0;
   Float x_ = 0, y_ = 0;
 };
 
-const double kSpecial[] = {0.0,     -0.0,   1.0,      -1.0,    0.5,     kInf,   -kInf, NAN,     1e-45, -1e-45, 1e-310, -1e-310,
-                           1.2e-38, 3.4e38, -3.4e38,  1.7e308, -1.7e308, 88.72,  88.73, -87.3,   -103.9, -104.0, 709.7,  709.79,
-                           -745.1,  -745.2, 3.9,      4.1,     5.9,     6.1,    22.0,  1e22,    0x1p-149, 0x1p-1074};
+const double kSpecial[] = {0.0,   -0.0,  1.0,   -1.0,   0.5,    kInf,  -kInf,  NAN,    1e-45,  -1e-45, 1e-310, -1e-310, 1.2e-38, 3.4e38, -3.4e38, 1.7e308,  -1.7e308,
+                           88.72, 88.73, -87.3, -103.9, -104.0, 709.7, 709.79, -745.1, -745.2, 3.9,    4.1,    5.9,     6.1,     22.0,   1e22,    0x1p-149, 0x1p-1074};
 constexpr int kSamples = 40000;
 
 template <bool kSingle, class Own, class Reference>
@@ -113,8 +110,8 @@ void measure_pow() {
     Float x = static_cast<Float>(a), y = static_cast<Float>(e);
     worst.check(x, y, f.pow(x, y), std::pow(static_cast<long double>(x), static_cast<long double>(y)));
   };
-  const double special[] = {0.0,  -0.0, 1.0,  -1.0,  2.0,    -2.0,   3.0,   -3.0,  0.5,    -0.5,  kInf, -kInf,
-                            NAN,  1e-45, -1e-45, 1e-310, 3.4e38, -3.4e38, 1e300, 1e17,  -1e17, 7.0,  -7.5};
+  const double special[] = {0.0, -0.0,  1.0,    -1.0,   2.0,    -2.0,    3.0,   -3.0, 0.5,   -0.5, kInf, -kInf,
+                            NAN, 1e-45, -1e-45, 1e-310, 3.4e38, -3.4e38, 1e300, 1e17, -1e17, 7.0,  -7.5};
   for (double x : special)
     for (double y : special) check(x, y);
   std::mt19937_64 random(11);

@@ -45,36 +45,34 @@ TEST_P(Normalized, has_this_text_and_the_same_bits) {
 constexpr const char* kHeader = "program p(N = 4, M = 3)\nin X: f32[N, M]\n";
 constexpr const char* kMayBeEmpty = "program p(N = 4, M = 3) assume M >= 0\nin X: f32[N, M]\n";
 
-INSTANTIATE_TEST_SUITE_P(
-    Table, Normalized,
-    testing::Values(
-        Case{kHeader, "out Y[i: N, j: M] = X[i, j] - (max[k: M] X[i, k])",
-             "out Y[i: N, j: M]: f32 = X[i, j] - Y.1[i]\n"
-             "let Y.1[i: N]: f32 = max[k: M] X[i, k]\n"},
-        // j may have no value at all: then Y.1 must have no element either
-        Case{kMayBeEmpty, "out Y[i: N, j: M] = X[i, j] - (max[k: M] X[i, k])",
-             "out Y[i: N, j: M]: f32 = X[i, j] - Y.1[i, j]\n"
-             "let Y.1[i: N, j: M]: f32 = max[k: M] X[i, k]\n"},
-        Case{kHeader, "out Y[i: N] = (sum[k: M] X[i-1, k]) where i >= 1 else prod[k: M] X[i, k]",
-             "out Y[i: N]: f32 = Y.1[i] where i > 0 else Y.2[i]\n"
-             "let Y.1[i: N]: f32 where i > 0 = sum[k: M] X[i - 1, k]\n"
-             "let Y.2[i: N]: f32 where i <= 0 = prod[k: M] X[i, k]\n"},
-        Case{kHeader, "out partial Y[i: N, j: 0..i+1] where j > 0 = 2 * sum[k: 0..j] (X[i, 0] where k > 0 else 1)",
-             "out partial Y[i: N, j: i + 1]: f32 where j > 0 = 2.0 * Y.1[i, j]\n"
-             "let Y.1[i: N, j: i + 1]: f32 where j > 0 = sum[k: j] (X[i, 0] where k > 0 else 1.0)\n"},
-        Case{kHeader, "out Y[i: N] = sum[k: M where k != 1] X[i, k] * max[l: k+1] X[i, l]",
-             "out Y[i: N]: f32 = sum[k: M where k != 1] X[i, k] * Y.1[i, k]\n"
-             "let Y.1[i: N, k: M]: f32 where k != 1 = max[l: k + 1] X[i, l]\n"},
-        Case{kHeader, "out p[i: N] = argmax[k: M] X[i, k]", "let (p.1, p)[i: N]: (f32, i64) = argmax[k: M] X[i, k]\n"},
-        Case{kHeader, "out z[i: N] = 1.5 + f32(argmin[k: M] X[i, k])",
-             "out z[i: N]: f32 = 1.5 + f32(z.2[i])\n"
-             "let (z.1, z.2)[i: N]: (f32, i64) = argmin[k: M] X[i, k]\n"},
-        Case{kHeader,
-             "combine f((m, s), (n, t)): (f32, f32) from (0, 0) = (m + n, s + n * t)\n"
-             "let (a, b)[i: N] = reduce f[k: M] (X[i, k], 1) where i > 0 else (0, 2)\nout Y[i: N] = a[i] + b[i]",
-             "let (a, b)[i: N]: (f32, f32) = (a.1[i] where i > 0 else 0.0, a.2[i] where i > 0 else 2.0)\n"
-             "out Y[i: N]: f32 = a[i] + b[i]\n"
-             "let (a.1, a.2)[i: N]: (f32, f32) where i > 0 = reduce f[k: M] (X[i, k], 1.0)\n"}));
+INSTANTIATE_TEST_SUITE_P(Table, Normalized,
+                         testing::Values(Case{kHeader, "out Y[i: N, j: M] = X[i, j] - (max[k: M] X[i, k])",
+                                              "out Y[i: N, j: M]: f32 = X[i, j] - Y.1[i]\n"
+                                              "let Y.1[i: N]: f32 = max[k: M] X[i, k]\n"},
+                                         // j may have no value at all: then Y.1 must have no element either
+                                         Case{kMayBeEmpty, "out Y[i: N, j: M] = X[i, j] - (max[k: M] X[i, k])",
+                                              "out Y[i: N, j: M]: f32 = X[i, j] - Y.1[i, j]\n"
+                                              "let Y.1[i: N, j: M]: f32 = max[k: M] X[i, k]\n"},
+                                         Case{kHeader, "out Y[i: N] = (sum[k: M] X[i-1, k]) where i >= 1 else prod[k: M] X[i, k]",
+                                              "out Y[i: N]: f32 = Y.1[i] where i > 0 else Y.2[i]\n"
+                                              "let Y.1[i: N]: f32 where i > 0 = sum[k: M] X[i - 1, k]\n"
+                                              "let Y.2[i: N]: f32 where i <= 0 = prod[k: M] X[i, k]\n"},
+                                         Case{kHeader, "out partial Y[i: N, j: 0..i+1] where j > 0 = 2 * sum[k: 0..j] (X[i, 0] where k > 0 else 1)",
+                                              "out partial Y[i: N, j: i + 1]: f32 where j > 0 = 2.0 * Y.1[i, j]\n"
+                                              "let Y.1[i: N, j: i + 1]: f32 where j > 0 = sum[k: j] (X[i, 0] where k > 0 else 1.0)\n"},
+                                         Case{kHeader, "out Y[i: N] = sum[k: M where k != 1] X[i, k] * max[l: k+1] X[i, l]",
+                                              "out Y[i: N]: f32 = sum[k: M where k != 1] X[i, k] * Y.1[i, k]\n"
+                                              "let Y.1[i: N, k: M]: f32 where k != 1 = max[l: k + 1] X[i, l]\n"},
+                                         Case{kHeader, "out p[i: N] = argmax[k: M] X[i, k]", "let (p.1, p)[i: N]: (f32, i64) = argmax[k: M] X[i, k]\n"},
+                                         Case{kHeader, "out z[i: N] = 1.5 + f32(argmin[k: M] X[i, k])",
+                                              "out z[i: N]: f32 = 1.5 + f32(z.2[i])\n"
+                                              "let (z.1, z.2)[i: N]: (f32, i64) = argmin[k: M] X[i, k]\n"},
+                                         Case{kHeader,
+                                              "combine f((m, s), (n, t)): (f32, f32) from (0, 0) = (m + n, s + n * t)\n"
+                                              "let (a, b)[i: N] = reduce f[k: M] (X[i, k], 1) where i > 0 else (0, 2)\nout Y[i: N] = a[i] + b[i]",
+                                              "let (a, b)[i: N]: (f32, f32) = (a.1[i] where i > 0 else 0.0, a.2[i] where i > 0 else 2.0)\n"
+                                              "out Y[i: N]: f32 = a[i] + b[i]\n"
+                                              "let (a.1, a.2)[i: N]: (f32, f32) where i > 0 = reduce f[k: M] (X[i, k], 1.0)\n"}));
 
 }  // namespace
 }  // namespace polyweft

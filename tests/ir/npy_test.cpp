@@ -54,21 +54,20 @@ TEST(Npy, version_2_and_other_spellings_are_read) {
 }
 
 TEST(Npy, malformed_files_are_refused) {
-  const std::pair<std::string, size_t> bad[] = {
-      {"{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", 4},
-      {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", 4},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 4},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 5},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1), }", 4},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", 4},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296,), }", 4},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", 4},
-      {"{'descr': '<f4', 'fortran_order': False, }", 4},
-      {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 4},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } y", 4},
-      {"", 4},
-      {"{", 0}};
+  const std::pair<std::string, size_t> bad[] = {{"{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", 4},
+                                                {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", 4},
+                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 4},
+                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 5},
+                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (1), }", 4},
+                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", 4},
+                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296,), }", 4},
+                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", 4},
+                                                {"{'descr': '<f4', 'fortran_order': False, }", 4},
+                                                {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 4},
+                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4},
+                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } y", 4},
+                                                {"", 4},
+                                                {"{", 0}};
   for (const auto& [header, data] : bad) {
     auto array = ir::parse_npy(file_of(header, data));
     ASSERT_FALSE(array) << header;

@@ -69,8 +69,10 @@ inline Expr guarded(Guard g, Expr then, Expr otherwise) {
 inline Expr number(ElementType type, double value) {
   Literal literal;
   literal.type = type;
-  if (is_float(type)) literal.f = value;
-  else literal.i = static_cast<int64_t>(value);
+  if (is_float(type))
+    literal.f = value;
+  else
+    literal.i = static_cast<int64_t>(value);
   return make_literal(literal);
 }
 

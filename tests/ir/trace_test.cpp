@@ -1,7 +1,8 @@
 // Traces as text: what is printed parses back, what is not a trace is refused with its place.
+#include "polyweft/trace.h"
+
 #include <gtest/gtest.h>
 
-#include "polyweft/trace.h"
 #include "support/rng.h"
 
 namespace polyweft {
@@ -76,8 +77,10 @@ TEST(TraceText, survives_mutated_texts) {
     std::string text = kAllSteps;
     for (uint64_t edits = 1 + rng.below(6); edits > 0; --edits) {
       size_t at = rng.below(text.size());
-      if (rng.below(2)) text[at] = static_cast<char>(rng.below(256));
-      else text.erase(at, 1 + rng.below(8));
+      if (rng.below(2))
+        text[at] = static_cast<char>(rng.below(256));
+      else
+        text.erase(at, 1 + rng.below(8));
     }
     auto trace = parse_trace(text);
     if (trace) {
@@ -106,8 +109,7 @@ TEST(TraceDecisions, constraints_are_sums_of_products) {
 TEST(TraceNames, are_replaced_with_what_follows_them) {
   auto trace = parse_trace("trace 1\n tile C [i: 4]\n unroll C.1 i\n unroll C@2 i\n promote A in C at i.1 heap\n");
   ASSERT_TRUE(trace.ok());
-  EXPECT_EQ(renamed(*trace, {{"C", "Y"}, {"A", "X"}}).text(),
-            "trace 1\n  tile Y [i: 4]\n  unroll Y.1 i\n  unroll Y@2 i\n  promote X in Y at i.1 heap\n");
+  EXPECT_EQ(renamed(*trace, {{"C", "Y"}, {"A", "X"}}).text(), "trace 1\n  tile Y [i: 4]\n  unroll Y.1 i\n  unroll Y@2 i\n  promote X in Y at i.1 heap\n");
 }
 
 }  // namespace

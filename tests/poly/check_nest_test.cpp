@@ -1,8 +1,7 @@
 // The independent checker on base nests and on broken ones.
-#include "poly/check/checker.h"
-
 #include "corpus.h"
 #include "poly/base_nest.h"
+#include "poly/check/checker.h"
 
 namespace polyweft::poly_test {
 namespace {
@@ -19,7 +18,9 @@ std::optional<Made> made(const Program& program, int64_t size, NumericsClass cls
   return Made{bound, *nest};
 }
 
-std::string words(const poly::NestCheck& check) { return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message; }
+std::string words(const poly::NestCheck& check) {
+  return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message;
+}
 
 TEST(CheckNest, proves_the_base_nests_of_the_language) {
   for (const Program& program : corpus()) {

@@ -31,6 +31,8 @@ TEST(Check, accepts_every_program_of_the_language) {
   }
 }
 
-TEST(Check, refuses_with_these_words) { error_test::run_cases(error_test::Stage::checks, messages); }
+TEST(Check, refuses_with_these_words) {
+  error_test::run_cases(error_test::Stage::checks, messages);
+}
 
 }  // namespace polyweft::poly_test

@@ -22,7 +22,9 @@ in X: f32[H+2, H+2]
 in K: f32[3, 4]
 out Y[y: H] = sum[r: 3, s: 4] X[y+r, s] * K[r, s])";
 
-Affine index(const Program& program, uint32_t k) { return Affine::variable(program.index_var(k)); }
+Affine index(const Program& program, uint32_t k) {
+  return Affine::variable(program.index_var(k));
+}
 
 }  // namespace
 

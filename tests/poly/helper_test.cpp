@@ -13,9 +13,12 @@ using namespace std::chrono_literals;
 std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
-    if (c == '\n') out += "\\n";
-    else if (c == '"' || c == '\\') (out += '\\') += c;
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else
+      out += c;
   }
   return out;
 }
@@ -37,16 +40,15 @@ std::string remainders(int count) {
   std::string guard;
   const int moduli[] = {97, 89, 83, 79, 73, 71, 67, 61};
   for (int k = 0; k < count; ++k)
-    guard += (k ? " and " : "") + ("((i*" + std::to_string(k + 2) + " + j*" + std::to_string(k + 3) + " + N) % " + std::to_string(moduli[k])) +
-             ") != ((j + M*" + std::to_string(k + 1) + ") % " + std::to_string(moduli[k] + 2) + ")";
+    guard += (k ? " and " : "") + ("((i*" + std::to_string(k + 2) + " + j*" + std::to_string(k + 3) + " + N) % " + std::to_string(moduli[k])) + ") != ((j + M*" +
+             std::to_string(k + 1) + ") % " + std::to_string(moduli[k] + 2) + ")";
   return "program p(N = 100, M = 50)\nin X: f32[N]\nlet A[i: N, j: M] where " + guard + " = X[i]\nout Y[i: N, j: M] = A[i, j]";
 }
 
 std::string deep(int) {
   std::string slots, reduced, zeros;
   for (int k = 0; k < 8; ++k) slots += (k ? ", i" : "i") + std::to_string(k) + ": " + (k ? "0..i" + std::to_string(k - 1) + "+1" : "N");
-  for (int k = 0; k < 4; ++k)
-    reduced += (k ? ", r" : "r") + std::to_string(k) + ": 0.." + (k ? "i" + std::to_string(k) + "+r" + std::to_string(k - 1) + "+1" : "i7+1");
+  for (int k = 0; k < 4; ++k) reduced += (k ? ", r" : "r") + std::to_string(k) + ": 0.." + (k ? "i" + std::to_string(k) + "+r" + std::to_string(k - 1) + "+1" : "i7+1");
   for (int k = 0; k < 8; ++k) zeros += k ? ", 0" : "0";
   return "program p(N = 9)\nin X: f32[N]\nlet A[" + slots + "] = sum[" + reduced + "] X[(i0+r3) % 5]\nout Y = A[" + zeros + "]";
 }
@@ -122,9 +124,11 @@ TEST(Helper, is_ended_at_its_deadline_and_starts_again) {
 
 TEST(Helper, survives_requests_that_are_no_requests) {
   WorkerProcess worker = helper();
-  for (const char* request : {"", "{", "[]", "{}", R"({"op": 1})", R"({"op": "fly"})", R"x({"op": "check", "source": "program p()"})x",
-                              R"({"op": "base", "source": "program p(N = 2)\nin X: f32[N]\nout Y[i: N] = X[i]", "file": "", "program": "p", "binding": [1, 2], "class": "strict", "workspace": 1})",
-                              R"({"op": "base", "source": "program p(N = 2)\nin X: f32[N]\nout Y[i: N] = X[i]", "file": "", "program": "q", "binding": [], "class": "x", "workspace": 1})"}) {
+  for (
+      const char* request :
+      {"", "{", "[]", "{}", R"({"op": 1})", R"({"op": "fly"})", R"x({"op": "check", "source": "program p()"})x",
+       R"({"op": "base", "source": "program p(N = 2)\nin X: f32[N]\nout Y[i: N] = X[i]", "file": "", "program": "p", "binding": [1, 2], "class": "strict", "workspace": 1})",
+       R"({"op": "base", "source": "program p(N = 2)\nin X: f32[N]\nout Y[i: N] = X[i]", "file": "", "program": "q", "binding": [], "class": "x", "workspace": 1})"}) {
     auto answer = worker.call(request, 10'000ms);
     ASSERT_TRUE(answer.ok()) << request << ": " << answer.error().message;
     EXPECT_EQ(answer->rfind(R"({"error":)", 0), 0u) << request << ": " << *answer;
@@ -144,8 +148,9 @@ TEST(Helper, under_a_memory_limit_answers_or_ends_but_takes_nobody_along) {
 }
 
 TEST(CheckQuota, names_the_question_the_quota_and_the_line) {
-  Program program = parsed("program plough(N = 9)\nin X: f32[N, N]\nlet S[i: N, j: N]: f32 = S[i, j-1+2*(i%2)] where 0 <= j-1+2*(i%2) < N else X[i, j]\n"
-                           "out Y[i: N, j: N] = S[i, j]");
+  Program program = parsed(
+      "program plough(N = 9)\nin X: f32[N, N]\nlet S[i: N, j: N]: f32 = S[i, j-1+2*(i%2)] where 0 <= j-1+2*(i%2) < N else X[i, j]\n"
+      "out Y[i: N, j: N] = S[i, j]");
   poly::CheckOptions options;
   options.quota = 4'000;
   poly::CheckReport report = poly::check(program, options);

@@ -1,12 +1,12 @@
 // Random valid programs: the checks accept them, the base nest computes them, and a broken copy is refused with a witness that the naive
 // evaluator confirms.
 #include "corpus.h"
+#include "ir/domain.h"
 #include "ir/evaluator.h"
 #include "ir/random_program.h"
 #include "poly/base_nest.h"
 #include "poly/boxes.h"
 #include "poly/check.h"
-#include "ir/domain.h"
 #include "run_nest.h"
 
 namespace polyweft::poly_test {
@@ -98,7 +98,9 @@ bool evaluates(const Program& program, const std::map<std::string, int64_t>& siz
   return ir::evaluate(bound, inputs_of(bound, 5), options).ok();
 }
 
-Program at_defaults(const Program& program) { return polyweft::bind(program, *make_binding(program, {})); }
+Program at_defaults(const Program& program) {
+  return polyweft::bind(program, *make_binding(program, {}));
+}
 
 }  // namespace
 

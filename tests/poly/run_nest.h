@@ -90,12 +90,18 @@ class PlainRun {
   }
   Literal value(const Expr& e) {
     switch (e->op) {
-      case Op::literal: return e->literal;
-      case Op::variable: return ir::integer_literal(ElementType::i64, env_[e->var]);
-      case Op::affine: return ir::integer_literal(ElementType::i64, evaluate(e->affine, env_));
-      case Op::read: return get(e->access);
-      case Op::guarded: return value(e->args[evaluate(e->guard, env_) ? 0 : 1]);
-      default: break;
+      case Op::literal:
+        return e->literal;
+      case Op::variable:
+        return ir::integer_literal(ElementType::i64, env_[e->var]);
+      case Op::affine:
+        return ir::integer_literal(ElementType::i64, evaluate(e->affine, env_));
+      case Op::read:
+        return get(e->access);
+      case Op::guarded:
+        return value(e->args[evaluate(e->guard, env_) ? 0 : 1]);
+      default:
+        break;
     }
     std::vector<Literal> args;
     for (const Expr& arg : e->args) args.push_back(value(arg));
@@ -143,11 +149,13 @@ class PlainRun {
   void init(const Compute& c) {
     for (size_t k = 0; k < c.dst.size(); ++k) {
       ElementType type = nest_.buffers[c.dst[k].id].type;
-      if (c.reducer == Reducer::combiner) set(c.dst[k], nest_.combiners[c.combiner].identity[k]);
+      if (c.reducer == Reducer::combiner)
+        set(c.dst[k], nest_.combiners[c.combiner].identity[k]);
       else if (c.reducer == Reducer::argmax || c.reducer == Reducer::argmin) {
         Literal none = is_float(type) ? ir::float_literal(type, 0) : ir::integer_literal(type, -1);
         set(c.dst[k], none);
-      } else set(c.dst[k], ir::identity(c.reducer, type));
+      } else
+        set(c.dst[k], ir::identity(c.reducer, type));
     }
   }
 

@@ -17,9 +17,13 @@ const char* kHandTrace = R"(trace 1
   unroll C i ; vectorize C j 16 ; parallel C mc
 )";
 
-std::string words(const poly::NestCheck& check) { return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message; }
+std::string words(const poly::NestCheck& check) {
+  return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message;
+}
 
-std::string with_sizes(const std::string& decisions) { return kHandTrace + std::string("decide ") + decisions + "\n"; }
+std::string with_sizes(const std::string& decisions) {
+  return kHandTrace + std::string("decide ") + decisions + "\n";
+}
 
 TEST(CheckerOfSchedules, proves_a_packed_three_level_gemm_at_any_size) {
   struct Case {
@@ -44,12 +48,18 @@ class Mutator {
   std::string mutated() {
     std::string out = text_;
     switch (next() % 6) {
-      case 0: return nudge_number(out);
-      case 1: return nudge_number(out);
-      case 2: return drop_leaf(out);
-      case 3: return swap_loops(out);
-      case 4: return mark_parallel(out);
-      default: return replace_variable(out);
+      case 0:
+        return nudge_number(out);
+      case 1:
+        return nudge_number(out);
+      case 2:
+        return drop_leaf(out);
+      case 3:
+        return swap_loops(out);
+      case 4:
+        return mark_parallel(out);
+      default:
+        return replace_variable(out);
     }
   }
 
@@ -67,7 +77,8 @@ class Mutator {
   std::string nudge_number(std::string t) {
     std::vector<size_t> at;
     for (size_t k = body(t); k + 1 < t.size(); ++k) {
-      bool starts = std::isdigit(static_cast<unsigned char>(t[k])) && !std::isalnum(static_cast<unsigned char>(t[k - 1])) && t[k - 1] != '@' && t[k - 1] != '_' && t[k - 1] != '.';
+      bool starts =
+          std::isdigit(static_cast<unsigned char>(t[k])) && !std::isalnum(static_cast<unsigned char>(t[k - 1])) && t[k - 1] != '@' && t[k - 1] != '_' && t[k - 1] != '.';
       if (starts) at.push_back(k);
     }
     size_t k = at[next() % at.size()], end = k;
@@ -148,9 +159,12 @@ TEST(CheckerOfSchedules, proves_no_mutant_that_tag_mode_rejects) {
   auto packed = nest_of(gemm, sizes.c_str());
   ASSERT_TRUE(packed.ok());
   judge_mutants(gemm, *packed, NumericsClass::reassoc, 300, counts);
-  const char* kStencil = "program heat(T = 5, N = 9)\nin A0: f64[N]\nlet A[0, i: N] = A0[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * (A[t-1, i-1] + A[t-1, i+1])\n"
-                         "let A[t: 1..T+1, i: N] where i == 0 or i == N-1 = A[t-1, i]\nout R[i: N] = A[T, i]\n";
-  const char* kSoftmax = "program rows(M = 4, N = 9)\nin X: f32[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet s[i: M] = sum[j: N] exp(X[i, j] - m[i])\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i]\n";
+  const char* kStencil =
+      "program heat(T = 5, N = 9)\nin A0: f64[N]\nlet A[0, i: N] = A0[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * (A[t-1, i-1] + A[t-1, i+1])\n"
+      "let A[t: 1..T+1, i: N] where i == 0 or i == N-1 = A[t-1, i]\nout R[i: N] = A[T, i]\n";
+  const char* kSoftmax =
+      "program rows(M = 4, N = 9)\nin X: f32[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet s[i: M] = sum[j: N] exp(X[i, j] - m[i])\nout Y[i: M, j: N] = exp(X[i, j] - "
+      "m[i]) / s[i]\n";
   for (const char* text : {kStencil, kSoftmax}) {
     Program program = normalized_program(text);
     auto base = poly::base_nest(program, NumericsClass::strict);

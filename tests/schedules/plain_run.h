@@ -60,17 +60,22 @@ class PlainRun {
     for (size_t d = 0; d < access.index.size(); ++d) {
       int64_t at = evaluate(access.index[d].affine, env_);
       if (access.index[d].data) at += value(access.index[d].data).i;
-      require(at >= 0 && at < buffer.extents[d], buffer.name + ": index " + std::to_string(at) + " outside extent " + std::to_string(buffer.extents[d]) + " of dimension " + std::to_string(d));
+      require(at >= 0 && at < buffer.extents[d],
+              buffer.name + ": index " + std::to_string(at) + " outside extent " + std::to_string(buffer.extents[d]) + " of dimension " + std::to_string(d));
       index.push_back(at);
     }
     return cells_[access.id].at(static_cast<size_t>(physical_offset(buffer, index)));
   }
   Literal value(const Expr& e) {
     switch (e->op) {
-      case Op::literal: return e->literal;
-      case Op::variable: return ir::integer_literal(ElementType::i64, env_[e->var]);
-      case Op::affine: return ir::integer_literal(ElementType::i64, evaluate(e->affine, env_));
-      case Op::guarded: return value(e->args[evaluate(e->guard, env_) ? 0 : 1]);
+      case Op::literal:
+        return e->literal;
+      case Op::variable:
+        return ir::integer_literal(ElementType::i64, env_[e->var]);
+      case Op::affine:
+        return ir::integer_literal(ElementType::i64, evaluate(e->affine, env_));
+      case Op::guarded:
+        return value(e->args[evaluate(e->guard, env_) ? 0 : 1]);
       case Op::read: {
         Cell& c = cell(e->access);
         require(c.known, nest_.buffers[e->access.id].name + ": a cell is read before it is written");
@@ -90,8 +95,10 @@ class PlainRun {
     for (NodeId child : seq.children) run(child);
   }
   void step(const If& branch) {
-    if (evaluate(branch.condition, env_)) run(branch.then);
-    else if (branch.otherwise != kNoNode) run(branch.otherwise);
+    if (evaluate(branch.condition, env_))
+      run(branch.then);
+    else if (branch.otherwise != kNoNode)
+      run(branch.otherwise);
   }
   void step(const Alloc& alloc) {
     cells_[alloc.buffer].assign(static_cast<size_t>(allocated_elements(nest_.buffers[alloc.buffer])), Cell{});

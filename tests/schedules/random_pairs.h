@@ -14,7 +14,9 @@ struct RandomProgram {
   std::string text;
 };
 
-inline int64_t pick(Rng& rng, int64_t lo, int64_t hi) { return lo + static_cast<int64_t>(rng.below(static_cast<uint64_t>(hi - lo + 1))); }
+inline int64_t pick(Rng& rng, int64_t lo, int64_t hi) {
+  return lo + static_cast<int64_t>(rng.below(static_cast<uint64_t>(hi - lo + 1)));
+}
 template <class T>
 const T& pick(Rng& rng, const std::vector<T>& from) {
   return from[rng.below(from.size())];
@@ -30,35 +32,46 @@ inline std::string random_program(Rng& rng) {
   std::string in_a = "in A: " + type + "[M, K]\n", in_b = "in B: " + type + "[K, N]\n";
   std::string shift = n(0, 3);
   switch (rng.below(16)) {
-    case 0: return head + in_a + in_b + "out C[i: M, j: N] = " + reducer + "[k: K] A[i, k] * B[k, j]\n";
-    case 1: return head + in_a + in_b + "in s: " + type + "\nlet C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\nout D[i: M, j: N] = max(C[i, j] * s, C[i, j])\n";
-    case 2: return head + in_a + "in x: " + type + "[K]\nout y[i: M] = " + reducer + "[k: K] A[i, k] * x[k]\n";
+    case 0:
+      return head + in_a + in_b + "out C[i: M, j: N] = " + reducer + "[k: K] A[i, k] * B[k, j]\n";
+    case 1:
+      return head + in_a + in_b + "in s: " + type + "\nlet C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\nout D[i: M, j: N] = max(C[i, j] * s, C[i, j])\n";
+    case 2:
+      return head + in_a + "in x: " + type + "[K]\nout y[i: M] = " + reducer + "[k: K] A[i, k] * x[k]\n";
     case 3:
       return head + "in X: " + type + "[N + 3, K]\nin W: " + type + "[4, K, M]\nout Y[x: N, f: M] = sum[r: 4, c: K] X[x + r, c] * W[r, c, f]\n";
     case 4:
       return head + "in X: " + type + "[N, M]\nin W: " + type + "[3, M]\nout Y[x: N, c: M] = sum[r: 3 where 0 <= x + r - 1 < N] X[x + r - 1, c] * W[r, c]\n";
-    case 5: return head + "in A: " + type + "[M, M]\nin B: " + type + "[M, N]\nout C[i: M, j: N] = sum[k: i+1..M] A[k, i] * B[k, j]\n";
-    case 6: return head + in_a + "in B: " + type + "[N, K]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[j, k]\n";
+    case 5:
+      return head + "in A: " + type + "[M, M]\nin B: " + type + "[M, N]\nout C[i: M, j: N] = sum[k: i+1..M] A[k, i] * B[k, j]\n";
+    case 6:
+      return head + in_a + "in B: " + type + "[N, K]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[j, k]\n";
     case 7:
-      return head + "in X: " + type + "[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - m[i]\nlet s[i: M] = sum[j: N] e[i, j]\n"
+      return head + "in X: " + type +
+             "[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - m[i]\nlet s[i: M] = sum[j: N] e[i, j]\n"
              "out Y[i: M, j: N] = e[i, j] + s[i]\n";
     case 8:
-      return head + "in X: " + type + "[M + 2, N + " + shift + "]\nlet P[y: M + 2, x: N] = X[y, x + " + shift + "] - X[y, x]\n"
+      return head + "in X: " + type + "[M + 2, N + " + shift + "]\nlet P[y: M + 2, x: N] = X[y, x + " + shift +
+             "] - X[y, x]\n"
              "let Q[y: M, x: N] = P[y, x] + P[y + 2, x]\nout Y[y: M, x: N] = Q[y, x] - P[y + 1, x]\n";
     case 9:
       return head + "in X: " + type + "[M, N]\nlet P[y: M + 2, x: N + 2] = X[y - 1, x - 1] where 1 <= y <= M and 1 <= x <= N else " + zero +
              "\nout Y[y: M, x: N] = " + reducer + "[r: 3, s: 3] P[y + r, x + s]\n";
     case 10:
-      return head + "in Q: " + type + "[N, K]\nin V: " + type + "[N, M]\nlet a[i: N, j: 0..i+1] = sum[d: K] Q[i, d] * Q[j, d]\n"
+      return head + "in Q: " + type + "[N, K]\nin V: " + type +
+             "[N, M]\nlet a[i: N, j: 0..i+1] = sum[d: K] Q[i, d] * Q[j, d]\n"
              "let m[i: N] = max[j: 0..i+1] a[i, j]\nout O[i: N, d: M] = (sum[j: 0..i+1] a[i, j] * V[j, d]) - m[i]\n";
-    case 11: return head + in_a + "out p[i: M] = argmax[k: K] A[i, k]\nout v[i: M] = max[k: K] A[i, k]\n";
+    case 11:
+      return head + in_a + "out p[i: M] = argmax[k: K] A[i, k]\nout v[i: M] = max[k: K] A[i, k]\n";
     case 12:
       return head + "in idx: i32[M, 3] values 0..K\nin E: " + type + "[K, N]\nout Y[b: M, d: N] = sum[l: 3] E[idx[b, l], d]\n";
     case 13:
-      return head + "in X: " + type + "[N, M]\nin W: " + type + "[3, M]\nout Y[x: 2 * N + 1, c: M] = sum[r: 3 where (x + 1 - r) % 2 == 0 and 0 <= (x + 1 - r) // 2 < N] "
+      return head + "in X: " + type + "[N, M]\nin W: " + type +
+             "[3, M]\nout Y[x: 2 * N + 1, c: M] = sum[r: 3 where (x + 1 - r) % 2 == 0 and 0 <= (x + 1 - r) // 2 < N] "
              "X[(x + 1 - r) // 2, c] * W[r, c]\n";
     case 14:
-      return head + "in X: " + type + "[M, N]\nlet C[y: -1..M+1, x: N] = X[clamp(y, 0, M-1), x]\nlet d[y: M, x: N] = sum[r: 3] C[y + r - 1, x]\n"
+      return head + "in X: " + type +
+             "[M, N]\nlet C[y: -1..M+1, x: N] = X[clamp(y, 0, M-1), x]\nlet d[y: M, x: N] = sum[r: 3] C[y + r - 1, x]\n"
              "out U[y: 2 * M, x: N] = d[y // 2, x] - X[y // 2, x]\n";
     default:
       return head + "in X: " + type + "[M, N]\nlet L[i: M, j: N] where i <= j + " + shift + " = X[i, j]\nlet L[i: M, j: N] where i > j + " + shift +
@@ -66,7 +79,9 @@ inline std::string random_program(Rng& rng) {
   }
 }
 
-inline Size random_size(Rng& rng) { return Size{pick(rng, 1, 8), ""}; }
+inline Size random_size(Rng& rng) {
+  return Size{pick(rng, 1, 8), ""};
+}
 
 /// A step that makes sense at least by its names; the template may refuse it.
 inline Step random_step(Rng& rng, const NestTemplate& t) {
@@ -90,10 +105,13 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
       for (size_t k = step.loops.size(); k > 1; --k) std::swap(step.loops[k - 1], step.loops[rng.below(k)]);
       return step;
     }
-    case 4: return ParallelStep{stage.name, loop(stage)};
+    case 4:
+      return ParallelStep{stage.name, loop(stage)};
     case 5:
-    case 6: return VectorizeStep{stage.name, index(), Size{pick(rng, 2, 8), ""}};
-    case 7: return UnrollStep{stage.name, {index()}};
+    case 6:
+      return VectorizeStep{stage.name, index(), Size{pick(rng, 2, 8), ""}};
+    case 7:
+      return UnrollStep{stage.name, {index()}};
     case 8: {
       PromoteStep step;
       step.tensor = pick(rng, t.program.tensors).name;
@@ -107,8 +125,10 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
         }
       return step;
     }
-    case 9: return AccumulateStep{stage.name, rng.below(4) == 0 ? "root" : loop(stage), scope};
-    case 10: return InlineStep{stage.name};
+    case 9:
+      return AccumulateStep{stage.name, rng.below(4) == 0 ? "root" : loop(stage), scope};
+    case 10:
+      return InlineStep{stage.name};
     case 11: {
       const Stage& host = pick(rng, t.stages);
       return ComputeAtStep{stage.name, host.name, loop(host), rng.below(3) ? Scope::heap : scope};

@@ -23,9 +23,15 @@ void run_seeds(uint64_t first, uint64_t last, NumericsClass cls) {
   EXPECT_LT(refused * 3, static_cast<int>(last - first)) << "too many pairs do not reach the comparison";
 }
 
-TEST(RandomPairs, reassoc_agrees_with_the_evaluator) { run_seeds(1, 1201, NumericsClass::reassoc); }
-TEST(RandomPairs, contract_agrees_with_the_evaluator) { run_seeds(5001, 5401, NumericsClass::contract); }
-TEST(RandomPairs, strict_agrees_with_the_evaluator) { run_seeds(9001, 9401, NumericsClass::strict); }
+TEST(RandomPairs, reassoc_agrees_with_the_evaluator) {
+  run_seeds(1, 1201, NumericsClass::reassoc);
+}
+TEST(RandomPairs, contract_agrees_with_the_evaluator) {
+  run_seeds(5001, 5401, NumericsClass::contract);
+}
+TEST(RandomPairs, strict_agrees_with_the_evaluator) {
+  run_seeds(9001, 9401, NumericsClass::strict);
+}
 
 }  // namespace
 }  // namespace polyweft::test

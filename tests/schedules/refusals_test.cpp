@@ -7,10 +7,12 @@
 namespace polyweft::test {
 namespace {
 
-const char* kConv = "program conv(H = 4, C = 3, F = 2)\nin X: f32[H + 2, C]\nin W: f32[3, C, F]\n"
-                    "out Y[x: H, f: F] = sum[r: 3, c: C] X[x + r, c] * W[r, c, f]\n";
-const char* kRows = "program rows(M = 4, N = 5)\nin X: f32[M, N]\nlet s[i: M] = sum[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - s[i]\n"
-                    "out Y[i: M, j: N] = e[i, j] * s[i]\n";
+const char* kConv =
+    "program conv(H = 4, C = 3, F = 2)\nin X: f32[H + 2, C]\nin W: f32[3, C, F]\n"
+    "out Y[x: H, f: F] = sum[r: 3, c: C] X[x + r, c] * W[r, c, f]\n";
+const char* kRows =
+    "program rows(M = 4, N = 5)\nin X: f32[M, N]\nlet s[i: M] = sum[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - s[i]\n"
+    "out Y[i: M, j: N] = e[i, j] * s[i]\n";
 const char* kStencil = "program stencil(N = 6)\nin X: f32[N + 1]\nlet P[x: N + 1] = X[x] * X[x]\nout Y[x: N] = P[x] + P[x + 1]\nout Z[x: N] = Y[x] - Y[N - 1 - x]\n";
 
 struct Refusal {

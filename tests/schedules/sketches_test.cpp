@@ -1,9 +1,10 @@
 // Every sketch of every example without a recurrence computes what the evaluator computes, at small odd sizes and several decisions.
+#include "schedules/sketches/sketches.h"
+
 #include <fstream>
 #include <sstream>
 
 #include "harness.h"
-#include "schedules/sketches/sketches.h"
 #include "support/rng.h"
 
 namespace polyweft::test {

@@ -46,7 +46,7 @@ std::string answer(std::string_view request) {
   if (request == "memory") _exit(kExitOutOfMemory);
   if (request == "new") {
     exit_when_out_of_memory();
-    for (std::vector<void*> kept;;) kept.push_back(::operator new (size_t{64} << 20));
+    for (std::vector<void*> kept;;) kept.push_back(::operator new(size_t{64} << 20));
   }
   if (request == "killed") raise(SIGKILL);
   if (request == "sigsys") raise(SIGSYS);
@@ -89,7 +89,7 @@ std::string answer(std::string_view request) {
   if (request == "signals") {
     sigset_t blocked;
     sigprocmask(SIG_BLOCK, nullptr, &blocked);
-    struct sigaction term {};
+    struct sigaction term{};
     sigaction(SIGTERM, nullptr, &term);
     return std::string(sigismember(&blocked, SIGINT) ? "blocked" : "open") + (term.sa_handler == SIG_DFL ? " default" : " changed");
   }
@@ -213,7 +213,9 @@ TEST(Subprocess, the_child_has_three_descriptors_and_clean_signals) {
 }
 
 TEST(Subprocess, the_host_leaks_no_descriptor_and_no_zombie) {
-  { auto worker = started(); }
+  {
+    auto worker = started();
+  }
   const std::string before = listed_descriptors();
   {
     auto worker = started();

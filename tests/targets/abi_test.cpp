@@ -150,7 +150,9 @@ TEST(Abi, objects_leave_only_the_runtime_and_memory_functions_undefined) {
     }
 }
 
-TEST(Abi, operators_give_the_same_bits_on_every_target) { expect_same_bits(parsed(kOperators), 20); }
+TEST(Abi, operators_give_the_same_bits_on_every_target) {
+  expect_same_bits(parsed(kOperators), 20);
+}
 
 TEST(Abi, shared_objects_load_and_export_the_kernel_alone) {
   Twice t;

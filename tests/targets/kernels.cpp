@@ -77,11 +77,17 @@ int call(void* kernel, std::vector<TensorData>& arguments) {
   const auto at = [&](size_t k) { return buffers[k]->get(); };
   using B = halide_buffer_t*;
   switch (buffers.size()) {
-    case 1: return reinterpret_cast<int (*)(B)>(kernel)(at(0));
-    case 2: return reinterpret_cast<int (*)(B, B)>(kernel)(at(0), at(1));
-    case 3: return reinterpret_cast<int (*)(B, B, B)>(kernel)(at(0), at(1), at(2));
-    case 4: return reinterpret_cast<int (*)(B, B, B, B)>(kernel)(at(0), at(1), at(2), at(3));
-    default: ADD_FAILURE() << "call() takes 1 to 4 arguments"; return -1;
+    case 1:
+      return reinterpret_cast<int (*)(B)>(kernel)(at(0));
+    case 2:
+      return reinterpret_cast<int (*)(B, B)>(kernel)(at(0), at(1));
+    case 3:
+      return reinterpret_cast<int (*)(B, B, B)>(kernel)(at(0), at(1), at(2));
+    case 4:
+      return reinterpret_cast<int (*)(B, B, B, B)>(kernel)(at(0), at(1), at(2), at(3));
+    default:
+      ADD_FAILURE() << "call() takes 1 to 4 arguments";
+      return -1;
   }
 }
 
@@ -91,7 +97,8 @@ std::string difference(const TensorData& a, const TensorData& b) {
     const bool both_nan = is_float(a.type) && std::isnan(x.f) && std::isnan(y.f);
     if (both_nan || x == y) continue;
     char text[120];
-    std::snprintf(text, sizeof text, "element %lld: %.17g / %lld against %.17g / %lld", static_cast<long long>(k), x.f, static_cast<long long>(x.i), y.f, static_cast<long long>(y.i));
+    std::snprintf(text, sizeof text, "element %lld: %.17g / %lld against %.17g / %lld", static_cast<long long>(k), x.f, static_cast<long long>(x.i), y.f,
+                  static_cast<long long>(y.i));
     return text;
   }
   return "";
@@ -123,7 +130,8 @@ void expect_same_bits(const LoopNest& nest, int rounds) {
       PlainRun(nest).run(expected);
       ASSERT_EQ(call(entry, got), 0) << target.name;
       for (size_t a = 0; a < got.size(); ++a)
-        ASSERT_EQ(difference(got[a], expected[a]), "") << nest.buffers[nest.arguments[a]].name << " on " << target.name << " (compiled against interpreted), round " << round << "\n"
+        ASSERT_EQ(difference(got[a], expected[a]), "") << nest.buffers[nest.arguments[a]].name << " on " << target.name << " (compiled against interpreted), round "
+                                                       << round << "\n"
                                                        << print(nest);
     }
   }

@@ -79,12 +79,18 @@ class PlainRun {
   }
   Literal value(const Expr& e) {
     switch (e->op) {
-      case Op::literal: return e->literal;
-      case Op::variable: return state_.empty() ? ir::integer_literal(ElementType::i64, env_[e->var]) : state_[e->var];
-      case Op::affine: return ir::integer_literal(ElementType::i64, evaluate(e->affine, env_));
-      case Op::read: return cell(e->access);
-      case Op::guarded: return value(e->args[evaluate(e->guard, env_) ? 0 : 1]);
-      default: break;
+      case Op::literal:
+        return e->literal;
+      case Op::variable:
+        return state_.empty() ? ir::integer_literal(ElementType::i64, env_[e->var]) : state_[e->var];
+      case Op::affine:
+        return ir::integer_literal(ElementType::i64, evaluate(e->affine, env_));
+      case Op::read:
+        return cell(e->access);
+      case Op::guarded:
+        return value(e->args[evaluate(e->guard, env_) ? 0 : 1]);
+      default:
+        break;
     }
     std::vector<Literal> args;
     for (const Expr& arg : e->args) args.push_back(value(arg));
@@ -129,9 +135,12 @@ class PlainRun {
     const bool indices = c.reducer == Reducer::argmax || c.reducer == Reducer::argmin;
     for (size_t k = 0; k < c.dst.size(); ++k) {
       const ElementType type = nest_.buffers[c.dst[k].id].type;
-      if (c.reducer == Reducer::combiner) cell(c.dst[k]) = nest_.combiners[c.combiner].identity[k];
-      else if (indices && k > 0) cell(c.dst[k]) = ir::integer_literal(ElementType::i64, INT64_MAX);
-      else cell(c.dst[k]) = ir::identity(c.reducer == Reducer::argmax ? Reducer::max : c.reducer == Reducer::argmin ? Reducer::min : c.reducer, type);
+      if (c.reducer == Reducer::combiner)
+        cell(c.dst[k]) = nest_.combiners[c.combiner].identity[k];
+      else if (indices && k > 0)
+        cell(c.dst[k]) = ir::integer_literal(ElementType::i64, INT64_MAX);
+      else
+        cell(c.dst[k]) = ir::identity(c.reducer == Reducer::argmax ? Reducer::max : c.reducer == Reducer::argmin ? Reducer::min : c.reducer, type);
     }
   }
 

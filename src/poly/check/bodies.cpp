@@ -17,8 +17,10 @@ bool is_commutative(Op op) {
     case Op::eq:
     case Op::ne:
     case Op::logical_and:
-    case Op::logical_or: return true;
-    default: return false;
+    case Op::logical_or:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -54,7 +56,9 @@ Indices indices_of(const Program& program, const Statement& s) {
     order.clear();
     for (uint32_t k = 0; k < equation.index_names.size(); ++k) order.push_back(program.index_var(k));
   }
-  if (order.size() != c.instance.size()) throw Refuted{"PW0401", "a compute of equation " + std::to_string(c.equation) + " has " + std::to_string(c.instance.size()) + " indices, the equation " + std::to_string(order.size())};
+  if (order.size() != c.instance.size())
+    throw Refuted{"PW0401", "a compute of equation " + std::to_string(c.equation) + " has " + std::to_string(c.instance.size()) + " indices, the equation " +
+                                std::to_string(order.size())};
   for (size_t k = 0; k < order.size(); ++k) out[order[k]] = s.over_dims(c.instance[k]);
   return out;
 }
@@ -98,8 +102,10 @@ void Bodies::compare(const Statement& s, const Set& good, std::vector<Read>& rea
   const Equation& equation = program_.equations[c.equation];
   Indices indices = indices_of(program_, s);
   std::vector<Expr> wanted{equation.rhs};
-  if (c.how == Write::accumulate) wanted = equation.rhs->args;
-  else if (equation.rhs->op == Op::tuple) wanted = equation.rhs->args;
+  if (c.how == Write::accumulate)
+    wanted = equation.rhs->args;
+  else if (equation.rhs->op == Op::tuple)
+    wanted = equation.rhs->args;
   bool ranked = c.how == Write::accumulate && (c.reducer == Reducer::argmax || c.reducer == Reducer::argmin);
   if (ranked)
     for (const IndexRange& range : equation.rhs->reduction.ranges) wanted.push_back(make_variable(range.var));
@@ -129,9 +135,7 @@ bool Bodies::same_guarded(const Expr& nest, const Expr& wanted, const Set& when,
   Guard guard = in_nest ? here.s.over_dims(nest->guard) : substitute(wanted->guard, here.indices);
   Set holding = intersect(when, holds(guard, here.s.space));
   Set rest = subtract(when, holding);
-  auto side = [&](size_t k, const Set& part) {
-    return is_empty(part) || (in_nest ? same(nest->args[k], wanted, part, here) : same(nest, wanted->args[k], part, here));
-  };
+  auto side = [&](size_t k, const Set& part) { return is_empty(part) || (in_nest ? same(nest->args[k], wanted, part, here) : same(nest, wanted->args[k], part, here)); };
   return side(0, holding) && side(1, rest);
 }
 

@@ -13,8 +13,7 @@ using namespace check;
 
 class Proof {
  public:
-  Proof(Context& context, const Program& program, const LoopNest& nest)
-      : context_(context), program_(program), nest_(nest) {}
+  Proof(Context& context, const Program& program, const LoopNest& nest) : context_(context), program_(program), nest_(nest) {}
 
   void whole() {
     arguments();
@@ -37,7 +36,8 @@ class Proof {
   void arguments() {
     if (program_.parameters.size() != nest_.params.size()) throw Refuted{"PW0404", "the nest has other parameters than the program"};
     for (size_t p = 0; p < nest_.params.size(); ++p)
-      if (program_.parameters[p].value != nest_.params[p].value) throw Refuted{"PW0404", "the nest was made for " + nest_.params[p].name + " = " + std::to_string(nest_.params[p].value)};
+      if (program_.parameters[p].value != nest_.params[p].value)
+        throw Refuted{"PW0404", "the nest was made for " + nest_.params[p].name + " = " + std::to_string(nest_.params[p].value)};
     std::vector<TensorId> wanted = program_.inputs(), outputs = program_.outputs();
     size_t inputs = wanted.size();
     wanted.insert(wanted.end(), outputs.begin(), outputs.end());
@@ -53,8 +53,10 @@ class Proof {
     const Tensor& t = program_.tensors[tensor];
     bool fits = b.tensor == tensor && b.is_output == is_output && b.type == t.type && (!b.is_packed || t.is_const_input);
     if (!fits) throw Refuted{"PW0404", "argument " + b.name + " does not stand for " + t.name};
-    if (!b.is_packed) argument_layout(b, tensor);
-    else require_pack(b);
+    if (!b.is_packed)
+      argument_layout(b, tensor);
+    else
+      require_pack(b);
   }
 
   void require_pack(const Buffer& b) const {
@@ -182,7 +184,8 @@ class Proof {
     const Buffer& b = nest_.buffers[access.id];
     std::vector<int64_t> at = sample(outside);
     Coordinate c = logical_cell(s, access)[d];
-    throw Refuted{"PW0404", "subscript " + std::to_string(d) + " of " + b.name + " is " + std::to_string(evaluate(c.first, at)) + ", outside 0.." + std::to_string(b.extents[d])};
+    throw Refuted{"PW0404",
+                  "subscript " + std::to_string(d) + " of " + b.name + " is " + std::to_string(evaluate(c.first, at)) + ", outside 0.." + std::to_string(b.extents[d])};
   }
 
   // --- instances and bodies ---
@@ -193,7 +196,8 @@ class Proof {
     if (c.equation >= program_.equations.size()) throw Refuted{"PW0401", "a compute of an equation that the program has not"};
     const Equation& equation = program_.equations[c.equation];
     bool reduces = equation.rhs->op == Op::reduce;
-    if (reduces != (c.how != Write::store)) throw Refuted{"PW0401", "a compute writes " + program_.tensors[equation.targets[0]].name + " in another way than its equation"};
+    if (reduces != (c.how != Write::store))
+      throw Refuted{"PW0401", "a compute writes " + program_.tensors[equation.targets[0]].name + " in another way than its equation"};
     if (reduces) reducer(c, equation);
     return intersect(s.domain, holds(domain_guard(equation, indices_of(program_, s), c.how == Write::accumulate), s.space));
   }
@@ -224,7 +228,9 @@ class Proof {
       bool fits = b.tensor == equation.targets[k] && cell.size() == element.size();
       for (const Subscript& sub : s.compute->dst[k].index) fits = fits && !sub.data;
       for (size_t d = 0; fits && d < cell.size(); ++d) fits = agree(cell[d], element[d], good);
-      if (!fits) throw Refuted{"PW0403", "an element of " + program_.tensors[equation.targets[k]].name + " is written to a cell of " + b.name + " that is said to hold something else"};
+      if (!fits)
+        throw Refuted{"PW0403",
+                      "an element of " + program_.tensors[equation.targets[k]].name + " is written to a cell of " + b.name + " that is said to hold something else"};
     }
     Bodies(program_, nest_).compare(s, good, reads_);
   }

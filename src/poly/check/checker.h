@@ -19,14 +19,14 @@ namespace polyweft::poly {
 inline constexpr int kCheckerVersion = 1;
 
 struct NestCheckLimits {
-  unsigned long isl_operations = 20'000'000;   ///< of all questions together; deterministic, unlike a deadline
+  unsigned long isl_operations = 20'000'000;  ///< of all questions together; deterministic, unlike a deadline
 };
 struct NestCheck {
   Verdict verdict = Verdict::not_checked;
-  std::string code;                            ///< PW0401 .. PW0409; empty where proven
+  std::string code;  ///< PW0401 .. PW0409; empty where proven
   std::string message;
   double ms = 0;
-  unsigned long isl_operations = 0;            ///< spent
+  unsigned long isl_operations = 0;  ///< spent
 };
 /// `program`: normalized and bound, with the parameters of the nest. The class is the nest's own.
 NestCheck check_nest(const Program& program, const LoopNest& nest, const NestCheckLimits& limits = {});

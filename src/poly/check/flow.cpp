@@ -14,7 +14,9 @@ std::vector<int64_t> coordinates(isl_point* p, isl_dim_type type, int count) {
   return out;
 }
 
-Set empty_like(const Set& s) { return Set(isl_set_empty(isl_set_get_space(s.get()))); }
+Set empty_like(const Set& s) {
+  return Set(isl_set_empty(isl_set_get_space(s.get())));
+}
 
 std::string bracketed(const std::string& name, const std::vector<int64_t>& point) {
   std::string out = name;
@@ -68,7 +70,9 @@ std::string Flow::describe(size_t statement, const std::vector<int64_t>& point) 
   return "the copy into " + bracketed(nest_.buffers[s.copy->dst.id].name, at(cell));
 }
 
-std::string Flow::describe_sample(size_t statement, const Set& some) const { return describe(statement, sample(some)); }
+std::string Flow::describe_sample(size_t statement, const Set& some) const {
+  return describe(statement, sample(some));
+}
 
 /// Only what tells the statements apart: coordinates in which they all are equal constants say nothing.
 UnionMap Flow::schedule(const std::vector<size_t>& involved) const {
@@ -207,8 +211,10 @@ Writers Flow::origins(const Read& read) {
           throw Refuted{"PW0403", describe(read.statement, r) + " reads " + describe(writer, at) + ", which is outside the domain of its equation"};
         }
         auto known = ends.find(writer);
-        if (known == ends.end()) ends.emplace(writer, pairs);
-        else known->second = unite(known->second, pairs);
+        if (known == ends.end())
+          ends.emplace(writer, pairs);
+        else
+          known->second = unite(known->second, pairs);
         continue;
       }
       const CopyFacts& facts = copy_facts(writer);
@@ -223,8 +229,10 @@ Writers Flow::origins(const Read& read) {
         Map longer = compose(copied, pairs);
         if (is_empty(longer)) continue;
         auto known = next.find(source);
-        if (known == next.end()) next.emplace(source, std::move(longer));
-        else known->second = unite(known->second, std::move(longer));
+        if (known == next.end())
+          next.emplace(source, std::move(longer));
+        else
+          known->second = unite(known->second, std::move(longer));
       }
     }
     open = std::move(next);

@@ -37,8 +37,8 @@ class Flow {
   Writers last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing);
   struct CopyFacts {
     Writers writers;
-    Set worthless;   ///< iterations that copy nothing of worth
-    Set missing;     ///< iterations whose source was never written
+    Set worthless;  ///< iterations that copy nothing of worth
+    Set missing;    ///< iterations whose source was never written
   };
   const CopyFacts& copy_facts(size_t statement);
   UnionMap schedule(const std::vector<size_t>& involved) const;

@@ -6,10 +6,16 @@
 namespace polyweft::poly::check {
 namespace {
 
-UnionMap nothing(Context& context) { return UnionMap(isl_union_map_empty(isl_space_params_alloc(context.get(), 0))); }
+UnionMap nothing(Context& context) {
+  return UnionMap(isl_union_map_empty(isl_space_params_alloc(context.get(), 0)));
+}
 
-bool is_fold(const Statement& s) { return s.compute && s.compute->how == Write::accumulate; }
-bool is_init(const Statement& s) { return s.compute && s.compute->how == Write::init; }
+bool is_fold(const Statement& s) {
+  return s.compute && s.compute->how == Write::accumulate;
+}
+bool is_init(const Statement& s) {
+  return s.compute && s.compute->how == Write::init;
+}
 
 std::vector<VarId> slot_variables(const Equation& equation) {
   std::vector<VarId> out;
@@ -25,8 +31,10 @@ void Folds::wanted(size_t, const Writers& origins) {
     if (statements_.all[writer].compute->how == Write::store) continue;
     Set last = domain_of(pairs);
     auto known = finals_.find(writer);
-    if (known == finals_.end()) finals_.emplace(writer, std::move(last));
-    else known->second = unite(known->second, std::move(last));
+    if (known == finals_.end())
+      finals_.emplace(writer, std::move(last));
+    else
+      known->second = unite(known->second, std::move(last));
   }
 }
 
@@ -50,7 +58,8 @@ void Folds::link(EquationId q) {
       Writers origins = flow_.origins(state);
       for (const auto& [writer, pairs] : origins) {
         const Compute& w = *statements_.all[writer].compute;
-        if (w.how == Write::store || w.equation != q) throw Refuted{"PW0401", flow_.describe(s.number, sample(pairs).second) + " is folded onto another equation's value"};
+        if (w.how == Write::store || w.equation != q)
+          throw Refuted{"PW0401", flow_.describe(s.number, sample(pairs).second) + " is folded onto another equation's value"};
       }
       if (k == 0) {
         first = std::move(origins);
@@ -124,8 +133,9 @@ void Folds::prove_group(EquationId q, const Group& group) {
   for (size_t f : group.folds)
     for (const auto& [writer, pairs] : predecessors_.at(f)) links = UnionMap(isl_union_map_add_map(links.take(), reverse(pairs).take()));
   bool is_used = false;
-  for (const auto& [writer, last] : finals_) is_used |= std::find(group.inits.begin(), group.inits.end(), writer) != group.inits.end() ||
-                                                        std::find(group.folds.begin(), group.folds.end(), writer) != group.folds.end();
+  for (const auto& [writer, last] : finals_)
+    is_used |=
+        std::find(group.inits.begin(), group.inits.end(), writer) != group.inits.end() || std::find(group.folds.begin(), group.folds.end(), writer) != group.folds.end();
   if (!is_used) return;
   prove_path(q, group, links);
   prove_complete(q, group, links);
@@ -154,7 +164,8 @@ void Folds::prove_complete(EquationId q, const Group& group, const UnionMap& lin
   UnionSet continued(isl_union_map_range(links.copy()));
   UnionSet needed(isl_union_set_empty(isl_space_params_alloc(context_.get(), 0)));
   for (const auto& [writer, last] : finals_) {
-    bool inside = std::find(group.inits.begin(), group.inits.end(), writer) != group.inits.end() || std::find(group.folds.begin(), group.folds.end(), writer) != group.folds.end();
+    bool inside =
+        std::find(group.inits.begin(), group.inits.end(), writer) != group.inits.end() || std::find(group.folds.begin(), group.folds.end(), writer) != group.folds.end();
     if (!inside) continue;
     Set going_on(isl_union_set_extract_set(continued.get(), statements_.all[writer].space.copy()));
     Set unfinished = intersect(last, going_on);

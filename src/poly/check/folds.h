@@ -41,8 +41,8 @@ class Folds {
   const LoopNest& nest_;
   const Statements& statements_;
   Flow& flow_;
-  std::map<size_t, Writers> predecessors_;   ///< of each folding statement
-  std::map<size_t, Set> finals_;             ///< writers of what is wanted as a finished element
+  std::map<size_t, Writers> predecessors_;  ///< of each folding statement
+  std::map<size_t, Set> finals_;            ///< writers of what is wanted as a finished element
 };
 
 }  // namespace polyweft::poly::check

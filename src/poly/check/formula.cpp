@@ -42,8 +42,7 @@ Set condition(const Guard& g, const Space& space, bool positive) {
 Map functions(const Space& domain, const std::vector<Coordinate>& coordinates, const Space& target) {
   isl_space* space = isl_space_map_from_domain_and_range(domain.copy(), target.copy());
   isl_multi_pw_aff* all = isl_multi_pw_aff_zero(space);
-  for (size_t d = 0; d < coordinates.size(); ++d)
-    all = isl_multi_pw_aff_set_pw_aff(all, static_cast<int>(d), value_of(coordinates[d].first, domain).take());
+  for (size_t d = 0; d < coordinates.size(); ++d) all = isl_multi_pw_aff_set_pw_aff(all, static_cast<int>(d), value_of(coordinates[d].first, domain).take());
   return Map(isl_map_from_multi_pw_aff(all));
 }
 
@@ -72,9 +71,13 @@ PwAff value_of(const Affine& e, const Space& space) {
   return out;
 }
 
-Set holds(const Guard& g, const Space& space) { return condition(g, space, true); }
+Set holds(const Guard& g, const Space& space) {
+  return condition(g, space, true);
+}
 
-Set differs(const Affine& e, const Space& space) { return Set(isl_pw_aff_non_zero_set(value_of(e, space).take())); }
+Set differs(const Affine& e, const Space& space) {
+  return Set(isl_pw_aff_non_zero_set(value_of(e, space).take()));
+}
 
 Map map_of(const Space& domain, const std::vector<Coordinate>& coordinates, const std::string& name) {
   isl_ctx* ctx = isl_space_get_ctx(domain.get());

@@ -53,12 +53,14 @@ class Races {
     Map both = meetings(a, b, d);
     if (is_empty(both)) return;
     if (!concurrent) {
-      both = intersect(std::move(both), Map(isl_map_lex_ge_map(inner_time(a.statement, b.statement, d, true).take(), inner_time(a.statement, b.statement, d, false).take())));
+      both = intersect(std::move(both),
+                       Map(isl_map_lex_ge_map(inner_time(a.statement, b.statement, d, true).take(), inner_time(a.statement, b.statement, d, false).take())));
       if (is_empty(both)) return;
     }
     auto [x, y] = sample(both);
     const char* how = concurrent ? " at the same time as " : " in lock step with ";
-    throw Refuted{"PW0405", flow_.describe(a.statement, x) + (a.writes ? " writes" : " reads") + " a cell of " + nest_.buffers[a.access->id].name + how + flow_.describe(b.statement, y) + (b.writes ? " writes it" : " reads it")};
+    throw Refuted{"PW0405", flow_.describe(a.statement, x) + (a.writes ? " writes" : " reads") + " a cell of " + nest_.buffers[a.access->id].name + how +
+                                flow_.describe(b.statement, y) + (b.writes ? " writes it" : " reads it")};
   }
 
   /// Time inside one lane: positions and loops after the vector loop. Time entry 2d + 1 belongs to dimension d where no loop of one

@@ -70,8 +70,10 @@ class Collector {
     if (counts && lo.of.size() != 1) throw Undecided{"a loop with a step and several lower bounds"};
     Affine var = counts ? lo.of[0] + loop.step * counter : counter;
     dims_[loop.var] = var;
-    if (counts) guards_.push_back(guard_ge0(counter));
-    else for (const Affine& e : lo.of) guards_.push_back(guard_ge0(var - e));
+    if (counts)
+      guards_.push_back(guard_ge0(counter));
+    else
+      for (const Affine& e : lo.of) guards_.push_back(guard_ge0(var - e));
     for (const Affine& e : hi.of) guards_.push_back(guard_ge0(e - var - Affine::of(1)));
   }
 
@@ -116,14 +118,18 @@ std::vector<Coordinate> with_prefix(size_t prefix, std::vector<Coordinate> cell)
 
 }  // namespace
 
-Statements statements_of(Context& context, const LoopNest& nest) { return Collector(context, nest).whole(); }
+Statements statements_of(Context& context, const LoopNest& nest) {
+  return Collector(context, nest).whole();
+}
 
 std::vector<Coordinate> logical_cell(const Statement& s, const Access& access) {
   std::vector<Coordinate> cell;
   for (const Subscript& sub : access.index) {
     Affine base = s.over_dims(sub.affine);
-    if (!sub.data) cell.push_back({base, {}, false});
-    else cell.push_back({base + s.over_dims(sub.lo), base + s.over_dims(sub.hi), true});
+    if (!sub.data)
+      cell.push_back({base, {}, false});
+    else
+      cell.push_back({base + s.over_dims(sub.lo), base + s.over_dims(sub.hi), true});
   }
   return cell;
 }

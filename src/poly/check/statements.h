@@ -23,9 +23,9 @@ struct Statement {
   size_t number = 0;
   const Compute* compute = nullptr;
   const Copy* copy = nullptr;
-  std::vector<NodeId> loops;               ///< of dimension d
-  std::map<VarId, Affine> dims;            ///< parameters and loop variables over the dimensions
-  std::vector<Affine> time;                ///< positions and loops alternate
+  std::vector<NodeId> loops;     ///< of dimension d
+  std::map<VarId, Affine> dims;  ///< parameters and loop variables over the dimensions
+  std::vector<Affine> time;      ///< positions and loops alternate
   Set domain;
   Space space;
 
@@ -36,8 +36,8 @@ struct Statement {
 
 struct Statements {
   std::vector<Statement> all;
-  std::vector<size_t> prefix;                 ///< of each buffer: dimensions around its Alloc
-  std::vector<std::vector<NodeId>> around;    ///< of each buffer: the loops of these dimensions
+  std::vector<size_t> prefix;               ///< of each buffer: dimensions around its Alloc
+  std::vector<std::vector<NodeId>> around;  ///< of each buffer: the loops of these dimensions
 };
 /// Throws Undecided for a loop that cannot be written without division.
 Statements statements_of(Context& context, const LoopNest& nest);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 enum { M = 24, N = 40, K = 17 };
-static const char *const text =
+static const char* const text =
     "program gemm(M = 24, N = 40, K = 17)\n"
     "in  A: f32[M, K]\n"
     "in  B: f32[K, N]\n"
@@ -24,10 +24,10 @@ static int wrong_elements(void) {
 int main(void) {
   for (int i = 0; i < M * K; ++i) (&a[0][0])[i] = (float)(i * 3 % 11 - 5);
   for (int i = 0; i < K * N; ++i) (&b[0][0])[i] = (float)(i * 7 % 11 - 5);
-  pw_program *program = NULL;
-  pw_tuner *tuner = NULL;
-  pw_kernel *kernel = NULL;
-  void *buffers[] = {a, b, c};
+  pw_program* program = NULL;
+  pw_tuner* tuner = NULL;
+  pw_kernel* kernel = NULL;
+  void* buffers[] = {a, b, c};
   const size_t bytes[] = {sizeof a, sizeof b, sizeof c};
   const int done = pw_program_parse(text, &program) == PW_OK && pw_tuner_create(NULL, &tuner) == PW_OK && pw_tuner_check(tuner, program) == PW_OK &&
                    pw_tuner_compile(tuner, program, NULL, &kernel) == PW_OK && pw_kernel_run(kernel, buffers, bytes, 3) == PW_OK;
