@@ -92,6 +92,12 @@ struct Ok {
 /// The result of an action without a value.
 using Status = Result<Ok>;
 
+/// What kind of trouble a code stands for. Exit codes of the command line and pw_status have the same numbers.
+enum class ErrorKind : uint8_t { no = 1, bad_input = 2, environment = 3, internal = 4 };
+/// no: the answer is no (not proven, not equal, not there). bad_input: program, trace, argument or limit. environment: file, database,
+/// helper process, device. internal: our bug.
+PW_EXPORT ErrorKind kind_of(const std::string& code);
+
 /// Makes an error in one line: fail("PW0301", "tile: ...", {"note"}).
 inline Error fail(std::string code, std::string message, std::vector<std::string> notes = {}) {
   return Error{std::move(code), std::move(message), std::move(notes), {}, {}};

@@ -26,17 +26,16 @@ using polyweft::Error;
 
 thread_local std::string last_error;
 
+static_assert(static_cast<int>(polyweft::ErrorKind::no) == PW_NO && static_cast<int>(polyweft::ErrorKind::bad_input) == PW_BAD_INPUT &&
+              static_cast<int>(polyweft::ErrorKind::environment) == PW_ENVIRONMENT && static_cast<int>(polyweft::ErrorKind::internal) == PW_INTERNAL);
+
 pw_status fail_with(pw_status status, std::string message) {
   last_error = std::move(message);
   return status;
 }
 
 pw_status status_of(const std::string& code) {
-  const std::string group = code.size() >= 4 ? code.substr(2, 2) : "";
-  if (group == "04") return PW_NO;
-  if (group == "06" || group == "07") return PW_ENVIRONMENT;
-  if (group == "09") return PW_INTERNAL;
-  return PW_BAD_INPUT;
+  return static_cast<pw_status>(polyweft::kind_of(code));
 }
 
 pw_status fail_with(const Error& error) {

@@ -2,20 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
-#include <sstream>
+#include <filesystem>
 
 namespace polyweft::cli {
 
 void CommonOptions::add_to(CLI::App& app) {
   app.add_option("-p,--parameter", parameters, "Bind a parameter: NAME=VALUE (repeat for more)")->type_name("NAME=VALUE")->allow_extra_args(false);
-  app.add_option("--threads", threads, "Threads a kernel may use")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--numerics", numerics, "How far arithmetic may be changed")->check(CLI::IsMember({"strict", "contract", "reassoc"}))->capture_default_str();
+  app.add_option("--threads", threads, "Threads a kernel may use")->type_name("N")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--numerics", numerics, "How far arithmetic may be changed: strict, contract or reassoc")
+      ->type_name("CLASS")
+      ->check(CLI::IsMember({"strict", "contract", "reassoc"}))
+      ->capture_default_str();
   app.add_option("--database", database, "Schedule database (default: the XDG data folder)")->type_name("PATH");
-  app.add_option("--target", target, "Target: host, x86-64-v3, x86-64-v4, or a description file")->capture_default_str();
+  app.add_option("--target", target, "Target: host, x86-64-v3, x86-64-v4, or a description file")->type_name("NAME")->capture_default_str();
+  app.add_option("--color", color, "Colours: auto, always or never")->type_name("WHEN")->check(CLI::IsMember({"auto", "always", "never"}))->capture_default_str();
   app.add_flag("--json", json, "JSON Lines on standard output");
 }
 
@@ -30,20 +33,8 @@ std::string default_database() {
   return std::string(home && *home ? home : ".") + "/.local/share/polyweft/schedules.db";
 }
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return fail("PW0001", path + ": cannot be read", {"is the path right, and may you read it?"});
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-Status write_file(const std::string& path, const std::string& bytes) {
-  std::ofstream out(path, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.flush();
-  if (!out) return fail("PW0004", path + ": cannot be written", {"does the folder exist, is there space, and may you write there?"});
-  return Ok{};
+std::string database_of(const CommonOptions& options) {
+  return options.database.empty() ? default_database() : options.database;
 }
 
 namespace {
@@ -59,18 +50,28 @@ Result<std::pair<std::string, int64_t>> parse_parameter(const std::string& text)
   return fail("PW0003", "-p " + text + ": expected NAME=VALUE with an integer value, e.g. -p M=512");
 }
 
+Result<std::string> read_trace(const std::string& path) {
+  auto text = read_file(path);
+  if (!text) return text;
+  auto parsed = parse_trace(*text);
+  if (parsed) return text;
+  Error error = parsed.error();
+  error.source_name = path;
+  return error;
+}
+
 }  // namespace
 
 Status fill_task(const CommonOptions& options, TaskOptions& task) {
   for (const auto& text : options.parameters) {
     auto parameter = parse_parameter(text);
     if (!parameter) return parameter.error();
-    task.parameters[parameter->first] = parameter->second;
+    if (!task.parameters.insert(*parameter).second) return fail("PW0003", "-p " + text + ": " + parameter->first + " is bound twice");
   }
   task.cls = *numerics_class_named(options.numerics);
   task.threads = options.threads;
   if (options.schedule.empty()) return Ok{};
-  auto trace = read_file(options.schedule);
+  auto trace = read_trace(options.schedule);
   if (!trace) return trace.error();
   task.trace = std::move(trace).value();
   return Ok{};
@@ -80,80 +81,38 @@ Result<Tuner> make_tuner(const CommonOptions& options) {
   auto target = find_target(options.target);
   if (!target) return target.error();
   TunerOptions tuner;
-  tuner.database = options.database.empty() ? default_database() : options.database;
+  tuner.database = database_of(options);
   if (const char* helpers = std::getenv("POLYWEFT_HELPERS")) tuner.helper_directory = helpers;
   return Tuner(std::move(target).value(), std::move(tuner));
 }
 
-int exit_code_of(const std::string& code) {
-  const std::string group = code.size() >= 4 ? code.substr(2, 2) : "";
-  if (group == "04") return kNo;
-  if (group == "06" || group == "07") return kEnvironment;
-  if (group == "09") return kInternal;
-  return kBadInput;
+Result<Program> load(const std::string& file_and_program) {
+  std::error_code problem;
+  if (std::filesystem::is_directory(file_and_program, problem)) return fail("PW0001", file_and_program + ": is a folder, not a file");
+  return load_program(file_and_program);
 }
 
-nlohmann::json to_json(const Diagnostic& d, const std::string& file) {
-  return {{"severity", d.severity == Severity::error ? "error" : "warning"},
-          {"code", d.code},
-          {"text", d.text},
-          {"file", file},
-          {"line", d.where.line},
-          {"column", d.where.column},
-          {"length", d.where.length},
-          {"notes", d.notes}};
+Result<Job> make_job(const CommonOptions& options, const std::string& file) {
+  auto program = load(file);
+  if (!program) return program.error();
+  TaskOptions task;
+  if (auto filled = fill_task(options, task); !filled) return filled.error();
+  auto tuner = make_tuner(options);
+  if (!tuner) return tuner.error();
+  return Job{std::move(program).value(), std::move(task), std::move(tuner).value()};
 }
 
-void print_json(const char* verb, nlohmann::json line) {
-  line["schema"] = std::string("polyweft.") + verb + "/1";
-  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n" << std::flush;
+bool is_record_number(const std::string& text) {
+  return !text.empty() && text.size() < 19 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
-std::string printable(const std::string& text) {
-  std::string out;
-  for (unsigned char c : text) {
-    if (c >= 0x20 && c != 0x7f && c < 0x80)
-      out += static_cast<char>(c);
-    else if (c == '\n' || c == '\t')
-      out += static_cast<char>(c);
-    else
-      out += fmt::format("\\x{:02x}", c);
-  }
-  return out;
-}
-
-int report(const Error& error, const CommonOptions& options) {
-  const int exit_code = exit_code_of(error.code);
-  if (options.json) {
-    nlohmann::json messages = nlohmann::json::array();
-    for (const auto& d : error.diagnostics) messages.push_back(to_json(d, error.source_name));
-    print_json("error", {{"event", "error"}, {"code", error.code}, {"message", error.message}, {"notes", error.notes}, {"diagnostics", messages}, {"exit", exit_code}});
-    return exit_code;
-  }
-  std::string source;
-  if (!error.source_name.empty())
-    if (auto text = read_file(error.source_name)) source = std::move(text).value();
-  std::cerr << printable(render(error, source)) << std::flush;
-  return exit_code;
-}
-
-void report_warnings(const std::vector<Diagnostic>& warnings, const Program& program, const CommonOptions& options) {
-  if (options.json) return;
-  for (const auto& warning : warnings) std::cerr << printable(render(warning, program.source_name, program.source_text)) << std::flush;
-}
-
-std::string human_time(double ns) {
-  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
-  if (ns < 1e6) return fmt::format("{:.2f} us", ns / 1e3);
-  if (ns < 1e9) return fmt::format("{:.2f} ms", ns / 1e6);
-  return fmt::format("{:.2f} s", ns / 1e9);
-}
-
-std::string human_bytes(double bytes) {
-  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  int unit = 0;
-  while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
+Result<TuningRecord> find_record(Tuner& tuner, const std::string& number) {
+  auto database = tuner.database();
+  if (!database) return database.error();
+  auto record = (*database)->record(std::stoll(number));
+  if (!record) return record.error();
+  if (!*record) return fail("PW0710", "record #" + number + " is not in the database", {"list them with: polyweft db list"});
+  return std::move(**record);
 }
 
 }  // namespace polyweft::cli

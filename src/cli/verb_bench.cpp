@@ -14,7 +14,7 @@ struct BenchOptions : CommonOptions {
 };
 
 void print(const BenchReport& r, const Program& program, const BenchOptions& options) {
-  const double rate = r.kernel.median_ns > 0 ? r.flops / r.kernel.median_ns : 0;
+  const double rate = gflops(r.flops, r.kernel.median_ns);
   if (options.json)
     return print_json("bench", {{"event", "result"},
                                 {"program", program.name},
@@ -32,15 +32,11 @@ void print(const BenchReport& r, const Program& program, const BenchOptions& opt
 }
 
 int run(const BenchOptions& options) {
-  auto program = load_program(options.file);
-  if (!program) return report(program.error(), options);
-  TaskOptions task;
-  if (auto filled = fill_task(options, task); !filled) return report(filled.error(), options);
-  auto tuner = make_tuner(options);
-  if (!tuner) return report(tuner.error(), options);
-  auto result = tuner->bench(*program, task, std::chrono::milliseconds(options.milliseconds));
+  auto job = make_job(options, options.file);
+  if (!job) return report(job.error(), options);
+  auto result = job->tuner.bench(job->program, job->task, std::chrono::milliseconds(options.milliseconds));
   if (!result) return report(result.error(), options);
-  print(*result, *program, options);
+  print(*result, job->program, options);
   return kDone;
 }
 

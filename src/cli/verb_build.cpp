@@ -13,13 +13,9 @@ struct BuildOptions : CommonOptions {
 };
 
 int run(const BuildOptions& options) {
-  auto program = load_program(options.file);
-  if (!program) return report(program.error(), options);
-  TaskOptions task;
-  if (auto filled = fill_task(options, task); !filled) return report(filled.error(), options);
-  auto tuner = make_tuner(options);
-  if (!tuner) return report(tuner.error(), options);
-  auto built = tuner->build(*program, task, *emit_named(options.emit), options.name);
+  auto job = make_job(options, options.file);
+  if (!job) return report(job.error(), options);
+  auto built = job->tuner.build(job->program, job->task, *emit_named(options.emit), options.name);
   if (!built) return report(built.error(), options);
   const std::string bytes(built->bytes.begin(), built->bytes.end());
   if (options.path == "-") {
@@ -30,7 +26,7 @@ int run(const BuildOptions& options) {
   if (options.json)
     print_json("build", {{"event", "done"}, {"path", options.path}, {"emit", options.emit}, {"bytes", bytes.size()}, {"origin", built->origin}});
   else
-    std::cerr << fmt::format("{}: {} of {}, {} bytes, from {}\n", options.path, options.emit, printable(program->name), bytes.size(), built->origin);
+    std::cerr << fmt::format("{}: {} of {}, {} bytes, from {}\n", options.path, options.emit, printable(job->program.name), bytes.size(), built->origin);
   return kDone;
 }
 

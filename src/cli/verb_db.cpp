@@ -34,10 +34,6 @@ int stats(Database& database, const DbOptions& options) {
   return kDone;
 }
 
-std::string binding_text(const std::vector<int64_t>& binding) {
-  return fmt::format("{}", fmt::join(binding, ","));
-}
-
 int list(Database& database, const DbOptions& options) {
   auto rows = database.list(options.limit, options.offset);
   if (!rows) return report(rows.error(), options);

@@ -108,25 +108,24 @@ int verify(Tuner& tuner, const Program& program, const TaskOptions& task, const 
 }
 
 int run(const RunOptions& options) {
-  auto program = load_program(options.file);
-  if (!program) return report(program.error(), options);
-  TaskOptions task;
-  if (auto filled = fill_task(options, task); !filled) return report(filled.error(), options);
-  auto tuner = make_tuner(options);
-  if (!tuner) return report(tuner.error(), options);
-  if (auto paths = named_paths(options.outputs, "--output"); !paths)
-    return report(paths.error(), options);
-  else if (auto known = names_exist(*paths, *program, program->outputs(), "output"); !known)
-    return report(known.error(), options);
-  auto inputs = load_inputs(*tuner, *program, options, task);
+  auto job = make_job(options, options.file);
+  if (!job) return report(job.error(), options);
+  auto& [program, task, tuner] = *job;
+  auto paths = named_paths(options.outputs, "--output");
+  if (!paths) return report(paths.error(), options);
+  if (auto known = names_exist(*paths, program, program.outputs(), "output"); !known) return report(known.error(), options);
+  auto inputs = load_inputs(tuner, program, options, task);
   if (!inputs) return report(inputs.error(), options);
-  if (options.verify) return verify(*tuner, *program, task, *inputs, options);
-  auto kernel = tuner->compile(*program, task);
+  if (options.verify) return verify(tuner, program, task, *inputs, options);
+  auto kernel = tuner.compile(program, task);
   if (!kernel) return report(kernel.error(), options);
   auto outputs = kernel->run(*inputs);
   if (!outputs) return report(outputs.error(), options);
-  if (auto emitted = emit_outputs(*program, *outputs, options); !emitted) return report(emitted.error(), options);
-  if (!options.json) std::cerr << "kernel: " << kernel->origin() << "\n";
+  if (auto emitted = emit_outputs(program, *outputs, options); !emitted) return report(emitted.error(), options);
+  if (options.json)
+    print_json("run", {{"event", "done"}, {"origin", kernel->origin()}});
+  else
+    std::cerr << "kernel: " << kernel->origin() << "\n";
   return kDone;
 }
 

@@ -11,21 +11,14 @@ struct ShowOptions : CommonOptions {
   std::string what, stage = "loops";
 };
 
-bool is_record_number(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
-}
-
 Result<std::string> text_of_record(Tuner& tuner, const ShowOptions& options, ShowStage stage) {
-  auto database = tuner.database();
-  if (!database) return database.error();
-  auto record = (*database)->record(std::stoll(options.what));
+  auto record = find_record(tuner, options.what);
   if (!record) return record.error();
-  if (!*record) return fail("PW0710", "record #" + options.what + " is not in the database", {"list them with: polyweft db list"});
-  return tuner.show(**record, stage);
+  return tuner.show(*record, stage);
 }
 
 Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, ShowStage stage) {
-  auto program = load_program(options.what);
+  auto program = load(options.what);
   if (!program) return program.error();
   TaskOptions task;
   if (auto filled = fill_task(options, task); !filled) return filled.error();
@@ -36,7 +29,7 @@ int run(const ShowOptions& options) {
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);
   const ShowStage stage = *stage_named(options.stage);
-  auto text = is_record_number(options.what) && options.what.size() < 18 ? text_of_record(*tuner, options, stage) : text_of_program(*tuner, options, stage);
+  auto text = is_record_number(options.what) ? text_of_record(*tuner, options, stage) : text_of_program(*tuner, options, stage);
   if (!text) return report(text.error(), options);
   if (options.json)
     print_json("show", {{"event", "stage"}, {"stage", options.stage}, {"text", *text}});

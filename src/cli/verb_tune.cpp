@@ -60,10 +60,6 @@ const char* event_name(TuneEvent event) {
   return "done";
 }
 
-double gflops(double flops, double ns) {
-  return ns > 0 ? flops / ns : 0;
-}
-
 // Three views of one event: JSON Lines, a status line a person watches, plain lines in a pipe.
 class Progress {
  public:
@@ -179,7 +175,7 @@ int run(const TuneCommand& options) {
   int worst = kDone;
   for (const auto& file : options.files) {
     if (interrupted) break;
-    auto program = load_program(file);
+    auto program = load(file);
     const int code = program ? tune_one(*tuner, *program, options, tune) : report(program.error(), options);
     worst = std::max(worst, code);
   }

@@ -18,5 +18,8 @@ Verb add_show(CLI::App& app);
 Verb add_explain(CLI::App& app);
 Verb add_db(CLI::App& app);
 Verb add_targets(CLI::App& app);
+Verb add_config(CLI::App& app);
+Verb add_completion(CLI::App& app);
+Verb add_man(CLI::App& app);
 
 }  // namespace polyweft::cli

@@ -1,5 +1,5 @@
 // Text -> LoopNest. The text may come from a file, another process or a database row: every number, depth and count has a
-// limit, every name must be known, and whatever does not fit ends in PW0410 (syntax) or PW0801 (limit) with its line.
+// limit, every name must be known, and whatever does not fit ends in PW0410 (syntax) or PW0813 (limit) with its line.
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -44,7 +44,7 @@ class Parser {
   [[noreturn]] void refuse(const std::string& what) const {
     throw ParseFailure{fail("PW0410", "nest text, line " + std::to_string(now().line) + ": " + what + ", found '" + now().text.substr(0, 40) + "'")};
   }
-  [[noreturn]] void over_limit(const std::string& what) const { throw ParseFailure{fail("PW0801", "nest text, line " + std::to_string(now().line) + ": " + what)}; }
+  [[noreturn]] void over_limit(const std::string& what) const { throw ParseFailure{fail("PW0813", "nest text, line " + std::to_string(now().line) + ": " + what)}; }
   bool is_symbol(const char* s) const { return now().kind == TokenKind::symbol && now().text == s; }
   bool is_name(const char* s) const { return now().kind == TokenKind::name && now().text == s; }
   void advance() {
@@ -662,7 +662,7 @@ class Parser {
 }  // namespace
 
 Result<LoopNest> parse_loop_nest(const std::string& text) {
-  if (text.size() > kMaxNestText) return fail("PW0801", "nest text: " + std::to_string(text.size()) + " bytes, at most " + std::to_string(kMaxNestText));
+  if (text.size() > kMaxNestText) return fail("PW0813", "nest text: " + std::to_string(text.size()) + " bytes, at most " + std::to_string(kMaxNestText));
   auto tokens = lex_nest(text);
   if (!tokens) return tokens.error();
   try {

@@ -218,7 +218,7 @@ Status write_npy(const std::string& path, const TensorData& tensor) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   bool written = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   bool closed = file && std::fclose(file) == 0;
-  if (!written || !closed) return fail("PW0171", path + ": cannot be written");
+  if (!written || !closed) return fail("PW0172", path + ": cannot be written");
   return Ok{};
 }
 

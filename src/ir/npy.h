@@ -23,7 +23,7 @@ std::vector<unsigned char> npy_bytes(const TensorData& tensor);
 
 /// Reads a file as a tensor of this type (bf16 wants <u2, bool wants |b1). PW0170, PW0171 for a file that cannot be read.
 Result<TensorData> read_npy(const std::string& path, ElementType type, int64_t byte_limit = int64_t{1} << 40);
-/// Writes a file; PW0171 when that fails.
+/// Writes a file; PW0172 when that fails.
 Status write_npy(const std::string& path, const TensorData& tensor);
 
 /// The numpy dtype of a type: "<f4", "<u2" for bf16, "|b1".

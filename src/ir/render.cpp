@@ -53,7 +53,7 @@ std::string render(const Diagnostic& diagnostic, const std::string& source_name,
   const Span& where = diagnostic.where;
   bool has_place = where.line > 0;
   std::string text = source_name;
-  if (has_place) text += ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
+  if (has_place) text += (text.empty() ? "" : ":") + std::to_string(where.line) + ":" + std::to_string(where.column);
   if (!text.empty()) text += ": ";
   text += diagnostic.severity == Severity::error ? "error: " : "warning: ";
   text += printable(diagnostic.text) + " [" + diagnostic.code + "]\n";

@@ -301,6 +301,8 @@ class Parser {
     for (size_t k = 0; k < at_ && k < text_.size(); ++k)
       if (text_[k] == '\n') ++line, start = k + 1;
     error_ = fail("PW0301", message, {"line " + std::to_string(line) + ", column " + std::to_string(at_ - start + 1)});
+    const Span where{static_cast<int32_t>(line), static_cast<int32_t>(at_ - start + 1), 1};
+    error_.diagnostics.push_back({Severity::error, "PW0301", message, where, {}});
   }
 
   const std::string& text_;

@@ -211,8 +211,8 @@ TEST(LoopNestText, deep_and_long_texts_end_in_a_limit) {
   for (int k = 0; k < 100000; ++k) deep += "{ seq ";
   auto nest = parse_loop_nest(deep);
   ASSERT_FALSE(nest.ok());
-  EXPECT_EQ(nest.error().code, "PW0801");
-  EXPECT_EQ(parse_loop_nest(std::string(17 << 20, ' ')).error().code, "PW0801");
+  EXPECT_EQ(nest.error().code, "PW0813");
+  EXPECT_EQ(parse_loop_nest(std::string(17 << 20, ' ')).error().code, "PW0813");
 }
 
 TEST(LoopNestText, mutated_texts_never_crash) {

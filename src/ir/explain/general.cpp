@@ -15,6 +15,10 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0007",
      "Codes are PW and four digits: 00 files, 01 syntax and types, 02 checks, 03 steps, 04 checker, 05 code generation, 06 lab, 07 database,\n"
      "08 limits."},
+    {"PW0008", "The words of the command line do not fit its verbs and options. 'polyweft --help' lists the verbs, 'polyweft VERB --help' its options."},
+    {"PW0009",
+     "A setting that does not come from an option: environment (POLYWEFT_*), ./polyweft.toml, then the user's file. Unknown keys are refused.\n"
+     "'polyweft config' prints every value with its origin."},
 });
 
 }  // namespace

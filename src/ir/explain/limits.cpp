@@ -18,6 +18,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0810", "A tensor takes at most 2^62 bytes."},
     {"PW0811", "An affine form has at most 512 terms when its divisions are written out; i % 2 % 3 % 4 .. doubles with each operator."},
     {"PW0812", "The naive evaluator keeps every element in memory and walks the expression for each; it is for small sizes."},
+    {"PW0813", "The text of a loop nest has at most 16 MiB, and its names, lists and expressions are limited too: it crosses process borders."},
     {"PW0820", "The intermediate tensors of the base nest take more memory than the workspace limit. Bind smaller sizes, or raise the limit."},
     {"PW0830",
      "isl works under a limit of operations, so that every answer is the same on every machine. This question needs more: simplify\n"

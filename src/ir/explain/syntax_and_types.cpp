@@ -86,7 +86,8 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0170",
      "The file is not an .npy array of version 1 or 2, little-endian, C order, of the type and size that are wanted. bf16 is its 16\n"
      "bits as <u2, bool is |b1."},
-    {"PW0171", "The file cannot be read or written."},
+    {"PW0171", "The .npy file cannot be read."},
+    {"PW0172", "The .npy file cannot be written."},
 });
 
 }  // namespace
