@@ -25,6 +25,7 @@ struct TemplateLoop {
   Mark mark;           ///< serial, parallel, unroll; vector: `lanes` says how many
   Size lanes;          ///< of a vector loop
   std::string name;    ///< "i.1", "i", "i.v"
+  std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins; serial, outermost over its index
   bool operator==(const TemplateLoop&) const = default;
 };
 struct LayoutPart {

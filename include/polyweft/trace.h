@@ -58,6 +58,13 @@ struct UnrollStep {
   std::vector<std::string> loops;
   bool operator==(const UnrollStep&) const = default;
 };
+/// split C s at 1, 2: the values of index s up to, from and between these become loops of their own, one after the other. Bounds that depend on s
+/// are constants in a part of one value, and conditions that hold in a whole part are gone.
+struct SplitStep {
+  std::string statement, loop;
+  std::vector<int64_t> at;  ///< values of the index, ascending
+  bool operator==(const SplitStep&) const = default;
+};
 /// One physical dimension of a layout: dimension `dim` of the tensor (`d1`, or the name of the index that subscripts it), whole,
 /// divided by `factor` (upper digit) or modulo `factor` (lower digit).
 struct LayoutDigit {
@@ -102,7 +109,7 @@ struct DistributeStep {
   bool operator==(const DistributeStep&) const = default;
 };
 using Step =
-    std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep, DistributeStep>;
+    std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep, DistributeStep, SplitStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

@@ -29,6 +29,25 @@ bool has_conditions_on(const PlanContext& c, uint32_t index) {
   return std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) != 0; });
 }
 
+constexpr int64_t kMostParts = 11;  ///< each is a copy of the block
+
+/// Small reduced indices that decide with the unrolled one what lies inside: the taps of a padded stencil. In a loop of its own for each
+/// value, the rows at the border are a block of another constant size.
+std::vector<SplitStep> split_taps(const PlanContext& c, const BlockShape& shape) {
+  std::vector<SplitStep> out;
+  if (!shape.unrolled) return out;
+  VarId u = c.t.program.index_var(*shape.unrolled);
+  for (uint32_t k : reduced_indices(c)) {
+    VarId var = c.t.program.index_var(k);
+    bool meets = std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) != 0 && e.coefficient(u) != 0; });
+    if (!meets || c.table.extent[k] < 2 || c.table.extent[k] > kMostParts) continue;
+    SplitStep step{c.stage.name, c.name(k), {}};
+    for (int64_t value = c.stage.lo[k] + 1; value < c.stage.hi[k]; ++value) step.at.push_back(value);
+    out.push_back(std::move(step));
+  }
+  return out;
+}
+
 /// The data index whose unrolling saves most loads: some operand does not move with it; the innermost such, extents of 4 and more first.
 std::optional<uint32_t> unrolled_index(const PlanContext& c, uint32_t vector) {
   std::optional<uint32_t> best;
@@ -82,7 +101,7 @@ void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shap
       if (u <= extent_u && u + 2 <= budget) mr.push_back(u);
     int64_t fits = (budget - 2 - nr_guess / lanes) / (nr_guess / lanes);
     mr_guess = std::max<int64_t>(1, std::min({fits, extent_u, int64_t{14}}));
-    if (has_conditions_on(c, *shape.unrolled)) mr_guess = std::min<int64_t>(mr_guess, 4);
+    if (has_conditions_on(c, *shape.unrolled) && split_taps(c, shape).empty()) mr_guess = std::min<int64_t>(mr_guess, 4);
   }
   sizes.nr = add_size(plan, c, "nr", nr_guess, nr);
   sizes.mr = add_size(plan, c, "mr", mr_guess, mr);
@@ -200,6 +219,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   }
   std::string last = order[outer.size() + levels.size() - 1];
   plan.steps.push_back(AccumulateStep{s, last, Scope::reg});
+  for (auto& step : split_taps(c, shape)) plan.steps.push_back(std::move(step));
   if (shape.unrolled) plan.steps.push_back(UnrollStep{s, {u}});
   plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
   if (c.facts.threads > 1 && c.seat == Seat::root) {
@@ -256,6 +276,7 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
   for (uint32_t k : outer) own.push_back(k);
   own.insert(own.end(), points.begin(), points.end());
   plan.steps.push_back(PermuteStep{s, loop_order(c, {}, {}, own)});
+  for (auto& step : split_taps(c, shape)) plan.steps.push_back(std::move(step));
   for (const ReadRow& row : c.table.reads)
     if (c.t.program.tensors[row.tensor].is_const_input && wants_vector_pack(c, row, shape))
       plan.steps.push_back(PromoteStep{c.t.program.tensors[row.tensor].name, s, "root", Scope::heap, panel_layout(c, row, shape.vector, sizes.nr)});

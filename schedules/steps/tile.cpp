@@ -28,6 +28,8 @@ Result<NestTemplate> tile(NestTemplate t, const TileStep& step) {
     if (!index) return index.error();
     if (step.levels[k].size.decision.empty() && step.levels[k].size.constant < 1)
       return fail("PW0304", "tile " + stage.name + ": size " + std::to_string(step.levels[k].size.constant) + " is less than 1");
+    if (std::any_of(loops.begin(), loops.end(), [&](const TemplateLoop& l) { return l.index == *index && !l.cuts.empty(); }))
+      return fail("PW0304", "tile " + stage.name + ": index " + step.levels[k].index + " is split already", {"tile first, then split the outermost tile loop"});
     TemplateLoop loop;
     loop.index = *index;
     loop.step = step.levels[k].size;

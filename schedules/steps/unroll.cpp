@@ -15,6 +15,7 @@ Result<NestTemplate> unroll(NestTemplate t, const UnrollStep& step) {
     TemplateLoop& loop = stage.loops[*at];
     if (loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::parallel)
       return fail("PW0304", "unroll " + stage.name + " " + name + ": the loop is vectorized or parallel");
+    if (!loop.cuts.empty()) return fail("PW0304", "unroll " + stage.name + " " + name + ": the loop is split", {"a part of one value needs no unrolling"});
     for (size_t k = *at + 1; k < stage.loops.size(); ++k)
       if (stage.loops[k].index == loop.index && !is_register_loop(stage.loops[k]))
         return fail("PW0304", "unroll " + stage.name + " " + name + ": a serial loop over the same index is inside", {"unroll the point loop"});

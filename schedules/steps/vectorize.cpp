@@ -49,6 +49,7 @@ Result<NestTemplate> vectorize(NestTemplate t, const VectorizeStep& step) {
   for (const auto& loop : stage.loops)
     if (loop.mark.kind == MarkKind::vector) return fail("PW0304", subject + ": loop " + loop.name + " is vectorized already");
   TemplateLoop& loop = stage.loops[*at];
+  if (!loop.cuts.empty()) return fail("PW0304", subject + ": the loop is split", {"split its tile loop"});
   if (!is_point_loop(loop)) return fail("PW0304", subject + ": only point loops have lanes", {"vectorize the index itself"});
   if (step.lanes.decision.empty() && (step.lanes.constant < 1 || step.lanes.constant > 64))
     return fail("PW0304", subject + ": " + std::to_string(step.lanes.constant) + " lanes; possible are 1 to 64");

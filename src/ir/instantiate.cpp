@@ -103,29 +103,37 @@ void Emitter::make_tensor_buffers() {
     if (t_.program.tensors[id].kind == TensorKind::constant) make_tensor_buffer(id);
 }
 
-/// A `const in` that its one reader promotes outside all loops is packed by a function of its own: the argument is the packed buffer.
+/// The layout in which a `const in` arrives: that of its only reader, if it promotes it outside all loops; else nullptr.
+const Promotion* Emitter::layout_ahead(TensorId tensor) const {
+  const Promotion* found = nullptr;
+  int readers = 0;
+  for (const Stage& stage : t_.stages) {
+    bool reads = false;
+    visit(equation_of(stage).rhs, [&](const ExprNode& e) { reads |= e.op == Op::read && e.access.id == tensor; });
+    if (!reads) continue;
+    ++readers;
+    for (const Promotion& promotion : stage.promotions)
+      if (promotion.tensor == tensor && promotion.depth == 0) found = &promotion;
+  }
+  return readers == 1 ? found : nullptr;
+}
+
+/// Every `const in` is packed by a function of its own, and the argument is the packed buffer: callers need not know what the schedule made of it.
 void Emitter::pack_const_inputs() {
-  for (uint32_t s = 0; s < t_.stages.size(); ++s) {
-    for (const Promotion& promotion : t_.stages[s].promotions) {
-      if (promotion.depth != 0 || !t_.program.tensors[promotion.tensor].is_const_input) continue;
-      auto reads = [&](const Stage& stage) {
-        bool found = false;
-        visit(equation_of(stage).rhs, [&](const ExprNode& e) { found |= e.op == Op::read && e.access.id == promotion.tensor; });
-        return found;
-      };
-      if (std::count_if(t_.stages.begin(), t_.stages.end(), reads) != 1) continue;
-      View source = views_[promotion.tensor].front();
-      Window window = hull_window(promotion.tensor);
-      BufferId packed = make_window(window, promotion.tensor, Scope::argument, ".p");
-      Buffer& buffer = nest_.buffers[packed];
-      buffer.layout = layout_of(promotion, window);
-      buffer.is_packed = true;
-      std::replace(nest_.arguments.begin(), nest_.arguments.end(), source.buffer, packed);
-      View view{packed, window.origin, std::nullopt};
-      NodeId copy = copy_nest(window, promotion.tensor, view, source, promotion.layout);
-      nest_.packs.push_back({source.buffer, packed, copy});
-      views_[promotion.tensor] = {view};
-    }
+  for (TensorId tensor : t_.program.inputs()) {
+    if (!t_.program.tensors[tensor].is_const_input) continue;
+    const Promotion* promotion = layout_ahead(tensor);
+    View source = views_[tensor].front();
+    Window window = hull_window(tensor);
+    BufferId packed = make_window(window, tensor, Scope::argument, ".p");
+    Buffer& buffer = nest_.buffers[packed];
+    if (promotion) buffer.layout = layout_of(*promotion, window);
+    buffer.is_packed = true;
+    std::replace(nest_.arguments.begin(), nest_.arguments.end(), source.buffer, packed);
+    View view{packed, window.origin, std::nullopt};
+    NodeId copy = copy_nest(window, tensor, view, source, promotion ? promotion->layout : std::vector<LayoutPart>{});
+    nest_.packs.push_back({source.buffer, packed, copy});
+    views_[tensor] = {view};
   }
 }
 
@@ -151,7 +159,7 @@ std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
   std::vector<SizedLoop> out;
   for (const TemplateLoop& loop : stage.loops)
     out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector ? size_of(loop.lanes) : 0, loop.index >= stage.data_indices, false,
-                   loop.name});
+                   loop.name, loop.cuts});
   for (const SizedLoop& vector : std::vector<SizedLoop>(out))
     if (vector.mark == MarkKind::vector && vector.reduced)
       for (SizedLoop& loop : out) loop.lane |= loop.is_register() && loop.index == vector.index;

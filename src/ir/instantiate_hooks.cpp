@@ -57,7 +57,7 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
   auto window = footprint(body, promotion.tensor);
   if (!window) return hooks(std::move(body), depth, which + 1);
   View source = view_of(promotion.tensor, body.id);
-  if (nest_.buffers[source.buffer].is_packed) return hooks(std::move(body), depth, which + 1);
+  if (promotion.depth == 0 && nest_.buffers[source.buffer].is_packed && layout_ahead(promotion.tensor)) return hooks(std::move(body), depth, which + 1);
   BufferId buffer = make_window(*window, promotion.tensor, promotion.scope, ".p");
   nest_.buffers[buffer].layout = layout_of(promotion, *window);
   View view{buffer, window->origin, body.id};

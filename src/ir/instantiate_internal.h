@@ -42,6 +42,7 @@ struct SizedLoop {
   bool lane = false;  ///< a register loop over the vectorized reduced index: its iterations have accumulators of their own
   bool is_register() const { return mark == MarkKind::unroll || mark == MarkKind::vector; }
   std::string name = {};
+  std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins
 };
 
 /// Where the elements of a tensor live for the code below: buffer cell = element - origin. `only_stage`: promotions serve one stage.
@@ -89,6 +90,7 @@ class Emitter {
   void make_tensor_buffers();
   BufferId make_tensor_buffer(TensorId id);
   NodeId root();
+  const Promotion* layout_ahead(TensorId tensor) const;
   void pack_const_inputs();
   Layout layout_of(const Promotion& promotion, const Window& window) const;
   Body body_of(uint32_t stage_id);
@@ -106,7 +108,8 @@ class Emitter {
   std::optional<int64_t> residue(const Affine& e, int64_t modulus) const;
   bool never_cuts(const Limit& limit, int64_t extent) const;
   void prune(Range& range) const;
-  std::optional<int64_t> constant_tail(const Range& range) const;
+  void settle(Range& range) const;
+  std::optional<Range> constant_rest(const Range& range) const;
   Range advanced(const Range& range, const Affine& by, int64_t extent) const;
   Affine corner(const Body& body, const Affine& condition, std::optional<VarId> but, bool greatest) const;
   bool mentions_reduced(const Body& body, const Affine& condition) const;
@@ -119,6 +122,7 @@ class Emitter {
   NodeId emit(Body body, size_t depth);
   NodeId emit_loop(Body body, size_t depth);
   NodeId emit_serial(Body body, size_t depth);
+  NodeId emit_parts(const Body& body, size_t depth);
   NodeId emit_unroll(Body body, size_t depth);
   NodeId emit_vector(Body body, size_t depth);
   NodeId with_fixed_conditions(Body body, size_t depth);

@@ -53,10 +53,31 @@ bool feeds_registers(const Body& body, size_t depth) {
 
 }  // namespace
 
+/// One loop for each part of a split range. Where the range does not begin at a constant there is nothing to split at.
+NodeId Emitter::emit_parts(const Body& body, size_t depth) {
+  const SizedLoop& loop = body.loops[depth];
+  const Range& range = body.ranges[loop.index];
+  std::vector<int64_t> begins = {0};
+  if (range.origin.is_constant())
+    for (int64_t value : loop.cuts)
+      if (value > range.origin.constant && value < range.origin.constant + range.extent) begins.push_back(value - range.origin.constant);
+  std::vector<NodeId> parts;
+  for (size_t k = 0; k < begins.size(); ++k) {
+    Body part = body;
+    part.loops[depth].cuts.clear();
+    part.branched = false;  // what is constant in this part may settle conditions of register loops
+    const int64_t end = k + 1 < begins.size() ? begins[k + 1] : range.extent;
+    part.ranges[loop.index] = advanced(range, Affine::of(begins[k]), end - begins[k]);
+    parts.push_back(emit_serial(std::move(part), depth));
+  }
+  return seq(std::move(parts));
+}
+
 /// for x in max(0, lower)..min(extent, upper) step S. A loop that certainly runs once is left out. Where the last tile of a register
 /// index is smaller, at a place known now, it becomes a nest of its own after the loop.
 NodeId Emitter::emit_serial(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
+  if (!loop.cuts.empty()) return emit_parts(body, depth);
   bool last_of_index = true;
   for (size_t k = depth + 1; k < body.loops.size(); ++k) last_of_index &= body.loops[k].index != loop.index;
   if (last_of_index && loop.step == 1) body.ranges[loop.index] = cut(body, loop.index, Cut::exact);
@@ -179,9 +200,9 @@ NodeId Emitter::emit_branch(Body body, size_t depth, uint32_t index) {
   inside.ranges[index].lower.clear();
   NodeId then = emit(std::move(inside), depth);
   NodeId otherwise = kNoNode;
-  if (auto tail = constant_tail(range)) {
+  if (auto rest = constant_rest(range)) {
     Body partial = body;
-    partial.ranges[index] = Range{range.origin, *tail, {}, {}};
+    partial.ranges[index] = std::move(*rest);
     otherwise = emit(std::move(partial), depth);
   } else {
     otherwise = emit_serialized(std::move(body), depth, index);

@@ -59,14 +59,41 @@ void Emitter::prune(Range& range) const {
   for (auto& limit : range.upper)
     if (std::none_of(kept.begin(), kept.end(), [&](const Limit& k) { return k.e == limit.e; })) kept.push_back(limit);
   range.upper = std::move(kept);
+  settle(range);
 }
 
-/// The extent of the partial tile, where only one size is possible.
-std::optional<int64_t> Emitter::constant_tail(const Range& range) const {
-  if (range.upper.size() != 1 || !range.lower.empty() || !range.upper[0].positive) return std::nullopt;
-  auto tail = residue(range.upper[0].e, range.extent);
-  if (!tail || *tail == 0) return std::nullopt;
-  return tail;
+/// Constant limits become part of the range.
+void Emitter::settle(Range& range) const {
+  int64_t begin = 0, end = range.extent;
+  for (const Affine& e : range.lower)
+    if (e.is_constant()) begin = std::max(begin, e.constant);
+  for (const Limit& limit : range.upper)
+    if (limit.e.is_constant()) end = std::min(end, limit.e.constant);
+  if (begin >= end || (begin == 0 && end == range.extent)) return;
+  range.origin = range.origin + Affine::of(begin);
+  range.extent = end - begin;
+  for (Affine& e : range.lower) e = e - Affine::of(begin);
+  for (Limit& limit : range.upper) {
+    limit.e = limit.e - Affine::of(begin);
+    limit.positive = false;
+  }
+  std::erase_if(range.lower, [](const Affine& e) { return e.is_constant(); });
+  std::erase_if(range.upper, [](const Limit& limit) { return limit.e.is_constant(); });
+}
+
+/// The part of the range that is left at the one place where its limit cuts it, if it is the same at every such place.
+std::optional<Range> Emitter::constant_rest(const Range& range) const {
+  if (range.upper.size() + range.lower.size() != 1) return std::nullopt;
+  if (range.lower.empty()) {
+    const Limit& limit = range.upper[0];
+    auto tail = residue(limit.e, range.extent);
+    if (!tail || *tail == 0 || !(limit.positive || numeric_bounds(limit.e).first > 0)) return std::nullopt;
+    return Range{range.origin, *tail, {}, {}};
+  }
+  // The cut takes e elements, 0 < e < extent, so that e is its residue.
+  auto head = residue(range.lower[0], range.extent);
+  if (!head || *head == 0 || numeric_bounds(range.lower[0]).second >= range.extent) return std::nullopt;
+  return Range{range.origin + Affine::of(*head), range.extent - *head, {}, {}};
 }
 
 /// The part of a range that starts `by` further on.

@@ -1,7 +1,9 @@
 // Parser of traces: recursive descent over one line at a time; everything that comes from outside is bounded here.
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "polyweft/trace.h"
@@ -12,6 +14,7 @@ namespace {
 constexpr size_t kMaxBytes = 64 << 10;
 constexpr size_t kMaxSteps = 256;
 constexpr size_t kMaxDecisions = 64;
+constexpr size_t kMaxSplits = 64;
 constexpr int64_t kMaxSize = int64_t{1} << 40;
 
 /// One pass over the text; the first error stays.
@@ -45,7 +48,8 @@ class Parser {
     if (word == "compute_at") return compute_at();
     if (word == "fuse") return fuse();
     if (word == "distribute") return add(DistributeStep{name()});
-    error("trace: unknown step '" + word + "'; known are tile permute parallel vectorize unroll promote accumulate inline compute_at fuse distribute");
+    if (word == "split") return split();
+    error("trace: unknown step '" + word + "'; known are tile permute split parallel vectorize unroll promote accumulate inline compute_at fuse distribute");
   }
   template <class T>
   void add(T step) {
@@ -122,6 +126,21 @@ class Parser {
     expect_word("at");
     s.at = name();
     add(std::move(s));
+  }
+  void split() {
+    SplitStep s;
+    s.statement = name();
+    s.loop = name();
+    expect_word("at");
+    do s.at.push_back(signed_integer());
+    while (accept(',') && !failed_ && s.at.size() < kMaxSplits);
+    if (std::adjacent_find(s.at.begin(), s.at.end(), std::greater_equal<int64_t>()) != s.at.end()) return error("trace: the values of a split must ascend");
+    add(std::move(s));
+  }
+  int64_t signed_integer() {
+    const bool negative = accept('-');
+    const int64_t value = integer();
+    return negative ? -value : value;
   }
   std::vector<LayoutDigit> layout() {
     std::vector<LayoutDigit> out;

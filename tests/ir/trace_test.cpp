@@ -21,6 +21,7 @@ const char* kAllSteps = R"(trace 1
   compute_at P in Y at x.1 heap
   fuse Z into Y at i
   distribute Z
+  split Y r at -1, 2
 decide nc = 512
 decide mc = 168 of 84 168 336
 decide nr = 32
@@ -30,7 +31,7 @@ require registers: 0.0625 * mc * nr + nr <= 31
 TEST(TraceText, prints_and_parses_back) {
   auto trace = parse_trace(kAllSteps);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(trace->steps.size(), 12u);
+  EXPECT_EQ(trace->steps.size(), 13u);
   auto again = parse_trace(trace->text());
   ASSERT_TRUE(again.ok()) << trace->text();
   EXPECT_TRUE(*again == *trace) << trace->text();

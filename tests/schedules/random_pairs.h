@@ -91,7 +91,7 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
   auto index = [&] { return equation.index_names.empty() ? std::string("i") : pick(rng, equation.index_names); };
   Scope scope = pick(rng, std::vector<Scope>{Scope::heap, Scope::stack, Scope::reg});
   std::string other = pick(rng, t.stages).name;
-  switch (rng.below(13)) {
+  switch (rng.below(14)) {
     case 0:
     case 1:
     case 2: {
@@ -132,6 +132,14 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
     case 11: {
       const Stage& host = pick(rng, t.stages);
       return ComputeAtStep{stage.name, host.name, loop(host), rng.below(3) ? Scope::heap : scope};
+    }
+    case 12: {
+      if (stage.loops.empty()) return DistributeStep{stage.name};
+      const auto& split_loop = pick(rng, stage.loops);
+      int64_t lo = stage.lo[split_loop.index], hi = std::max(stage.hi[split_loop.index], lo + 1);
+      SplitStep step{stage.name, split_loop.name, {pick(rng, lo, hi)}};
+      if (rng.below(2)) step.at.push_back(step.at[0] + pick(rng, 1, 2));
+      return step;
     }
     default: {
       const Stage& host = pick(rng, t.stages);

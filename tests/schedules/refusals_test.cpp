@@ -52,6 +52,12 @@ const Refusal kRefusals[] = {
     {kRows, NumericsClass::reassoc, "distribute e", "PW0304"},
     {kRows, NumericsClass::reassoc, "fuse e into s at j", "PW0305"},
     {kRows, NumericsClass::reassoc, "fuse s into e at i", "PW0314"},
+    {gemm_text(), NumericsClass::reassoc, "split C k at 0", "PW0303"},
+    {gemm_text(), NumericsClass::reassoc, "tile C [k: 4]\n split C k at 1", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "unroll C k\n split C k at 1", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "split C k at 1\n unroll C k", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "split C j at 1\n vectorize C j 4", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "split C k at 1\n tile C [k: 4]", "PW0304"},
     {kStencil, NumericsClass::reassoc, "fuse Z into Y at x", "PW0305"},
 };
 
