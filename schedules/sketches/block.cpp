@@ -201,7 +201,8 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   std::vector<uint32_t> points = reduced;
   if (shape.unrolled) points.push_back(*shape.unrolled);
   points.push_back(shape.vector);
-  auto order = loop_order(c, outer, levels, points);
+  const size_t lane_levels = levels.size() - (shape.unrolled ? 1 : 0);
+  auto order = loop_order(c, c.lanes_outside ? lane_levels : 0, outer, levels, points);
   plan.steps.push_back(PermuteStep{s, order});
   size_t block = outer.size() + levels.size() - (shape.unrolled ? 2 : 1);
   std::vector<TensorId> promoted;
@@ -223,7 +224,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   if (shape.unrolled) plan.steps.push_back(UnrollStep{s, {u}});
   plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
   if (c.facts.threads > 1 && c.seat == Seat::root) {
-    std::string loop = !outer.empty() && c.table.extent[outer[0]] >= c.facts.threads ? order[0] : sizes.mc ? u + ".1" : last;
+    std::string loop = !outer.empty() && c.table.extent[outer[0]] >= c.facts.threads ? c.name(outer[0]) : sizes.mc ? u + ".1" : last;
     plan.steps.push_back(ParallelStep{s, loop});
   }
   return plan;
@@ -266,7 +267,8 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
   std::vector<uint32_t> points;
   if (shape.unrolled) points.push_back(*shape.unrolled);
   points.push_back(shape.vector);
-  auto order = loop_order(z, outer, levels, points);
+  const size_t lane_levels = levels.size() - (shape.unrolled ? 1 : 0);
+  auto order = loop_order(z, c.lanes_outside ? lane_levels : 0, outer, levels, points);
   const std::string &s = c.stage.name, &reader = z.stage.name;
   std::string place = order[outer.size() + levels.size() - 1];
   plan.steps.push_back(TileStep{reader, levels});

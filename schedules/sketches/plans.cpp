@@ -59,10 +59,20 @@ std::vector<int64_t> equal_parts(int64_t extent, const std::vector<int64_t>& wan
 
 std::vector<std::string> loop_order(const PlanContext& c, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
                                     const std::vector<uint32_t>& points) {
+  return loop_order(c, 0, outer, levels, points);
+}
+
+std::vector<std::string> loop_order(const PlanContext& c, size_t before, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
+                                    const std::vector<uint32_t>& points) {
   std::vector<std::string> out;
-  for (uint32_t index : outer) out.push_back(c.name(index));
   std::map<std::string, int> count;
-  for (const auto& level : levels) out.push_back(level.index + "." + std::to_string(++count[level.index]));
+  for (const auto& level : levels) {
+    if (out.size() == before)
+      for (uint32_t index : outer) out.push_back(c.name(index));
+    out.push_back(level.index + "." + std::to_string(++count[level.index]));
+  }
+  if (before >= levels.size())
+    for (uint32_t index : outer) out.push_back(c.name(index));
   for (uint32_t index : points) out.push_back(c.name(index));
   return out;
 }

@@ -31,6 +31,9 @@ struct PlanContext {
   Openness openness = Openness::settled;
   Seat seat = Seat::root;
   Packing packing = Packing::none;
+  /// The loop over register tiles of lanes stands outside the other data indices: a strip of the operand that moves with the lanes stays in
+  /// cache for all rows (weights larger than the cache), instead of all of it for each row.
+  bool lanes_outside = false;
   int64_t lanes() const;  ///< of the stage's element type
   std::string name(uint32_t index) const;
   std::string decision(const std::string& what) const;  ///< unique in the program: "nr" for a lone statement, else "nr_C"
@@ -63,6 +66,9 @@ Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t
 std::vector<int64_t> equal_parts(int64_t extent, const std::vector<int64_t>& wanted, int64_t unit);
 /// All loops of a stage after `tile`, by name: `outer` indices, then the tile loops in order, then point loops.
 std::vector<std::string> loop_order(const PlanContext& c, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
+                                    const std::vector<uint32_t>& points);
+/// The same with `outer` after the first `before` tile loops.
+std::vector<std::string> loop_order(const PlanContext& c, size_t before, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
                                     const std::vector<uint32_t>& points);
 
 }  // namespace polyweft::schedules

@@ -21,8 +21,11 @@ struct Builder {
   uint32_t dominant = 0;
   std::vector<Step> prefix;  ///< the inline steps
 
+  bool lanes_outside = false;
+
   PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
     PlanContext c = context_for(t, stage, facts);
+    c.lanes_outside = lanes_outside;
     c.openness = stage == dominant ? Openness::open : Openness::settled;
     c.packing = packing;
     c.seat = seat;
@@ -241,6 +244,9 @@ std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const 
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   if (auto plan = strip_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   for (Packing packing : {Packing::vectors, Packing::all, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
+  b.lanes_outside = true;
+  if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors)), normalized, cls);
   if (out.empty()) out.push_back(Trace{});
   return out;
 }

@@ -10,6 +10,12 @@ namespace {
 constexpr size_t kBatch = 4;
 constexpr size_t kWinners = 4;
 constexpr std::chrono::milliseconds kTimingBudget{120};
+constexpr double kMostPairs = 12;  // of slow kernels: an interval needs some pairs whatever they cost; the race ends earlier where it is decided
+
+std::chrono::milliseconds timing_budget(double incumbent_ns) {
+  const std::chrono::milliseconds pairs(static_cast<int64_t>(2 * kMostPairs * incumbent_ns / 1e6));
+  return std::max(kTimingBudget, pairs);
+}
 
 bool is_timed(RunStatus status) {
   return status == RunStatus::ok || status == RunStatus::slower;
@@ -117,11 +123,12 @@ Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const Loop
   } else {
     RunRequest request;
     request.candidate = *kernel;
-    request.time_budget = kTimingBudget;
+    request.time_budget = timing_budget(best_ns_);
     request.incumbent_ns = best_ns_;
     request.pair_with_incumbent = best_ns_ > 0;
     auto outcome = world_.runner->run(request);
     if (!outcome) return outcome.error();
+    reference_ns_ = outcome->reference_ns;
     trial.measurement.status = outcome->status;
     trial.measurement.detail = outcome->detail;
     trial.measurement.timing = outcome->timing;

@@ -40,6 +40,9 @@ class TuneLoop {
   /// Measures until something ends it. Winners are in winners(), fastest first.
   Status run();
   const std::vector<Winner>& winners() const { return winners_; }
+  /// One run of the reference, as the lab timed it when it made the expected outputs; 0 before the first trial.
+  double reference_ns() const { return reference_ns_; }
+  double best_ns() const { return best_ns_; }
   int measured() const { return measured_; }
   int failed() const { return failed_; }
   const std::string& reason() const { return reason_; }
@@ -67,7 +70,7 @@ class TuneLoop {
   std::map<std::string, Measurement> history_;  // by nest hash: never measured twice, failures never run again
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;
-  double best_ns_ = 0;
+  double best_ns_ = 0, reference_ns_ = 0;
   std::string reason_;
   bool interrupted_ = false;
 };

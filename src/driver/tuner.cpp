@@ -180,6 +180,7 @@ struct Tuner::Impl {
 
   Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);
   Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, Clock::time_point start);
+  Result<double> race_base(const LoopNest& base, const LoadableKernel& kernel, const TuneLoop& loop, std::vector<Winner>& winners);
   Result<TuningRecord> store_winner(const Task& t, const std::vector<Winner>& winners);
 
   TunerOptions options;
@@ -256,26 +257,9 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   TuneLoop loop(t, *templates, *strategy, tune_options, world);
   if (auto ran = loop.run(); !ran) return ran.error();
 
-  // The untuned base nest is a candidate like any other: a schedule slower than it is never returned.
-  RunRequest reference_run;
-  reference_run.candidate = lab_task->reference;
-  reference_run.pair_with_incumbent = !loop.winners().empty();
-  auto reference = runner->run(reference_run);
-  if (!reference) return reference.error();
   std::vector<Winner> winners = loop.winners();
-  const bool base_wins = reference->status == RunStatus::ok && (winners.empty() || (reference->timing.ratio > 0 && reference->timing.ratio_hi < 1));
-  if (base_wins) {
-    Winner winner;
-    winner.nest = *base;
-    winner.trace = "trace 1\n";
-    winner.measurement.nest_hash = hash(*base);
-    winner.measurement.status = reference->status;
-    winner.measurement.timing = reference->timing;
-    winner.measurement.strategy = "base";
-    winner.measurement.toolchain = toolchain();
-    winner.measurement.unix_time = world.unix_time();
-    winners.insert(winners.begin(), std::move(winner));
-  }
+  auto reference_ns = race_base(*base, lab_task->reference, loop, winners);
+  if (!reference_ns) return reference_ns.error();
   auto record = store_winner(t, winners);
   if (!record) return record.error();
   TuneReport report;
@@ -286,10 +270,36 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   report.sketches = static_cast<int>(templates->size());
   report.scored = strategy->scored();
   report.flops = count_flops(*base);
-  report.reference_ns = reference->status == RunStatus::ok ? reference->timing.median_ns : reference->reference_ns;
+  report.reference_ns = *reference_ns;
   report.reason = loop.reason();
   report.wall_s = seconds_since(start);
   return report;
+}
+
+// The untuned base nest is a candidate like any other: a schedule slower than it is never returned. Where the lab's one run of it was far slower
+// than the best there is nothing to race: naive loops may take seconds a call.
+Result<double> Tuner::Impl::race_base(const LoopNest& base, const LoadableKernel& kernel, const TuneLoop& loop, std::vector<Winner>& winners) {
+  constexpr double kFarSlower = 3;
+  if (!winners.empty() && loop.reference_ns() > kFarSlower * loop.best_ns()) return loop.reference_ns();
+  RunRequest request;
+  request.candidate = kernel;
+  request.pair_with_incumbent = !winners.empty();
+  auto outcome = runner->run(request);
+  if (!outcome) return outcome.error();
+  if (outcome->status != RunStatus::ok) return outcome->reference_ns;
+  if (winners.empty() || (outcome->timing.ratio > 0 && outcome->timing.ratio_hi < 1)) {
+    Winner winner;
+    winner.nest = base;
+    winner.trace = "trace 1\n";
+    winner.measurement.nest_hash = hash(base);
+    winner.measurement.status = outcome->status;
+    winner.measurement.timing = outcome->timing;
+    winner.measurement.strategy = "base";
+    winner.measurement.toolchain = toolchain();
+    winner.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
+    winners.insert(winners.begin(), std::move(winner));
+  }
+  return outcome->timing.median_ns;
 }
 
 // The fastest that the checker proves. A refuted winner is a bug of ours and never kept; where nothing can be proven (a quota of isl), the
