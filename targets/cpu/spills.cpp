@@ -54,15 +54,22 @@ bool is_vector_register(const std::string& name) {
 }
 
 // x86 memory operand: base, scale, index, displacement, segment; a store has it first. Stack arrays are addressed with an index.
-bool is_vector_store_to_stack(const llvm::MCInst& inst, const Disassembler& d) {
+// RBP is a register like any other in functions that have no frame pointer.
+bool is_vector_store_to_stack(const llvm::MCInst& inst, const Disassembler& d, bool has_frame_pointer) {
   if (!d.instructions->get(inst.getOpcode()).mayStore() || inst.getNumOperands() < 6) return false;
   const auto& base = inst.getOperand(0);
   const auto& index = inst.getOperand(2);
   if (!base.isReg() || !base.getReg().isValid() || (index.isReg() && index.getReg().isValid())) return false;
   const std::string base_name = d.registers->getName(base.getReg());
-  if (base_name != "RSP" && base_name != "RBP") return false;
+  if (base_name != "RSP" && !(base_name == "RBP" && has_frame_pointer)) return false;
   const auto& value = inst.getOperand(inst.getNumOperands() - 1);
   return value.isReg() && value.getReg().isValid() && is_vector_register(d.registers->getName(value.getReg()));
+}
+
+/// mov %rsp, %rbp
+bool makes_frame_pointer(const llvm::MCInst& inst, const Disassembler& d) {
+  if (inst.getNumOperands() != 2 || !inst.getOperand(0).isReg() || !inst.getOperand(1).isReg()) return false;
+  return std::string(d.registers->getName(inst.getOperand(0).getReg())) == "RBP" && std::string(d.registers->getName(inst.getOperand(1).getReg())) == "RSP";
 }
 
 struct Span {
@@ -78,6 +85,7 @@ struct Outline {
 Outline outline_of(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
   Outline out;
   uint64_t at = 0;
+  bool has_frame_pointer = false;
   while (at < code.size()) {
     llvm::MCInst inst;
     uint64_t size = 1;
@@ -85,7 +93,9 @@ Outline outline_of(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
       uint64_t target = 0;
       if (d.instructions->get(inst.getOpcode()).isBranch() && d.analysis->evaluateBranch(inst, at, size, target) && target <= at)
         out.loops.push_back({target, at + size});
-      if (is_vector_store_to_stack(inst, d)) out.stores.push_back(at);
+      if (d.instructions->get(inst.getOpcode()).isReturn()) has_frame_pointer = false;
+      has_frame_pointer |= makes_frame_pointer(inst, d);
+      if (is_vector_store_to_stack(inst, d, has_frame_pointer)) out.stores.push_back(at);
     }
     at += std::max<uint64_t>(size, 1);
   }
