@@ -52,6 +52,16 @@ struct TaskOptions {
   int threads = 1;
   std::string trace;  ///< text of a trace that replaces record and model; empty: none
 };
+/// What is known before the first trial.
+struct TuneStart {
+  std::string key;         ///< of the program: 32 hex digits
+  double flops = 0;        ///< of one call: multiply-add counts 2
+  double bytes = 0;        ///< of all inputs and outputs
+  double peak_gflops = 0;  ///< FMA peak of the task's threads, measured now; 0 where it cannot be
+  int sketches = 0;
+  double points = 0;  ///< of the space, before constraints
+  std::optional<NearestRecord> nearest;
+};
 enum class TuneEvent : uint8_t { start, hit, trial, best, done };
 struct TuneProgress {
   TuneEvent event = TuneEvent::start;
@@ -60,7 +70,9 @@ struct TuneProgress {
   double elapsed_s = 0;
   RunStatus status = RunStatus::not_run;
   double ns = 0, predicted_ns = 0, best_ns = 0;
-  std::string what;  ///< what changed, or why it failed
+  std::string what;                  ///< why it failed
+  std::string trace;                 ///< of the candidate, text
+  const TuneStart* plan = nullptr;   ///< with TuneEvent::start; valid during the call
 };
 struct TuneOptions : TaskOptions {
   std::chrono::milliseconds budget{60'000};  ///< zero: no limit (then trials must be set)
@@ -79,6 +91,7 @@ struct TuneReport {
   double wall_s = 0;
   double flops = 0;         ///< of one call: multiply-add counts 2
   double reference_ns = 0;  ///< the untuned base nest
+  double peak_gflops = 0;   ///< as TuneStart's; 0 for a hit
   std::string reason;       ///< why it ended: "budget", "trials", "space exhausted", "hit", "interrupted"
 };
 

@@ -65,6 +65,7 @@ void TuneLoop::report(TuneEvent event, const Trial& trial) {
   p.predicted_ns = trial.measurement.predicted_ns;
   p.best_ns = best_ns_;
   p.what = trial.measurement.status == RunStatus::ok ? "" : trial.measurement.detail;
+  p.trace = trial.trace;
   options_.progress(p);
 }
 

@@ -8,6 +8,7 @@
 #include "driver/spaces.h"
 #include "driver/task.h"
 #include "driver/tune_loop.h"
+#include "driver/tune_start.h"
 #include "driver/workshop.h"
 #include "ir/seeded_data.h"
 #include "schedules/sketches/sketches.h"
@@ -254,6 +255,8 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   }
   world.elapsed_s = [start] { return seconds_since(start); };
   world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
+  const TuneStart plan = tune_start(t, *base, *templates, workshop.measured_peak_gflops(t.key.threads), world.database);
+  announce(plan, tune_options, world.elapsed_s());
   TuneLoop loop(t, *templates, *strategy, tune_options, world);
   if (auto ran = loop.run(); !ran) return ran.error();
 
@@ -269,7 +272,8 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   report.failed = loop.failed();
   report.sketches = static_cast<int>(templates->size());
   report.scored = strategy->scored();
-  report.flops = count_flops(*base);
+  report.flops = plan.flops;
+  report.peak_gflops = plan.peak_gflops;
   report.reference_ns = *reference_ns;
   report.reason = loop.reason();
   report.wall_s = seconds_since(start);
