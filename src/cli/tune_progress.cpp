@@ -1,0 +1,246 @@
+#include "tune_progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "trace_diff.h"
+
+namespace polyweft::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kStatusEvery{100};
+constexpr int kNarrow = 76;  // where the table has no room for what changed
+
+const char* name_of_event(TuneEvent event) {
+  constexpr const char* kNames[] = {"start", "hit", "trial", "best", "done"};
+  return kNames[static_cast<size_t>(event)];
+}
+
+// "avx512f, 512-bit vectors": the widest thing that a reader wants to know of a target.
+std::string describe_units(const Target& target) {
+  return fmt::format("{}-bit vectors, {} registers", target.vector_bits, target.vector_registers);
+}
+
+bool is_failure(RunStatus status) {
+  return status != RunStatus::ok && status != RunStatus::slower && status != RunStatus::not_run;
+}
+
+std::string cut(const std::string& text, size_t width) {
+  return text.size() <= width ? text : text.substr(0, std::max<size_t>(width, 3) - 3) + "...";
+}
+
+}  // namespace
+
+TuneDisplay::TuneDisplay(const CommonOptions& options, TuneView view, const Target& target)
+    : options_(options), view_(std::move(view)), target_(target), terminal_(options.terminal()) {}
+
+void TuneDisplay::operator()(const TuneProgress& event) {
+  if (event.event == TuneEvent::start) return start(event);
+  if (event.event == TuneEvent::trial && is_failure(event.status)) ++failed_by_status_[name_of(event.status)];
+  if (options_.json)
+    json(event);
+  else if (event.event == TuneEvent::best)
+    best(event);
+  else if (terminal_.watched && event.event == TuneEvent::trial)
+    status(event);
+  if (event.event == TuneEvent::best) {
+    best_trace_ = event.trace;
+    last_gain_s_ = event.elapsed_s;
+  }
+}
+
+void TuneDisplay::start(const TuneProgress& event) {
+  const TuneStart& plan = *event.plan;
+  flops_ = plan.flops;
+  peak_gflops_ = plan.peak_gflops;
+  if (options_.json)
+    return print_json("tune", {{"event", "start"},
+                               {"program", view_.program},
+                               {"key", plan.key},
+                               {"target", target_.name},
+                               {"numerics", options_.numerics},
+                               {"threads", options_.threads},
+                               {"seed", view_.seed},
+                               {"budget_s", view_.budget_s},
+                               {"trials", view_.trials},
+                               {"database", database_of(options_)},
+                               {"flops", plan.flops},
+                               {"bytes", plan.bytes},
+                               {"peak_gflops", plan.peak_gflops},
+                               {"sketches", plan.sketches},
+                               {"points", plan.points},
+                               {"nearest", plan.nearest ? nlohmann::json(plan.nearest->id) : nlohmann::json()},
+                               {"wall_s", event.elapsed_s}});
+  if (terminal_.watched) return header(plan);
+  line(fmt::format("start program={} key={} target={} numerics={} db={} budget_s={:g} seed={} sketches={} peak_gflops={:.1f}", view_.program, plan.key.substr(0, 8),
+                   printable(target_.name), options_.numerics, printable(database_of(options_)), view_.budget_s, view_.seed, plan.sketches, plan.peak_gflops));
+}
+
+void TuneDisplay::header(const TuneStart& plan) {
+  line(fmt::format("{}  {}  {}   key {}", painted(view_.program, Paint::bold, terminal_.color_err), view_.binding, options_.numerics, plan.key.substr(0, 8)));
+  std::string target = fmt::format("target    {}: {}, {} thread{}", printable(target_.name), describe_units(target_), options_.threads, options_.threads == 1 ? "" : "s");
+  if (peak_gflops_ > 0) target += fmt::format("; peak {:.0f} GFLOP/s (measured now)", peak_gflops_);
+  line(target);
+  std::string work = fmt::format("work      {} in and out", human_bytes(plan.bytes));
+  if (flops_ > 0) work += fmt::format(", {:.3g} GFLOP", flops_ / 1e9);
+  if (flops_ > 0 && peak_gflops_ > 0) work += fmt::format(": at least {} at the peak", human_time(flops_ / peak_gflops_));
+  line(work);
+  line(fmt::format("database  {}", printable(database_of(options_))));
+  if (plan.nearest && plan.nearest->differs_in.empty())
+    line(fmt::format("found     record #{} of this task; searching again", plan.nearest->id));
+  else if (plan.nearest)
+    line(fmt::format("found     no record of this task; nearest: #{}, of another {}", plan.nearest->id, plan.nearest->differs_in));
+  else
+    line("found     no record of this program");
+  line(fmt::format("space     {} sketch{}, {} points", plan.sketches, plan.sketches == 1 ? "" : "es", human_count(plan.points)));
+  line("");
+  if (terminal_.width < kNarrow) return line(fmt::format("{:>7}   {:<9} {}", "trial", "best", "what changed"));
+  line(fmt::format("{:>7}   {:<24}{:>8}  {:>10}   {}", "trial", "best", peak_gflops_ > 0 ? "of peak" : "", "predicted", "what changed"));
+}
+
+std::string TuneDisplay::rate(double ns) const {
+  return flops_ > 0 ? fmt::format("{:.1f} GFLOP/s", gflops(flops_, ns)) : "";
+}
+
+std::string TuneDisplay::share(double ns) const {
+  return flops_ > 0 && peak_gflops_ > 0 ? fmt::format("{:.0f} %", 100 * gflops(flops_, ns) / peak_gflops_) : "";
+}
+
+void TuneDisplay::best(const TuneProgress& p) {
+  const std::string changed = printable(what_changed(best_trace_, p.trace));
+  if (!terminal_.watched) {
+    std::string text = fmt::format("best trial={} ns={:.0f}", p.trial, p.ns);
+    if (flops_ > 0) text += fmt::format(" gflops={:.1f}", gflops(flops_, p.ns));
+    if (flops_ > 0 && peak_gflops_ > 0) text += fmt::format(" peak={:.2f}", gflops(flops_, p.ns) / peak_gflops_);
+    return line(text + fmt::format(" predicted_ns={:.0f} wall_s={:.1f} changed=\"{}\"", p.predicted_ns, p.elapsed_s, changed));
+  }
+  const std::string row = fmt::format("{:>7}   {:<9} {:<14}{:>8}  {:>10}   ", p.trial, human_time(p.ns), rate(p.ns), share(p.ns), human_time(p.predicted_ns));
+  const size_t left = terminal_.width > static_cast<int>(row.size()) + 8 ? static_cast<size_t>(terminal_.width) - row.size() : 8;
+  if (terminal_.width >= kNarrow) return line(row + cut(changed, left));
+  line(fmt::format("{:>7}   {:<9} {}", p.trial, human_time(p.ns), cut(changed, static_cast<size_t>(std::max(terminal_.width, 30) - 22))));
+}
+
+std::string TuneDisplay::bar(double elapsed_s) const {
+  if (view_.budget_s <= 0) return fmt::format("{:.0f} s", elapsed_s);
+  constexpr int kCells = 20;
+  const int full = static_cast<int>(kCells * std::min(1.0, elapsed_s / view_.budget_s));
+  return fmt::format("[{}{}] {:.0f} s of {:.0f} s", std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(kCells - full), '-'), elapsed_s,
+                     view_.budget_s);
+}
+
+std::string TuneDisplay::failures() const {
+  std::string out;
+  for (const auto& [status, count] : failed_by_status_) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, status);
+  return out.empty() ? "" : " (" + out + ")";
+}
+
+void TuneDisplay::status(const TuneProgress& p) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_status_ < kStatusEvery) return;
+  last_status_ = now;
+  std::string text = fmt::format("{}  {} measured, {} failed{}   ^C stops, keeps   last gain {:.0f} s ago, {} scored", bar(p.elapsed_s), p.measured, p.failed, failures(),
+                                 p.elapsed_s - last_gain_s_, human_count(static_cast<double>(p.scored)));
+  text = cut(text, static_cast<size_t>(std::max(terminal_.width - 1, 20)));
+  const size_t width = text.size();
+  if (width < status_width_) text += std::string(status_width_ - width, ' ');
+  std::cerr << "\r" << text << std::flush;
+  status_width_ = width;
+}
+
+// Spaces, not an escape sequence: works on every terminal and under NO_COLOR.
+void TuneDisplay::clear() {
+  if (status_width_ > 0) std::cerr << "\r" << std::string(status_width_, ' ') << "\r" << std::flush;
+  status_width_ = 0;
+}
+
+void TuneDisplay::line(const std::string& text) {
+  clear();
+  std::cerr << text << "\n" << std::flush;
+}
+
+void TuneDisplay::json(const TuneProgress& p) {
+  nlohmann::json out = {{"event", name_of_event(p.event)},
+                        {"program", view_.program},
+                        {"n", p.trial},
+                        {"status", name_of(p.status)},
+                        {"median_ns", p.ns},
+                        {"predicted_ns", p.predicted_ns},
+                        {"best_ns", p.best_ns},
+                        {"measured", p.measured},
+                        {"failed", p.failed},
+                        {"scored", p.scored},
+                        {"wall_s", p.elapsed_s},
+                        {"what", p.what}};
+  if (p.event == TuneEvent::best) out["changed"] = what_changed(best_trace_, p.trace);
+  print_json("tune", out);
+}
+
+void TuneDisplay::finish(const TuneReport& report) {
+  clear();
+  if (options_.json)
+    json_result(report);
+  else if (terminal_.watched)
+    human_result(report);
+  else
+    plain_result(report);
+}
+
+void TuneDisplay::json_result(const TuneReport& r) {
+  const auto& m = r.record.measurement;
+  print_json("tune", {{"event", "result"},
+                      {"program", view_.program},
+                      {"key", r.record.key.program},
+                      {"record", r.record.id},
+                      {"hit", r.hit},
+                      {"median_ns", m.timing.median_ns},
+                      {"ci_rel", m.timing.ci_rel},
+                      {"gflops", gflops(r.flops, m.timing.median_ns)},
+                      {"peak_gflops", r.peak_gflops},
+                      {"reference_ns", r.reference_ns},
+                      {"measured", r.measured},
+                      {"failed", r.failed},
+                      {"failures", failed_by_status_},
+                      {"scored", r.scored},
+                      {"sketches", r.sketches},
+                      {"wall_s", r.wall_s},
+                      {"reason", r.reason},
+                      {"trace", r.record.trace_text},
+                      {"proof", name_of(r.record.certificate.verdict)},
+                      {"check_ms", r.record.certificate.check_ms},
+                      {"interrupted", r.interrupted}});
+}
+
+void TuneDisplay::human_result(const TuneReport& r) {
+  const auto& m = r.record.measurement;
+  const std::string proof = name_of(r.record.certificate.verdict);
+  const bool proven = r.record.certificate.verdict == Verdict::proven;
+  flops_ = r.flops;
+  peak_gflops_ = r.peak_gflops;
+  std::string head = r.hit ? fmt::format("record #{}: nothing measured; --refresh searches again", r.record.id) : fmt::format("done in {:.1f} s: {}", r.wall_s, r.reason);
+  std::cout << fmt::format("{}   {} +-{:.1f} %", head, painted(human_time(m.timing.median_ns), Paint::bold, terminal_.color_out), 100 * m.timing.ci_rel);
+  if (flops_ > 0) std::cout << "   " << rate(m.timing.median_ns);
+  if (const std::string of_peak = share(m.timing.median_ns); !of_peak.empty()) std::cout << "   " << of_peak << " of peak";
+  std::cout << fmt::format("   record #{}\n", r.record.id);
+  if (!r.hit) std::cout << fmt::format("  {} sketches, {} scored, {} measured, {} failed{}\n", r.sketches, r.scored, r.measured, r.failed, failures());
+  if (r.reference_ns > 0) std::cout << fmt::format("  vs untuned base nest  {:.1f}x", r.reference_ns / m.timing.median_ns);
+  std::cout << "  proof: " << painted(proof, proven ? Paint::green : Paint::red, terminal_.color_out) << fmt::format(" in {:.0f} ms\n", r.record.certificate.check_ms);
+  std::cout << printable(r.record.trace_text);
+}
+
+void TuneDisplay::plain_result(const TuneReport& r) {
+  const auto& m = r.record.measurement;
+  std::string text = fmt::format("done program={} record={} ns={:.0f} ci={:.4f}", view_.program, r.record.id, m.timing.median_ns, m.timing.ci_rel);
+  if (r.flops > 0) text += fmt::format(" gflops={:.1f}", gflops(r.flops, m.timing.median_ns));
+  if (r.peak_gflops > 0 && r.flops > 0) text += fmt::format(" peak={:.3f}", gflops(r.flops, m.timing.median_ns) / r.peak_gflops);
+  if (r.reference_ns > 0) text += fmt::format(" speedup={:.2f}", r.reference_ns / m.timing.median_ns);
+  std::string reason = r.reason;
+  std::replace(reason.begin(), reason.end(), ' ', '_');
+  std::string proof = name_of(r.record.certificate.verdict);
+  std::replace(proof.begin(), proof.end(), ' ', '_');
+  text += fmt::format(" proof={} trials={} failed={} wall_s={:.1f} reason={}", proof, r.measured, r.failed, r.wall_s, reason);
+  std::cout << printable(text) << "\n" << printable(r.record.trace_text) << std::flush;
+}
+
+}  // namespace polyweft::cli

@@ -1,0 +1,116 @@
+"""tune for a person, in a pipe, for a program; with Ctrl-C; what a second tune finds."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import time
+import unittest
+
+from fixture import POLYWEFT, SMALL, SOURCE, CliTest
+
+GEMM = os.path.join(SOURCE, "examples/01_gemm.weft")
+SIZES = ("-p", "M=64", "-p", "N=64", "-p", "K=64")
+
+
+class Tune(CliTest):
+    def on_terminal(self, *words, environment=None, keys=None, limit_s=120):
+        """Runs on a terminal of its own; `keys` is typed once the text matches its pattern. Gives exit code and everything shown."""
+        arguments, settings = [POLYWEFT, *map(str, words)], self.environment | {"TERM": "xterm"} | (environment or {})
+        process, terminal = pty.fork()
+        if process == 0:
+            try:
+                os.chdir(self.folder)
+                os.execve(POLYWEFT, arguments, settings)
+            finally:
+                os._exit(99)
+        shown, deadline, asked = b"", time.monotonic() + limit_s, None
+        while True:
+            if not select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                os.kill(process, signal.SIGKILL)
+                self.fail(f"no end within {limit_s} s: {shown.decode(errors='replace')}")
+            try:
+                piece = os.read(terminal, 65536)
+            except OSError:
+                piece = b""
+            if not piece:
+                break
+            shown += piece
+            if keys and asked is None and re.search(keys[0], shown.decode(errors="replace")):
+                os.write(terminal, keys[1])
+                asked = time.monotonic()
+        os.close(terminal)
+        self.ended_after = time.monotonic() - asked if asked else None
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), shown.decode(errors="replace").replace("\r\n", "\n")
+
+    def test_a_pipe_gets_plain_lines_without_escapes(self):
+        done = self.polyweft("tune", GEMM, *SIZES, "--trials", "3", "--seed", "3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("\x1b", done.stdout + done.stderr)
+        self.assertNotIn("\r", done.stdout + done.stderr)
+        lines = done.stderr.splitlines()
+        self.assertRegex(lines[0], r"^start program=gemm key=[0-9a-f]{8} target=host numerics=reassoc db=.* budget_s=0 seed=3 sketches=\d+ peak_gflops=[\d.]+$")
+        self.assertRegex(lines[1], r'^best trial=1 ns=\d+ gflops=[\d.]+ .*changed="first"$')
+        self.assertRegex(done.stdout.splitlines()[0], r"^done program=gemm record=1 ns=\d+ ci=[\d.]+ .* proof=proven trials=\d+ failed=\d+ wall_s=[\d.]+ reason=trials$")
+        again = self.polyweft("tune", GEMM, *SIZES)
+        self.assertRegex(again.stdout.splitlines()[0], r"^done program=gemm record=1 .* trials=0 failed=0 .* reason=hit$")
+
+    def test_a_person_sees_header_table_and_result(self):
+        code, shown = self.on_terminal("tune", GEMM, *SIZES, "--trials", "4", "--color", "never")
+        self.assertEqual(code, 0, shown)
+        self.assertNotIn("\x1b", shown)
+        for pattern in (r"^gemm  M=64 N=64 K=64  reassoc   key [0-9a-f]{8}$", r"^target    host: \d+-bit vectors, \d+ registers, 1 thread; peak \d+ GFLOP/s",
+                        r"^work      48.0 KiB in and out, 0.000524 GFLOP", r"^database  .*schedules\.db$", r"^space     \d+ sketches?, [\d,]+ points$",
+                        r"trial   best +of peak +predicted   what changed$", r"^ +1   .* GFLOP/s .* first$", r"measured, 0 failed.*\^C stops, keeps", r"^done in [\d.]+ s: trials ",
+                        r"proof: proven in \d+ ms$", r"^next: polyweft build "):
+            self.assertRegex(shown.replace("\r", "\n"), re.compile(pattern, re.M))
+
+    def test_colours_are_wished_or_forbidden(self):
+        words = ("tune", GEMM, *SIZES, "--trials", "1")
+        self.assertIn("\x1b[1m", self.on_terminal(*words)[1])
+        self.assertNotIn("\x1b", self.on_terminal(*words, environment={"NO_COLOR": "1"})[1])
+        self.assertNotIn("\x1b", self.on_terminal(*words, environment={"TERM": "dumb"})[1])
+        self.assertIn("\x1b[1m", self.on_terminal(*words, "--color", "always", environment={"NO_COLOR": "1"})[1])
+        bad = self.file("bad.weft", "progam x()\n")
+        self.assertNotIn("\x1b", self.polyweft("check", bad).stderr)
+        self.assertIn("\x1b[1;31merror:", self.polyweft("check", bad, environment={"CLICOLOR_FORCE": "1"}).stderr)
+
+    def test_a_narrow_terminal_gets_short_lines(self):
+        shown = self.on_terminal("tune", GEMM, *SIZES, "--trials", "3", environment={"COLUMNS": "60", "NO_COLOR": "1"})[1]
+        table = re.split(r"what changed\n", shown)[1].split("done in")[0]
+        self.assertLessEqual(max(len(line) for line in re.split(r"[\r\n]", table)), 60)
+
+    def test_control_c_keeps_the_best(self):
+        code, shown = self.on_terminal("tune", GEMM, *SIZES, "--budget", "100s", "--color", "never", keys=(r"3 measured", b"\x03"))
+        self.assertEqual(code, 130, shown)
+        self.assertRegex(shown, r"done in [\d.]+ s: interrupted")
+        self.assertLess(self.ended_after, 20)
+        hit = self.json_lines("tune", GEMM, *SIZES)
+        self.assertEqual([line["event"] for line in hit], ["result"])
+        self.assertTrue(hit[0]["hit"])
+
+    def test_a_second_control_c_ends_at_once(self):
+        code, shown = self.on_terminal("tune", GEMM, *SIZES, "--budget", "100s", keys=(r"1 measured", b"\x03\x03"))
+        self.assertEqual(code, 130, shown)
+
+    def test_events_are_json_lines(self):
+        lines = self.json_lines("tune", GEMM, *SIZES, "--trials", "3")
+        self.assertEqual([line["event"] for line in lines][0], "start")
+        self.assertEqual(lines[-1]["event"], "result")
+        self.assertEqual(sum(line["event"] == "trial" for line in lines), 3)
+        self.assertEqual({line["schema"] for line in lines}, {"polyweft.tune/1"})
+        best = [line for line in lines if line["event"] == "best"]
+        self.assertEqual(best[0]["changed"], "first")
+        self.assertAlmostEqual(best[-1]["median_ns"], lines[-1]["median_ns"])
+
+    def test_a_bad_file_among_good_ones_does_not_stop_the_others(self):
+        done = self.polyweft("tune", self.file("bad.weft", "program"), self.small(), "--trials", "1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("done program=small ", done.stdout)
+        self.assertIn("bad.weft:1:", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
