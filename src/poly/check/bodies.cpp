@@ -52,7 +52,7 @@ Indices indices_of(const Program& program, const Statement& s) {
   std::vector<VarId> order;
   for (const Slot& slot : equation.slots)
     if (slot.var != kNoVar) order.push_back(slot.var);
-  if (c.how != Write::init) {
+  if (c.how != Write::init && c.how != Write::merge) {
     order.clear();
     for (uint32_t k = 0; k < equation.index_names.size(); ++k) order.push_back(program.index_var(k));
   }
@@ -101,6 +101,7 @@ void Bodies::compare(const Statement& s, const Set& good, std::vector<Read>& rea
   if (c.how == Write::init || is_empty(good)) return;
   const Equation& equation = program_.equations[c.equation];
   Indices indices = indices_of(program_, s);
+  if (c.how == Write::merge) return compare_merged(s, good, equation, indices);
   std::vector<Expr> wanted{equation.rhs};
   if (c.how == Write::accumulate)
     wanted = equation.rhs->args;
@@ -114,6 +115,23 @@ void Bodies::compare(const Statement& s, const Set& good, std::vector<Read>& rea
     if (same(c.rhs[k], wanted[k], good, {s, indices, reads, 0})) continue;
     throw Refuted{"PW0402", "the value stored for " + program_.tensors[equation.targets[k]].name + " is not the right-hand side of its equation"};
   }
+}
+
+/// A merge adds what another cell holds of the same element, and nothing else; who made it is asked by Folds.
+void Bodies::compare_merged(const Statement& s, const Set& good, const Equation& equation, const Indices& indices) const {
+  const Compute& c = *s.compute;
+  bool fits = c.rhs.size() == equation.targets.size() && !c.fused;
+  std::vector<Affine> element = element_of(equation, indices);
+  for (size_t k = 0; fits && k < c.rhs.size(); ++k) {
+    const ExprNode& e = *c.rhs[k];
+    fits = e.op == Op::read && e.type == program_.tensors[equation.targets[k]].type && nest_.buffers[e.access.id].tensor == equation.targets[k];
+    for (const Subscript& sub : e.access.index) fits = fits && !sub.data;
+    if (!fits) break;
+    std::vector<Affine> cell = element_of_cell(s, nest_.buffers[e.access.id], e.access);
+    fits = cell.size() == element.size();
+    for (size_t d = 0; fits && d < cell.size(); ++d) fits = agree(cell[d], element[d], good);
+  }
+  if (!fits) throw Refuted{"PW0402", "a merge adds something else than an accumulator of the same element of " + program_.tensors[equation.targets[0]].name};
 }
 
 bool Bodies::same(const Expr& nest, const Expr& wanted, const Set& when, const Here& here) {

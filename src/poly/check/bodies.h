@@ -33,6 +33,7 @@ class Bodies {
   void compare(const Statement& s, const Set& good, std::vector<Read>& reads);
 
  private:
+  void compare_merged(const Statement& s, const Set& good, const Equation& equation, const Indices& indices) const;
   struct Here {
     const Statement& s;
     const Indices& indices;

@@ -192,7 +192,6 @@ class Proof {
   Set good_part(const Statement& s) const {
     if (!s.compute) return s.domain;
     const Compute& c = *s.compute;
-    if (c.how == Write::merge) throw Undecided{"a merge of accumulators"};
     if (c.equation >= program_.equations.size()) throw Refuted{"PW0401", "a compute of an equation that the program has not"};
     const Equation& equation = program_.equations[c.equation];
     bool reduces = equation.rhs->op == Op::reduce;

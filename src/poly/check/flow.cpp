@@ -62,6 +62,7 @@ std::string Flow::describe(size_t statement, const std::vector<int64_t>& point) 
     std::vector<int64_t> instance;
     for (const Affine& e : s.compute->instance) instance.push_back(evaluate(s.over_dims(e), point));
     std::string element = bracketed(program_.tensors[equation.targets[0]].name, at(element_of(equation, indices_of(program_, s))));
+    if (s.compute->how == Write::merge) return element + " (merge)";
     return s.compute->how == Write::accumulate ? element + " (fold " + bracketed("", instance) + ")" : element;
   }
   if (!s.copy) return "the result";

@@ -16,6 +16,13 @@ bool is_fold(const Statement& s) {
 bool is_init(const Statement& s) {
   return s.compute && s.compute->how == Write::init;
 }
+bool is_merge(const Statement& s) {
+  return s.compute && s.compute->how == Write::merge;
+}
+
+bool holds_number(const std::vector<size_t>& all, size_t number) {
+  return std::find(all.begin(), all.end(), number) != all.end();
+}
 
 std::vector<VarId> slot_variables(const Equation& equation) {
   std::vector<VarId> out;
@@ -44,153 +51,231 @@ void Folds::prove() {
     if (s.compute && s.compute->how != Write::store) equations.insert(s.compute->equation);
   for (EquationId q : equations) {
     link(q);
-    for (const Group& group : groups_of(q)) prove_group(q, group);
+    for (Group& group : groups_of(q)) prove_group(q, group);
   }
+}
+
+bool Folds::Group::has(size_t statement) const {
+  return holds_number(inits, statement) || holds_number(folds, statement) || holds_number(merges, statement);
+}
+
+std::vector<size_t> Folds::Group::members() const {
+  std::vector<size_t> all = inits;
+  all.insert(all.end(), folds.begin(), folds.end());
+  all.insert(all.end(), merges.begin(), merges.end());
+  return all;
 }
 
 void Folds::link(EquationId q) {
   for (const Statement& s : statements_.all) {
-    if (!is_fold(s) || s.compute->equation != q) continue;
-    const Equation& equation = program_.equations[q];
-    Writers first;
-    for (size_t k = 0; k < s.compute->dst.size(); ++k) {
-      Read state{s.number, &s.compute->dst[k], equation.targets[k], flow_.good(s.number)};
-      Writers origins = flow_.origins(state);
-      for (const auto& [writer, pairs] : origins) {
-        const Compute& w = *statements_.all[writer].compute;
-        if (w.how == Write::store || w.equation != q)
-          throw Refuted{"PW0401", flow_.describe(s.number, sample(pairs).second) + " is folded onto another equation's value"};
-      }
-      if (k == 0) {
-        first = std::move(origins);
-        continue;
-      }
-      bool equal = origins.size() == first.size();
-      for (const auto& [writer, pairs] : origins) equal = equal && first.count(writer) && yes(isl_map_is_equal(first.at(writer).get(), pairs.get()));
-      if (!equal) throw Refuted{"PW0401", "the components of " + program_.tensors[equation.targets[0]].name + " are folded from different states"};
+    if (!s.compute || s.compute->equation != q || is_init(s)) continue;
+    std::vector<const Access*> state, operand;
+    for (const Access& dst : s.compute->dst) state.push_back(&dst);
+    std::vector<Writers> links{linked(s, state)};
+    if (is_merge(s)) {
+      for (const Expr& e : s.compute->rhs) operand.push_back(&e->access);
+      links.push_back(linked(s, operand));
+      require_two(s, links[0], links[1]);
     }
-    if (first.empty() && !is_empty(flow_.good(s.number))) throw Refuted{"PW0401", flow_.describe_sample(s.number, flow_.good(s.number)) + " is folded onto an input"};
-    predecessors_.insert_or_assign(s.number, std::move(first));
+    predecessors_.insert_or_assign(s.number, std::move(links));
+  }
+}
+
+/// The events that made the accumulator whose components stand in these cells.
+Writers Folds::linked(const Statement& s, const std::vector<const Access*>& components) const {
+  EquationId q = s.compute->equation;
+  const Equation& equation = program_.equations[q];
+  Writers first;
+  for (size_t k = 0; k < components.size(); ++k) {
+    Writers origins = flow_.origins({s.number, components[k], equation.targets[k], flow_.good(s.number)});
+    for (const auto& [writer, pairs] : origins) {
+      const Compute& w = *statements_.all[writer].compute;
+      if (w.how == Write::store || w.equation != q) throw Refuted{"PW0401", flow_.describe(s.number, sample(pairs).second) + " is folded onto another equation's value"};
+    }
+    if (k == 0) {
+      first = std::move(origins);
+      continue;
+    }
+    bool equal = origins.size() == first.size();
+    for (const auto& [writer, pairs] : origins) equal = equal && first.count(writer) && yes(isl_map_is_equal(first.at(writer).get(), pairs.get()));
+    if (!equal) throw Refuted{"PW0401", "the components of " + program_.tensors[equation.targets[0]].name + " are folded from different states"};
+  }
+  if (first.empty() && !is_empty(flow_.good(s.number))) throw Refuted{"PW0401", flow_.describe_sample(s.number, flow_.good(s.number)) + " is folded onto an input"};
+  return first;
+}
+
+void Folds::require_two(const Statement& s, const Writers& state, const Writers& operand) const {
+  for (const auto& [writer, pairs] : state) {
+    if (!operand.count(writer)) continue;
+    Map both = intersect(pairs, operand.at(writer));
+    if (!is_empty(both)) throw Refuted{"PW0401", flow_.describe(s.number, sample(both).second) + " merges an accumulator with itself: its points count twice"};
   }
 }
 
 std::vector<Folds::Group> Folds::groups_of(EquationId q) {
   std::vector<size_t> members;
   for (const Statement& s : statements_.all)
-    if ((is_fold(s) || is_init(s)) && s.compute->equation == q) members.push_back(s.number);
+    if (s.compute && s.compute->equation == q) members.push_back(s.number);
   std::map<size_t, size_t> root;
   for (size_t m : members) root[m] = m;
   auto find = [&](size_t m) {
     while (root[m] != m) m = root[m];
     return m;
   };
-  for (size_t m : members)
-    if (predecessors_.count(m))
-      for (const auto& [writer, pairs] : predecessors_.at(m)) root[find(writer)] = find(m);
-  std::map<size_t, Group> groups;
-  for (size_t m : members) (is_fold(statements_.all[m]) ? groups[find(m)].folds : groups[find(m)].inits).push_back(m);
-  std::vector<Group> out;
-  for (auto& [r, group] : groups) {
-    std::vector<size_t> all = group.inits;
-    all.insert(all.end(), group.folds.begin(), group.folds.end());
-    // The key must be the same loops for all, and no chain may leave them: the least prefix of any buffer of the tensor that one
-    // of the group's statements lies under.
-    group.key = SIZE_MAX;
-    TensorId tensor = program_.equations[q].targets[0];
-    for (BufferId b = 0; b < nest_.buffers.size(); ++b) {
-      if (nest_.buffers[b].tensor != tensor) continue;
-      bool around_all = true;
-      for (size_t m : all) {
-        const auto& loops = statements_.all[m].loops;
-        const auto& around = statements_.around[b];
-        around_all &= loops.size() >= around.size() && std::equal(around.begin(), around.end(), loops.begin());
-      }
-      if (around_all) group.key = std::min(group.key, statements_.prefix[b]);
-    }
-    if (group.key == SIZE_MAX) group.key = 0;
-    out.push_back(std::move(group));
+  for (const auto& [m, links] : predecessors_) {
+    if (!root.count(m)) continue;
+    for (const Writers& one : links)
+      for (const auto& [writer, pairs] : one) root[find(writer)] = find(m);
   }
+  std::map<size_t, Group> groups;
+  for (size_t m : members) {
+    Group& group = groups[find(m)];
+    const Statement& s = statements_.all[m];
+    (is_fold(s) ? group.folds : is_merge(s) ? group.merges : group.inits).push_back(m);
+  }
+  std::vector<Group> out;
+  for (auto& [r, group] : groups) out.push_back(std::move(group));
   return out;
 }
 
-/// { S -> K[key.., slots.., reduced..] }
-Map Folds::keyed(size_t number, size_t key, bool with_point) const {
+/// The loops that are around all members and the same for all pairs of linked events.
+std::vector<unsigned> Folds::widest_key(const Group& group) const {
+  std::vector<size_t> all = group.members();
+  std::vector<NodeId> shared = statements_.all[all[0]].loops;
+  for (size_t m : all) {
+    const std::vector<NodeId>& loops = statements_.all[m].loops;
+    shared.erase(std::mismatch(shared.begin(), shared.end(), loops.begin(), loops.end()).first, shared.end());
+  }
+  std::vector<unsigned> out;
+  for (unsigned d = 0; d < shared.size(); ++d)
+    if (is_kept(group, d)) out.push_back(d);
+  return out;
+}
+
+bool Folds::is_kept(const Group& group, unsigned dimension) const {
+  auto d = static_cast<int>(dimension);
+  for (size_t m : group.members()) {
+    if (!predecessors_.count(m)) continue;
+    for (const Writers& links : predecessors_.at(m))
+      for (const auto& [writer, pairs] : links) {
+        Map kept(isl_map_equate(pairs.copy(), isl_dim_in, d, isl_dim_out, d));
+        if (!yes(isl_map_is_subset(pairs.get(), kept.get()))) return false;
+      }
+  }
+  return true;
+}
+
+/// { S -> K[key.., slots..] } or { S -> P[key.., slots.., reduced..] }
+Map Folds::keyed(size_t number, const Group& group, bool with_point) const {
   const Statement& s = statements_.all[number];
   const Equation& equation = program_.equations[s.compute->equation];
   Indices indices = indices_of(program_, s);
   std::vector<Affine> coordinates;
-  for (VarId d = 0; d < key; ++d) coordinates.push_back(Affine::variable(d));
+  for (VarId d : group.key) coordinates.push_back(Affine::variable(d));
   for (VarId v : slot_variables(equation)) coordinates.push_back(indices.at(v));
   if (with_point)
     for (const IndexRange& range : equation.rhs->reduction.ranges) coordinates.push_back(indices.at(range.var));
   return restrict_domain(map_of(s.space, coordinates, with_point ? "P" : "K"), flow_.good(number));
 }
 
-void Folds::prove_group(EquationId q, const Group& group) {
-  UnionMap links = nothing(context_);
-  for (size_t f : group.folds)
-    for (const auto& [writer, pairs] : predecessors_.at(f)) require_key(group, pairs);
-  for (size_t f : group.folds)
-    for (const auto& [writer, pairs] : predecessors_.at(f)) links = UnionMap(isl_union_map_add_map(links.take(), reverse(pairs).take()));
+/// Without a key first, which is the least work. That an element is computed anew (by tiles that overlap) shows as a point folded
+/// twice; then each iteration of the loops around is looked at apart.
+void Folds::prove_group(EquationId q, Group& group) {
   bool is_used = false;
-  for (const auto& [writer, last] : finals_)
-    is_used |=
-        std::find(group.inits.begin(), group.inits.end(), writer) != group.inits.end() || std::find(group.folds.begin(), group.folds.end(), writer) != group.folds.end();
+  for (const auto& [writer, last] : finals_) is_used |= group.has(writer);
   if (!is_used) return;
-  prove_path(q, group, links);
-  prove_complete(q, group, links);
-  if (order_counts(program_.equations[q])) prove_order(q, group);
+  if (order_counts(program_.equations[q])) {
+    if (!group.merges.empty()) refuse_merge(q, group);
+    prove_order(q, group);
+  }
+  try {
+    prove_sums(q, group);
+  } catch (const Refuted&) {
+    group.key = widest_key(group);
+    if (group.key.empty()) throw;
+    prove_sums(q, group);
+  }
 }
 
-void Folds::require_key(const Group& group, const Map& pairs) const {
-  Map kept = pairs;
-  for (unsigned d = 0; d < group.key; ++d) kept = Map(isl_map_equate(kept.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
-  if (!yes(isl_map_is_subset(pairs.get(), kept.get()))) throw Undecided{"an accumulator that is passed on between iterations of the loops around it"};
+void Folds::refuse_merge(EquationId q, const Group& group) const {
+  const Reduction& r = program_.equations[q].rhs->reduction;
+  bool is_tree = r.reducer == Reducer::combiner && nest_.cls == NumericsClass::reassoc && program_.combiners[r.combiner].associative;
+  if (is_tree) throw Undecided{"a merge of accumulators by a combiner that is not commutative"};
+  size_t merge = group.merges[0];
+  throw Refuted{"PW0406", "accumulators of " + program_.tensors[program_.equations[q].targets[0]].name + " are merged, at " +
+                              flow_.describe_sample(merge, statements_.all[merge].domain) + ": class " + name_of(nest_.cls) + " keeps the order of the text"};
 }
 
-void Folds::prove_path(EquationId q, const Group& group, const UnionMap& links) {
+void Folds::prove_sums(EquationId q, const Group& group) {
+  UnionMap links = nothing(context_);
+  for (size_t m : group.members()) {
+    if (!predecessors_.count(m)) continue;
+    for (const Writers& one : predecessors_.at(m))
+      for (const auto& [writer, pairs] : one) links = UnionMap(isl_union_map_union(links.take(), isl_union_map_from_map(reverse(pairs).take())));
+  }
+  prove_forest(q, group, links);
+  prove_complete(q, group, prove_ends(q, group, links));
+}
+
+void Folds::prove_forest(EquationId q, const Group& group, const UnionMap& links) {
   const std::string& tensor = program_.tensors[program_.equations[q].targets[0]].name;
   if (!yes(isl_union_map_is_injective(links.get()))) throw Refuted{"PW0401", "two folds of one element of " + tensor + " go on from the same state: one of them is lost"};
-  UnionMap starts = nothing(context_), points = nothing(context_);
-  for (size_t m : group.inits) starts = UnionMap(isl_union_map_add_map(starts.take(), keyed(m, group.key, false).take()));
-  for (size_t m : group.folds) points = UnionMap(isl_union_map_add_map(points.take(), keyed(m, group.key, true).take()));
-  if (!yes(isl_union_map_is_injective(starts.get()))) throw Refuted{"PW0401", "an element of " + tensor + " is started twice"};
+  UnionMap points = nothing(context_);
+  for (size_t m : group.folds) points = UnionMap(isl_union_map_add_map(points.take(), keyed(m, group, true).take()));
   if (!yes(isl_union_map_is_injective(points.get()))) throw Refuted{"PW0401", "a reduced point of " + tensor + " is folded twice"};
 }
 
-void Folds::prove_complete(EquationId q, const Group& group, const UnionMap& links) {
-  const Equation& equation = program_.equations[q];
-  const std::string& tensor = program_.tensors[equation.targets[0]].name;
+/// What is wanted is an end, and the only one of its key and element. Returns these. A start that nothing folds into counts for nothing.
+UnionSet Folds::prove_ends(EquationId q, const Group& group, const UnionMap& links) {
   UnionSet continued(isl_union_map_range(links.copy()));
   UnionSet needed(isl_union_set_empty(isl_space_params_alloc(context_.get(), 0)));
-  for (const auto& [writer, last] : finals_) {
-    bool inside =
-        std::find(group.inits.begin(), group.inits.end(), writer) != group.inits.end() || std::find(group.folds.begin(), group.folds.end(), writer) != group.folds.end();
-    if (!inside) continue;
-    Set going_on(isl_union_set_extract_set(continued.get(), statements_.all[writer].space.copy()));
-    Set unfinished = intersect(last, going_on);
-    if (!is_empty(unfinished)) throw Refuted{"PW0401", flow_.describe_sample(writer, unfinished) + " is read before the last fold into it"};
-    needed = UnionSet(isl_union_set_add_set(needed.take(), apply(last, keyed(writer, group.key, false)).take()));
+  std::map<size_t, Set> ends;
+  for (size_t m : group.members()) {
+    const Statement& s = statements_.all[m];
+    Set going_on(isl_union_set_extract_set(continued.get(), s.space.copy()));
+    auto last = finals_.find(m);
+    if (last != finals_.end()) {
+      Set unfinished = intersect(last->second, going_on);
+      if (!is_empty(unfinished)) throw Refuted{"PW0401", flow_.describe_sample(m, unfinished) + " is read before the last fold into it"};
+      needed = UnionSet(isl_union_set_union(needed.take(), isl_union_set_from_set(apply(last->second, keyed(m, group, false)).take())));
+    }
+    Set end(isl_set_empty(s.space.copy()));
+    if (!is_init(s))
+      end = subtract(flow_.good(m), std::move(going_on));
+    else if (last != finals_.end())
+      end = last->second;
+    ends.emplace(m, std::move(end));
   }
+  UnionMap ending = nothing(context_);
+  for (auto& [m, end] : ends) ending = UnionMap(isl_union_map_add_map(ending.take(), restrict_domain(keyed(m, group, false), std::move(end)).take()));
+  ending = UnionMap(isl_union_map_intersect_range(ending.take(), needed.copy()));
+  if (!yes(isl_union_map_is_injective(ending.get())))
+    throw Refuted{"PW0401", "an element of " + program_.tensors[program_.equations[q].targets[0]].name + " is folded in parts that are never put together"};
+  return needed;
+}
+
+void Folds::prove_complete(EquationId q, const Group& group, const UnionSet& needed) {
+  const Equation& equation = program_.equations[q];
+  const std::string& tensor = program_.tensors[equation.targets[0]].name;
   auto slots = slot_variables(equation);
-  size_t reduced = equation.rhs->reduction.ranges.size(), count = group.key + slots.size();
+  size_t reduced = equation.rhs->reduction.ranges.size(), key = group.key.size(), count = key + slots.size();
   Space points = named_space(context_, "P", count + reduced), elements = named_space(context_, "K", count);
   std::vector<Affine> projection;
   for (VarId d = 0; d < count; ++d) projection.push_back(Affine::variable(d));
   Indices indices;
   for (VarId p = 0; p < program_.parameters.size(); ++p) indices[p] = Affine::of(program_.parameters[p].value);
-  for (size_t k = 0; k < slots.size(); ++k) indices[slots[k]] = Affine::variable(static_cast<VarId>(group.key + k));
+  for (size_t k = 0; k < slots.size(); ++k) indices[slots[k]] = Affine::variable(static_cast<VarId>(key + k));
   for (size_t k = 0; k < reduced; ++k) indices[equation.rhs->reduction.ranges[k].var] = Affine::variable(static_cast<VarId>(count + k));
   Set domain = holds(domain_guard(equation, indices, true), points);
   Set keys(isl_union_set_extract_set(needed.get(), elements.copy()));
   Set wanted = domain_of(restrict_range(restrict_domain(map_of(points, projection, "K"), domain), keys));
   Set have(isl_set_empty(points.copy()));
-  for (size_t f : group.folds) have = unite(std::move(have), range_of(keyed(f, group.key, true)));
+  for (size_t f : group.folds) have = unite(std::move(have), range_of(keyed(f, group, true)));
   Set lost = subtract(std::move(wanted), std::move(have));
   if (is_empty(lost)) return;
   std::vector<int64_t> at = sample(lost);
   std::string point;
-  for (size_t d = group.key; d < at.size(); ++d) point += (point.empty() ? "" : ", ") + std::to_string(at[d]);
+  for (size_t d = key; d < at.size(); ++d) point += (point.empty() ? "" : ", ") + std::to_string(at[d]);
   throw Refuted{"PW0401", "the point [" + point + "] is never folded into " + tensor};
 }
 
@@ -206,23 +291,24 @@ bool Folds::order_counts(const Equation& equation) const {
 }
 
 void Folds::prove_order(EquationId q, const Group& group) {
+  for (size_t f : group.folds)
+    for (const auto& [writer, pairs] : predecessors_.at(f)[0])
+      if (is_fold(statements_.all[writer])) prove_forward(q, writer, f, pairs);
+}
+
+void Folds::prove_forward(EquationId q, size_t writer, size_t fold, const Map& pairs) {
   const Equation& equation = program_.equations[q];
-  for (size_t f : group.folds) {
-    for (const auto& [writer, pairs] : predecessors_.at(f)) {
-      if (!is_fold(statements_.all[writer])) continue;
-      auto point = [&](size_t number) {
-        Indices indices = indices_of(program_, statements_.all[number]);
-        std::vector<Affine> coordinates;
-        for (const IndexRange& range : equation.rhs->reduction.ranges) coordinates.push_back(indices.at(range.var));
-        return map_of(statements_.all[number].space, coordinates, "R");
-      };
-      Map forward(isl_map_lex_lt_map(point(writer).take(), point(f).take()));
-      Map wrong(isl_map_subtract(pairs.copy(), forward.take()));
-      if (is_empty(wrong)) continue;
-      auto [before, after] = sample(wrong);
-      throw Refuted{"PW0406", flow_.describe(writer, before) + " comes before " + flow_.describe(f, after) + ", against the order of the text"};
-    }
-  }
+  auto point = [&](size_t number) {
+    Indices indices = indices_of(program_, statements_.all[number]);
+    std::vector<Affine> coordinates;
+    for (const IndexRange& range : equation.rhs->reduction.ranges) coordinates.push_back(indices.at(range.var));
+    return map_of(statements_.all[number].space, coordinates, "R");
+  };
+  Map forward(isl_map_lex_lt_map(point(writer).take(), point(fold).take()));
+  Map wrong(isl_map_subtract(pairs.copy(), forward.take()));
+  if (is_empty(wrong)) return;
+  auto [before, after] = sample(wrong);
+  throw Refuted{"PW0406", flow_.describe(writer, before) + " comes before " + flow_.describe(fold, after) + ", against the order of the text"};
 }
 
 }  // namespace polyweft::poly::check

@@ -1,11 +1,13 @@
 // Private to the checker: reductions. Each value of an accumulator is a set of reduced points already folded; the events that make it
-// (init, folds, with copies between buffers contracted) form chains. Proved for a group of linked statements of one equation, with
-// `key` = the loops around the outermost accumulator (different keys recompute the same element):
-//   1. every fold has exactly one predecessor, an init or a fold of the same equation and element;
-//   2. no two folds share a predecessor, and each (key, element) has one init: the chain of (key, element) is a path;
+// (init: the empty set; fold: one point more; merge: the union of two accumulators of one element), with copies between buffers
+// contracted, form a graph. Proved for a group of linked statements of one equation, with `key` = loops around all of them that no link
+// leaves (an element may be computed anew in another iteration of these):
+//   1. every fold has exactly one predecessor and every merge two different ones, all of the same equation, element and key;
+//   2. no event is the predecessor of two: the graph is a forest, each event flows into exactly one end;
 //   3. folds have pairwise different (key, element, reduced point): no point is folded twice;
-//   4. whoever wants the element reads the end of the path, and the path holds every reduced point;
-//   5. where the order counts, each link goes lexicographically forward, which with 2 to 4 is the order of the text.
+//   4. whoever wants the element reads an end, each (key, element) has one end, and all reduced points are folded: so all of them into it;
+//   5. where the order counts there is no merge (so the forest is one path a (key, element)) and each link goes lexicographically
+//      forward, which with 2 to 4 is the order of the text.
 #pragma once
 
 #include "poly/check/flow.h"
@@ -23,26 +25,35 @@ class Folds {
 
  private:
   struct Group {
-    std::vector<size_t> inits, folds;
-    size_t key = 0;
+    std::vector<size_t> inits, folds, merges;
+    std::vector<unsigned> key;  ///< dimensions, the same for all members
+    bool has(size_t statement) const;
+    std::vector<size_t> members() const;
   };
   void link(EquationId q);
+  Writers linked(const Statement& s, const std::vector<const Access*>& components) const;
+  void require_two(const Statement& s, const Writers& state, const Writers& operand) const;
   std::vector<Group> groups_of(EquationId q);
-  void prove_group(EquationId q, const Group& group);
-  void prove_path(EquationId q, const Group& group, const UnionMap& links);
-  void prove_complete(EquationId q, const Group& group, const UnionMap& links);
+  void prove_group(EquationId q, Group& group);
+  void prove_sums(EquationId q, const Group& group);
+  void prove_forest(EquationId q, const Group& group, const UnionMap& links);
+  UnionSet prove_ends(EquationId q, const Group& group, const UnionMap& links);
+  void prove_complete(EquationId q, const Group& group, const UnionSet& needed);
   void prove_order(EquationId q, const Group& group);
-  Map keyed(size_t statement, size_t key, bool with_point) const;
+  void prove_forward(EquationId q, size_t writer, size_t fold, const Map& pairs);
+  [[noreturn]] void refuse_merge(EquationId q, const Group& group) const;
+  std::vector<unsigned> widest_key(const Group& group) const;
+  bool is_kept(const Group& group, unsigned dimension) const;
+  Map keyed(size_t statement, const Group& group, bool with_point) const;
   bool order_counts(const Equation& equation) const;
-  void require_key(const Group& group, const Map& pairs) const;
 
   Context& context_;
   const Program& program_;
   const LoopNest& nest_;
   const Statements& statements_;
   Flow& flow_;
-  std::map<size_t, Writers> predecessors_;  ///< of each folding statement
-  std::map<size_t, Set> finals_;            ///< writers of what is wanted as a finished element
+  std::map<size_t, std::vector<Writers>> predecessors_;  ///< of each fold: of its state; of each merge: of its state and of what it adds
+  std::map<size_t, Set> finals_;                         ///< writers of what is wanted as a finished element
 };
 
 }  // namespace polyweft::poly::check

@@ -1,0 +1,84 @@
+// The independent checker on the sketches of the examples: every nest that a tune may end with must be decided.
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "harness.h"
+#include "poly/base_nest.h"
+#include "poly/check/checker.h"
+#include "schedules/sketches/sketches.h"
+
+namespace polyweft::test {
+namespace {
+
+std::string example(const std::string& name) {
+  std::ifstream in(std::string(PW_SOURCE_DIR) + "/examples/" + name + ".weft");
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// The decisions of the trace with values drawn from their candidates; its own values where they break a constraint.
+std::vector<int64_t> drawn(const Trace& trace, std::mt19937_64& random) {
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    std::vector<int64_t> out;
+    for (const Decision& d : trace.decisions) out.push_back(d.candidates.empty() ? d.value : d.candidates[random() % d.candidates.size()]);
+    if (!violated(trace, out)) return out;
+  }
+  return values_of(trace);
+}
+
+struct Subject {
+  const char* name;
+  std::map<std::string, int64_t> sizes;
+};
+
+std::string judge_sketches(const Subject& subject, NumericsClass cls, int draws) {
+  Program program = normalized_program(example(subject.name), subject.sizes);
+  std::shared_ptr<const LoopNest> recurrence;
+  if (schedules::has_recurrence(program)) {
+    auto base = poly::base_nest(program, cls);
+    if (!base) return described(base.error());
+    recurrence = std::make_shared<LoopNest>(*std::move(base));
+  }
+  std::mt19937_64 random(7);
+  std::string failures;
+  int count = 0;
+  for (const Trace& trace : schedules::sketches(program, cls, schedules::TargetFacts{64, 32, {48 << 10, 2 << 20, 16 << 20}, 2})) {
+    auto t = schedules::replay(program, cls, trace, recurrence);
+    if (!t) return described(t.error());
+    for (int k = 0; k <= draws; ++k) {
+      std::vector<int64_t> values = k == 0 ? values_of(trace) : drawn(trace, random);
+      auto nest = instantiate(*t, values);
+      if (!nest) continue;
+      poly::NestCheck check = poly::check_nest(program, *nest);
+      ++count;
+      std::printf("%-24s %-8s sketch %d: %s %s %s %.0f ms\n", subject.name, name_of(cls), count, name_of(check.verdict), check.code.c_str(), check.message.c_str(),
+                  check.ms);
+      std::fflush(stdout);
+      if (const char* folder = std::getenv("PW_KEEP_NESTS"))
+        std::ofstream(std::string(folder) + "/" + subject.name + "_" + name_of(cls) + "_" + std::to_string(count)) << with_values(trace, values).text() << "\n"
+                                                                                                                   << print(*nest);
+      if (check.verdict != Verdict::proven) failures += check.code + " " + check.message + "\n" + with_values(trace, values).text() + "\n";
+    }
+  }
+  return failures;
+}
+
+class Examples : public testing::TestWithParam<Subject> {};
+
+TEST_P(Examples, have_every_sketch_proven) {
+  int draws = std::getenv("PW_DRAWS") ? std::atoi(std::getenv("PW_DRAWS")) : 1;
+  for (auto cls : {NumericsClass::reassoc, NumericsClass::strict}) EXPECT_EQ(judge_sketches(GetParam(), cls, draws), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(CheckerOfSchedules, Examples,
+                         testing::Values(Subject{"01_gemm", {}}, Subject{"02_batched_gemm", {}}, Subject{"03_conv2d_bias_relu", {}},
+                                         Subject{"04_depthwise_pointwise", {}}, Subject{"05_softmax", {}}, Subject{"06_layernorm", {}}, Subject{"07_attention", {}},
+                                         Subject{"08_jacobi2d", {}}, Subject{"09_lstm", {}}, Subject{"10_cholesky", {}}, Subject{"11_floyd_warshall", {}},
+                                         Subject{"12_smith_waterman", {}}, Subject{"13_unsharp", {}}, Subject{"14_quantized_gemm", {}}),
+                         [](const auto& info) { return std::string(info.param.name).substr(3); });
+
+}  // namespace
+}  // namespace polyweft::test
