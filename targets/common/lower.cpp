@@ -65,7 +65,7 @@ class ModuleCode {
 
   void add_constants() {
     bases_.assign(nest_.buffers.size(), nullptr);
-    ScalarCode scalar(b_, nest_.cls);
+    ScalarCode scalar(b_, nest_.cls, options_.units);
     for (BufferId id = 0; id < nest_.buffers.size(); ++id) {
       const Buffer& buffer = nest_.buffers[id];
       if (buffer.scope != Scope::constant) continue;
@@ -197,7 +197,7 @@ class ModuleCode {
       argument->setName(nest_.buffers[arguments[a]].name);
       bases[arguments[a]] = argument;
     }
-    NestCode code(*module_, nest_, body, bases);
+    NestCode code(*module_, nest_, body, bases, options_.units);
     code.builder().SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", body));
     llvm::BasicBlock* entry = code.builder().GetInsertBlock();
     llvm::BasicBlock* start = llvm::BasicBlock::Create(b_.getContext(), "start", body);

@@ -6,6 +6,7 @@
 
 #include "polyweft/loop_nest.h"
 #include "targets/common/llvm.h"
+#include "targets/common/soft_float.h"
 
 namespace polyweft::targets {
 
@@ -14,6 +15,7 @@ struct LowerOptions {
   std::string cpu_features;  ///< "+avx512f,..." for the functions' attributes
   std::string cpu = "x86-64";
   int vector_bits = 256;
+  FloatUnits units;
   int64_t instruction_limit = 40'000;  ///< PW0502 above: such a block would take seconds in code generation
 };
 

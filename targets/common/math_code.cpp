@@ -17,6 +17,7 @@ struct LlvmMathBuilder {
   using Mask = llvm::Value*;
 
   llvm::IRBuilder<>& b;
+  FloatCode& floats;
   unsigned lanes;  // 0: scalar
 
   llvm::Type* shaped(llvm::Type* element) const { return lanes ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(element, lanes)) : element; }
@@ -29,9 +30,9 @@ struct LlvmMathBuilder {
   llvm::Value* sub(llvm::Value* x, llvm::Value* y) { return b.CreateFSub(x, y); }
   llvm::Value* mul(llvm::Value* x, llvm::Value* y) { return b.CreateFMul(x, y); }
   llvm::Value* div(llvm::Value* x, llvm::Value* y) { return b.CreateFDiv(x, y); }
-  llvm::Value* fma(llvm::Value* x, llvm::Value* y, llvm::Value* z) { return b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z}); }
+  llvm::Value* fma(llvm::Value* x, llvm::Value* y, llvm::Value* z) { return floats.fma(x, y, z); }
   llvm::Value* sqrt(llvm::Value* x) { return b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x); }
-  llvm::Value* floor(llvm::Value* x) { return b.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x); }
+  llvm::Value* floor(llvm::Value* x) { return floats.floor(x); }
 
   llvm::Value* lt(llvm::Value* x, llvm::Value* y) { return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOLT(x, y) : b.CreateICmpSLT(x, y); }
   llvm::Value* eq(llvm::Value* x, llvm::Value* y) { return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOEQ(x, y) : b.CreateICmpEQ(x, y); }
@@ -93,9 +94,9 @@ llvm::Value* dispatch(LlvmMathBuilder& builder, const std::string& name, llvm::V
 
 }  // namespace
 
-llvm::Value* emit_math(llvm::IRBuilder<>& builder, const char* name, llvm::Value* x, llvm::Value* y) {
+llvm::Value* emit_math(llvm::IRBuilder<>& builder, FloatCode& floats, const char* name, llvm::Value* x, llvm::Value* y) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
-  LlvmMathBuilder math{builder, vector ? vector->getNumElements() : 0};
+  LlvmMathBuilder math{builder, floats, vector ? vector->getNumElements() : 0};
   return x->getType()->getScalarType()->isFloatTy() ? dispatch<true>(math, name, x, y) : dispatch<false>(math, name, x, y);
 }
 

@@ -26,7 +26,7 @@ struct Refusal {
 class NestCode {
  public:
   /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere.
-  NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases);
+  NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases, FloatUnits units);
 
   llvm::IRBuilder<>& builder() { return b_; }
   void emit(NodeId id);

@@ -13,12 +13,12 @@ constexpr int kOutOfMemory = -11;  // halide_error_code_out_of_memory
 
 }  // namespace
 
-NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases)
+NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases, FloatUnits units)
     : module_(module),
       nest_(nest),
       function_(function),
       b_(module.getContext()),
-      scalar_(b_, nest.cls),
+      scalar_(b_, nest.cls, units),
       bases_(std::move(bases)),
       registers_(nest.buffers.size(), false) {
   for (size_t p = 0; p < nest.params.size(); ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
@@ -487,7 +487,7 @@ void NestCode::parallel_loop(const Loop& loop) {
       if (bases_[id] && llvm::isa<llvm::GlobalVariable>(bases_[id])) bases[id] = bases_[id];
     unsigned m = 0;
     for (BufferId id : buffers) bases[id] = work->getArg(m++);
-    NestCode inner(module_, nest_, work, bases);
+    NestCode inner(module_, nest_, work, bases, scalar_.units());
     auto& ib = inner.builder();
     llvm::BasicBlock* first = llvm::BasicBlock::Create(context, "entry", work);
     llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);

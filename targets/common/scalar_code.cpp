@@ -20,7 +20,7 @@ unsigned width_of(ElementType type) {
 
 }  // namespace
 
-ScalarCode::ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls) : b_(builder), cls_(cls) {}
+ScalarCode::ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls, FloatUnits units) : b_(builder), float_(builder, units), cls_(cls) {}
 
 llvm::Type* ScalarCode::register_type(ElementType type) const {
   if (type == ElementType::f64) return b_.getDoubleTy();
@@ -84,14 +84,14 @@ llvm::Value* ScalarCode::bf16_bits(llvm::Value* value) {
 
 llvm::Value* ScalarCode::to_memory(llvm::Value* value, ElementType type) {
   if (type == ElementType::bf16) return bf16_bits(value);
-  if (type == ElementType::f16) return b_.CreateBitCast(b_.CreateFPTrunc(value, like(b_.getHalfTy(), value)), like(b_.getInt16Ty(), value));
+  if (type == ElementType::f16) return float_.half_bits(value);
   if (type == ElementType::boolean) return b_.CreateZExt(value, like(b_.getInt8Ty(), value));
   return value;
 }
 
 llvm::Value* ScalarCode::from_memory(llvm::Value* value, ElementType type) {
   if (type == ElementType::bf16) return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(value, like(b_.getInt32Ty(), value)), 16), like(b_.getFloatTy(), value));
-  if (type == ElementType::f16) return b_.CreateFPExt(b_.CreateBitCast(value, like(b_.getHalfTy(), value)), like(b_.getFloatTy(), value));
+  if (type == ElementType::f16) return float_.from_half_bits(value);
   if (type == ElementType::boolean) return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
   return value;
 }
@@ -153,7 +153,7 @@ llvm::Value* ScalarCode::compare(Op op, ElementType type, llvm::Value* a, llvm::
 }
 
 llvm::Value* ScalarCode::math(Op op, ElementType type, std::vector<llvm::Value*> args) {
-  llvm::Value* out = emit_math(b_, name_of(op), args[0], args.size() > 1 ? args[1] : nullptr);
+  llvm::Value* out = emit_math(b_, float_, name_of(op), args[0], args.size() > 1 ? args[1] : nullptr);
   return round_narrow(out, type);
 }
 
@@ -167,11 +167,11 @@ llvm::Value* ScalarCode::unary(Op op, ElementType type, llvm::Value* a) {
     case Op::sqrt:
       return round_narrow(b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a), type);
     case Op::floor:
-      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
+      return float_.floor(a);
     case Op::ceil:
-      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
+      return float_.ceil(a);
     case Op::round:
-      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a);
+      return float_.round_even(a);
     case Op::abs:
       if (is_float(type)) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
       return is_signed(type) ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse()) : a;
@@ -219,7 +219,7 @@ llvm::Value* ScalarCode::binary(Op op, ElementType type, llvm::Value* a, llvm::V
 }
 
 llvm::Value* ScalarCode::fma(ElementType type, llvm::Value* a, llvm::Value* b, llvm::Value* c) {
-  return round_narrow(b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c}), type);
+  return round_narrow(float_.fma(a, b, c), type);
 }
 
 llvm::Value* ScalarCode::combine(Reducer reducer, ElementType type, llvm::Value* state, llvm::Value* value) {

@@ -6,13 +6,15 @@
 
 #include "polyweft/program.h"
 #include "targets/common/llvm.h"
+#include "targets/common/soft_float.h"
 
 namespace polyweft::targets {
 
 class ScalarCode {
  public:
-  ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls);
+  ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls, FloatUnits units);
 
+  FloatUnits units() const { return float_.units(); }
   /// In registers and in memory.
   llvm::Type* register_type(ElementType type) const;
   llvm::Type* memory_type(ElementType type) const;
@@ -50,6 +52,7 @@ class ScalarCode {
   llvm::Constant* integer(llvm::Value* shape, int64_t value) const;
 
   llvm::IRBuilder<>& b_;
+  FloatCode float_;
   NumericsClass cls_;
 };
 

@@ -63,6 +63,9 @@ Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::s
   options.symbol = symbol.empty() ? nest.name : symbol;
   options.cpu_features = feature_string(target);
   options.vector_bits = target.vector_bits;
+  options.units.fma = target.has("fma") || target.has("avx512f");
+  options.units.rounding = target.has("sse4.1");
+  options.units.half = target.has("f16c") || target.has("avx512f");
   Lowered out;
   out.context = std::make_unique<llvm::LLVMContext>();
   auto module = lower(*out.context, nest, options);

@@ -143,7 +143,7 @@ body {
 
 TEST(Abi, objects_leave_only_the_runtime_and_memory_functions_undefined) {
   for (const char* text : {kCopy, kOperators})
-    for (const char* name : {"x86-64-v3", "x86-64-v4", "host"}) {
+    for (const char* name : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "host"}) {
       auto object = targets::compile_object(parsed(text), *find_target(name));
       ASSERT_TRUE(object.ok()) << object.error().message;
       for (const auto& symbol : undefined_symbols(object->object)) EXPECT_TRUE(allowed_symbols().contains(symbol)) << symbol << " on " << name;

@@ -106,7 +106,7 @@ std::string difference(const TensorData& a, const TensorData& b) {
 
 std::vector<Target> runnable_targets() {
   std::vector<Target> out;
-  for (const char* name : {"host", "x86-64-v4", "x86-64-v3", "x86-64"}) {
+  for (const char* name : {"host", "x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64"}) {
     auto target = find_target(name);
     EXPECT_TRUE(target.ok());
     if (target && target->is_host) out.push_back(*target);

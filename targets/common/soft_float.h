@@ -1,0 +1,43 @@
+// Floating-point operations that a chip may lack, as instructions instead of calls into the C library: fused multiply-add, rounding to
+// an integer, half precision. Each gives the bits of the hardware's own instruction (payloads of NaNs aside).
+#pragma once
+
+#include "targets/common/llvm.h"
+
+namespace polyweft::targets {
+
+/// What the target's instructions can do.
+struct FloatUnits {
+  bool fma = true;       ///< FMA3 or AVX-512F
+  bool rounding = true;  ///< SSE4.1's roundps and roundpd
+  bool half = true;      ///< F16C
+};
+
+class FloatCode {
+ public:
+  FloatCode(llvm::IRBuilder<>& builder, FloatUnits units) : b_(builder), units_(units) {}
+
+  /// x * y + z in one rounding; f32 or f64, scalar or vector.
+  llvm::Value* fma(llvm::Value* x, llvm::Value* y, llvm::Value* z);
+  llvm::Value* floor(llvm::Value* x);
+  llvm::Value* ceil(llvm::Value* x);
+  llvm::Value* round_even(llvm::Value* x);
+  /// f32 to the 16 bits of an IEEE half, ties to even, and back.
+  llvm::Value* half_bits(llvm::Value* x);
+  llvm::Value* from_half_bits(llvm::Value* bits);
+
+  const FloatUnits& units() const { return units_; }
+
+ private:
+  llvm::Value* fma_through_double(llvm::Value* x, llvm::Value* y, llvm::Value* z);
+  llvm::Value* fma_lane_by_lane(llvm::Value* x, llvm::Value* y, llvm::Value* z);
+  llvm::Value* rounded_by_addition(llvm::Value* x);
+  llvm::Value* with_sign_of(llvm::Value* magnitude, llvm::Value* sign);
+  llvm::Type* like(llvm::Type* element, llvm::Value* shape) const;
+  llvm::Constant* integer(llvm::Value* shape, uint64_t value) const;
+
+  llvm::IRBuilder<>& b_;
+  FloatUnits units_;
+};
+
+}  // namespace polyweft::targets
