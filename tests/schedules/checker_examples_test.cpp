@@ -68,8 +68,20 @@ std::string judge_sketches(const Subject& subject, NumericsClass cls, int draws)
 }
 
 const Subject kSubjects[] = {
+    {"01_gemm", {{"M", 19}, {"N", 37}, {"K", 23}}},
+    {"02_batched_gemm", {{"B", 2}, {"M", 9}, {"N", 21}, {"K", 7}}},
+    {"03_conv2d_bias_relu", {{"H", 5}, {"W", 7}, {"C", 3}, {"F", 18}}},
+    {"04_depthwise_pointwise", {{"H", 5}, {"W", 6}, {"C", 9}, {"F", 17}}},
     {"05_softmax", {{"M", 5}, {"N", 137}}},
     {"06_layernorm", {{"M", 5}, {"N", 137}}},
+    {"07_attention", {{"H", 2}, {"G", 1}, {"S", 23}, {"D", 19}}},
+    {"08_jacobi2d", {}},
+    {"09_lstm", {}},
+    {"10_cholesky", {}},
+    {"11_floyd_warshall", {}},
+    {"12_smith_waterman", {}},
+    {"13_unsharp", {{"H", 9}, {"W", 21}}},
+    {"14_quantized_gemm", {{"M", 7}, {"N", 21}, {"K", 10}}},
 };
 
 class Examples : public testing::TestWithParam<Subject> {};

@@ -1,5 +1,7 @@
 #include "poly/check/statements.h"
 
+#include <algorithm>
+
 namespace polyweft::poly::check {
 namespace {
 
@@ -64,17 +66,33 @@ class Collector {
     return extent.is_constant() && extent.constant > 0 && extent.constant <= step;
   }
 
+  /// The dimension counts iterations from the first lower bound where all lower bounds differ by multiples of the step; else it is the
+  /// variable itself, and which bound the iterations start at is a case each.
   void bind(const Loop& loop, const Bound& lo, const Bound& hi) {
     Affine counter = Affine::variable(static_cast<VarId>(loops_.size()));
     bool counts = loop.step > 1;
-    if (counts && lo.of.size() != 1) throw Undecided{"a loop with a step and several lower bounds"};
+    for (const Affine& e : lo.of) counts = counts && is_multiple(e - lo.of[0], loop.step);
     Affine var = counts ? lo.of[0] + loop.step * counter : counter;
     dims_[loop.var] = var;
-    if (counts)
-      guards_.push_back(guard_ge0(counter));
-    else
-      for (const Affine& e : lo.of) guards_.push_back(guard_ge0(var - e));
+    for (const Affine& e : lo.of) guards_.push_back(guard_ge0(counts && e == lo.of[0] ? counter : var - e));
     for (const Affine& e : hi.of) guards_.push_back(guard_ge0(e - var - Affine::of(1)));
+    if (!counts && loop.step > 1) guards_.push_back(on_steps(var, lo, loop.step));
+  }
+
+  static bool is_multiple(const Affine& e, int64_t factor) {
+    return e.constant % factor == 0 && std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& t) { return t.coeff % factor == 0; });
+  }
+
+  /// var is the greatest lower bound plus a multiple of the step.
+  static Guard on_steps(const Affine& var, const Bound& lo, int64_t step) {
+    std::vector<Guard> starts;
+    for (const Affine& start : lo.of) {
+      std::vector<Guard> all{guard_eq0(modulo(var - start, step))};
+      for (const Affine& other : lo.of)
+        if (!(other == start)) all.push_back(guard_ge0(start - other));
+      starts.push_back(guard_all(std::move(all)));
+    }
+    return guard_any(std::move(starts));
   }
 
   void inside(const Loop& loop, Affine when) {

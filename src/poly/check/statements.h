@@ -1,7 +1,7 @@
 // Private to the checker: the leaves of a LoopNest with their iterations, times and cells.
 //
 // Statement k has the tuple S<k>; its dimensions are the loops around it that run more than once (a loop with step s counts
-// iterations, so no division appears). Affine expressions of the nest are rewritten over these dimensions. The cell of buffer b has the
+// iterations where it can, so no division appears). Affine expressions of the nest are rewritten over these dimensions. The cell of buffer b has the
 // tuple B<b> and the coordinates [loops around the Alloc.., cell..]: each iteration of the loops around an Alloc has cells of its own.
 #pragma once
 
@@ -39,7 +39,6 @@ struct Statements {
   std::vector<size_t> prefix;               ///< of each buffer: dimensions around its Alloc
   std::vector<std::vector<NodeId>> around;  ///< of each buffer: the loops of these dimensions
 };
-/// Throws Undecided for a loop that cannot be written without division.
 Statements statements_of(Context& context, const LoopNest& nest);
 
 /// Logical coordinates without the Alloc's loops; a gathered subscript is its interval.
