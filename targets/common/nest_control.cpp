@@ -129,7 +129,7 @@ void NestCode::on(const If& node) {
   const Guard g = fold(node.condition);
   if (const auto known = facts_.decide(g)) return emit(*known ? node.then : node.otherwise);
   if (!depends_on_lane(g)) return branch(condition(g), [&] { emit(node.then); }, [&] { emit(node.otherwise); });
-  llvm::Value* chosen = condition(g);
+  llvm::Value* chosen = scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
   lanes_.guarded = true;
   lanes_.mask = outer.mask ? b_.CreateAnd(outer.mask, chosen) : chosen;

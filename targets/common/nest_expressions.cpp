@@ -213,7 +213,7 @@ llvm::Value* NestCode::guarded(const ExprNode& node) {
     for (int i = 0; i < 2; ++i) phi->addIncoming(values[i], ends[i]);
     return phi;
   }
-  llvm::Value* chosen = condition(g);
+  llvm::Value* chosen = scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
   const auto saved = loads_;
   lanes_.guarded = true;
