@@ -18,6 +18,7 @@ Status check(const NestTemplate& t, uint32_t id, const std::string& subject) {
   if (stage.reduces) return fail("PW0308", subject + ": it is a reduction", {"use compute_at"});
   if (equation.targets.size() != 1 || definitions(t, equation.targets[0]).size() != 1) return fail("PW0308", subject + ": several equations define it");
   if (t.program.tensors[equation.targets[0]].kind != TensorKind::local) return fail("PW0308", subject + ": an output is stored");
+  if (reads(t, stage, equation.targets[0])) return fail("PW0308", subject + ": it reads itself");
   for (const Slot& slot : equation.slots)
     if (slot.var == kNoVar) return fail("PW0308", subject + ": a slot is not an index");
   if (stage.placement.kind != Placement::Kind::at_root || !used_depths(t, id).empty()) return fail("PW0304", subject + ": it is placed already");
