@@ -168,26 +168,9 @@ NodeId Emitter::lane_nest(const Body& body, size_t depth) {
   for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.stage->inside[k]) ? 1 : data.done[k];
   const Buffer& buffer = nest_.buffers[body.accumulator->buffer];
   size_t rank = equation_of(*body.stage).slots.size();
-  std::vector<VarId> vars;
-  for (size_t d = rank; d < buffer.extents.size(); ++d) {
-    vars.push_back(variable("l" + std::to_string(d - rank), 1, buffer.extents[d] - 1, true));
-    data.lanes.push_back(Affine::variable(vars.back()));
-  }
-  // Data indices are points or unrolled here, so that the lane loops may stand outside them.
-  NodeId node = emit(std::move(data), 0);
-  for (size_t d = vars.size(); d-- > 0;) {
-    Loop loop;
-    loop.var = vars[d];
-    int64_t extent = nest_.buffers[body.accumulator->buffer].extents[rank + d];
-    loop.lo.of = {Affine::of(0)};
-    loop.hi.of = {Affine::of(extent)};
-    bool is_vector = d + 1 == vars.size() && has_reduced_vector(body);
-    loop.mark.kind = is_vector ? MarkKind::vector : MarkKind::unroll;
-    if (is_vector) loop.mark.width = static_cast<int32_t>(extent);
-    loop.body = node;
-    node = add(std::move(loop));
-  }
-  return node;
+  data.lane_loops = buffer.extents.size() - rank;
+  data.last_lane_is_vector = has_reduced_vector(body);
+  return emit(std::move(data), 0);
 }
 
 /// Merges the lanes pairwise (a tree), then stores the result.

@@ -68,7 +68,9 @@ struct Body {
   bool inset_tried = false;
   bool initialized = false;  ///< a reduction's first value is written: conditions on reduced indices may cut
   std::optional<View> accumulator;
-  std::vector<Affine> lanes;    ///< accumulator's dimensions after the tensor's: one a register loop over a reduced index
+  std::vector<Affine> lanes;  ///< accumulator's dimensions after the tensor's: one a register loop over a reduced index
+  size_t lane_loops = 0;      ///< leaf init: so many loops over all lanes, innermost (data loops may be parallel)
+  bool last_lane_is_vector = false;
   bool merge_lanes = false;     ///< leaf store: merge the lanes first
   View fill_view, fill_source;  ///< leaf fill: the ranges run over the tensor's own dimensions
 };

@@ -146,9 +146,30 @@ NodeId Emitter::leaf_compute(Body& body) {
 }
 
 NodeId Emitter::leaf_init(Body& body) {
+  std::vector<VarId> vars;
+  std::vector<int64_t> extents;
+  if (body.lane_loops > 0)
+    extents.assign(nest_.buffers[body.accumulator->buffer].extents.end() - static_cast<std::ptrdiff_t>(body.lane_loops),
+                   nest_.buffers[body.accumulator->buffer].extents.end());
+  for (size_t d = 0; d < body.lane_loops; ++d) {
+    vars.push_back(variable("l" + std::to_string(d), 1, extents[d] - 1, true));
+    body.lanes.push_back(Affine::variable(vars.back()));
+  }
   Compute out = header_of(body, Write::init);
   out.dst = destinations(body, coordinates(body));
-  return add(std::move(out));
+  NodeId node = add(std::move(out));
+  for (size_t d = vars.size(); d-- > 0;) {
+    Loop loop;
+    loop.var = vars[d];
+    loop.lo.of = {Affine::of(0)};
+    loop.hi.of = {Affine::of(extents[d])};
+    bool is_vector = body.last_lane_is_vector && d + 1 == vars.size();
+    loop.mark.kind = is_vector ? MarkKind::vector : MarkKind::unroll;
+    if (is_vector) loop.mark.width = static_cast<int32_t>(extents[d]);
+    loop.body = node;
+    node = add(std::move(loop));
+  }
+  return node;
 }
 
 /// Accumulator to tensor (store) or back (load).

@@ -206,6 +206,8 @@ std::vector<SizedLoop> copy_loops(const std::vector<std::pair<uint32_t, int64_t>
 /// Copies the part of a window that lies in the tensor's box.
 NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout) {
   auto rank = static_cast<uint32_t>(window.extent.size());
+  // All reads lie outside the tensor (each under a guard that never holds), or the tensor has no elements.
+  if (std::find(window.extent.begin(), window.extent.end(), 0) != window.extent.end()) return nest_.add(Seq{});
   auto stage = std::make_unique<Stage>();
   stage->name = t_.program.tensors[tensor].name;
   stage->data_indices = rank;

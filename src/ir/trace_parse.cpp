@@ -71,6 +71,7 @@ class Parser {
   void permute() {
     PermuteStep s{name(), {}};
     expect('[');
+    if (accept(']')) return add(std::move(s));  // a statement without loops
     s.loops = names();
     expect(']');
     add(std::move(s));
