@@ -95,8 +95,9 @@ class NestCode {
   llvm::Value* guarded(const ExprNode& node);
   Affine offset_of(const Access& access, std::vector<llvm::Value*>* gathers);
   llvm::Value* lane_numbers();
-  llvm::Value* lanes_below(llvm::Value* count);       ///< lane < count; count is an i64 of any size
-  llvm::Value* lane_condition(const Affine& folded);  ///< e >= 0 where e = s + lane or s - lane; null for other shapes
+  llvm::Value* both_masks(llvm::Value* outer, llvm::Value* condition);  ///< outer may be null
+  llvm::Value* lanes_below(llvm::Value* count);                         ///< lane < count; count is an i64 of any size
+  llvm::Value* lane_condition(const Affine& folded);                    ///< e >= 0 where e = s + lane or s - lane; null for other shapes
   /// Lanes of a vector loop's registers: a power of two; those past the width are never active.
   static unsigned lanes_of(const Loop& loop) { return std::bit_ceil(static_cast<unsigned>(loop.mark.width)); }
   llvm::Value* full_mask();

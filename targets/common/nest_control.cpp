@@ -132,10 +132,10 @@ void NestCode::on(const If& node) {
   llvm::Value* chosen = scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
   lanes_.guarded = true;
-  lanes_.mask = outer.mask ? b_.CreateAnd(outer.mask, chosen) : chosen;
+  lanes_.mask = both_masks(outer.mask, chosen);
   emit(node.then);
   llvm::Value* opposite = b_.CreateNot(chosen);
-  lanes_.mask = outer.mask ? b_.CreateAnd(outer.mask, opposite) : opposite;
+  lanes_.mask = both_masks(outer.mask, opposite);
   emit(node.otherwise);
   lanes_ = outer;
 }

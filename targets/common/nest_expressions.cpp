@@ -51,6 +51,20 @@ llvm::Value* NestCode::lanes_below(llvm::Value* count) {
   return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), scalar_.splat(inside, lanes_.width));
 }
 
+// LLVM 22 without AVX-512 splits a masked load in halves and, where one half of the mask is known to be false only in part of its uses, loads
+// that half whole. So a constant mask that turns off half of the lanes is not a constant any more where it meets a condition.
+llvm::Value* NestCode::both_masks(llvm::Value* outer, llvm::Value* condition) {
+  if (!outer) return condition;
+  auto* constant = llvm::dyn_cast<llvm::Constant>(outer);
+  if (!constant || llvm::isa<llvm::Constant>(condition)) return b_.CreateAnd(outer, condition);
+  unsigned active = 0;
+  while (active < lanes_.width && constant->getAggregateElement(active)->isOneValue()) ++active;
+  if (2 * active > lanes_.width) return b_.CreateAnd(outer, condition);
+  llvm::Type* i64 = b_.getInt64Ty();
+  auto* hidden = llvm::InlineAsm::get(llvm::FunctionType::get(i64, {i64}, false), "", "=r,0", false);
+  return b_.CreateAnd(lanes_below(b_.CreateCall(hidden, {b_.getInt64(active)})), condition);
+}
+
 llvm::Value* NestCode::lane_condition(const Affine& e) {
   const int64_t coefficient = e.coefficient(kLane);
   const Affine rest = e - Affine::variable(kLane, coefficient);
@@ -217,11 +231,11 @@ llvm::Value* NestCode::guarded(const ExprNode& node) {
   const Lanes outer = lanes_;
   const auto saved = loads_;
   lanes_.guarded = true;
-  lanes_.mask = outer.mask ? b_.CreateAnd(outer.mask, chosen) : chosen;
+  lanes_.mask = both_masks(outer.mask, chosen);
   llvm::Value* yes = expression(node.args[0]);
   loads_ = saved;
   llvm::Value* opposite = b_.CreateNot(chosen);
-  lanes_.mask = outer.mask ? b_.CreateAnd(outer.mask, opposite) : opposite;
+  lanes_.mask = both_masks(outer.mask, opposite);
   llvm::Value* no = expression(node.args[1]);
   loads_ = saved;
   lanes_ = outer;

@@ -60,7 +60,8 @@ NestCode::Place NestCode::place_of(const Access& access) {
     place.pointer = pointer;
   }
   if (!gathers.empty()) {
-    clear_caches();  // the stand-ins are free again
+    clear_caches();                                                                                 // the stand-ins are free again
+    for (size_t k = 0; k < gathers.size(); ++k) variables_.erase(kGather + static_cast<VarId>(k));  // a parallel loop hands all variables on
   } else {
     char mask[32];
     std::snprintf(mask, sizeof mask, "@%p", static_cast<void*>(lanes_.mask));
