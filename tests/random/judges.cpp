@@ -1,0 +1,219 @@
+// The judges of one pair, in the order of what they need; the first that objects names the disagreement.
+#include <cmath>
+
+#include "ir/evaluator.h"
+#include "ir/interpreter.h"
+#include "ir/seeded_data.h"
+#include "poly/base_nest.h"
+#include "poly/check.h"
+#include "poly/check/checker.h"
+#include "random/guarded_call.h"
+#include "random/pairs.h"
+#include "schedules/steps.h"
+
+namespace polyweft::random_test {
+namespace {
+
+std::string words(const Error& error) {
+  std::string out = error.code + " " + error.message;
+  for (const auto& note : error.notes) out += "\n  note: " + note;
+  return out;
+}
+
+/// The first objection ends the judgement.
+struct Objection {
+  Outcome outcome;
+  std::string kind, message;
+};
+[[noreturn]] void object(const std::string& kind, const std::string& message) {
+  throw Objection{Outcome::disagreement, kind, message};
+}
+[[noreturn]] void refuse(const Error& error) {
+  throw Objection{Outcome::refused, "", words(error)};
+}
+
+bool same_value(const Literal& a, const Literal& b) {
+  return a == b || (is_float(a.type) && std::isnan(a.f) && std::isnan(b.f));
+}
+
+std::string value_text(const Literal& v) {
+  char text[64];
+  if (is_float(v.type))
+    std::snprintf(text, sizeof text, "%.9g", v.f);
+  else
+    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(v.i));
+  return text;
+}
+
+std::string place(size_t output, int64_t element, const Literal& got, const Literal& wanted) {
+  return "output " + std::to_string(output) + " element " + std::to_string(element) + ": " + value_text(got) + " instead of " + value_text(wanted);
+}
+
+class Judge {
+ public:
+  explicit Judge(const Pair& pair) : pair_(pair) {}
+
+  Judgement run() {
+    try {
+      prepare();
+      make_nest();
+      evaluate();
+      interpret();
+      check();
+      compile();
+    } catch (const Objection& objection) {
+      out_.outcome = objection.outcome;
+      out_.kind = objection.kind;
+      out_.message = objection.message + (nest_.nodes.empty() ? "" : "\n" + print(nest_));
+    }
+    return out_;
+  }
+
+ private:
+  void prepare() {
+    auto binding = make_binding(pair_.source, {});
+    if (!binding) throw Objection{Outcome::no_program, "", words(binding.error())};
+    program_ = polyweft::normalize(polyweft::bind(pair_.source, *binding));
+    bool has_zero = false;
+    for (const Parameter& p : pair_.source.parameters) {
+      out_.tiny |= p.value <= 1;
+      has_zero |= p.value == 0;
+    }
+    // The generators promise programs for sizes of 1 and more; with 0 the language has a say.
+    if (!has_zero) return;
+    poly::CheckReport report = poly::check(polyweft::normalize(pair_.source));
+    if (!report.errors.empty()) throw Objection{Outcome::no_program, "", report.errors[0].text};
+  }
+
+  void make_nest() {
+    auto trace = parse_trace(pair_.trace.text());
+    if (!trace) object("text", words(trace.error()));
+    if (!(*trace == pair_.trace)) object("text", "another trace comes back");
+    out_.recurrence = schedules::has_recurrence(program_);
+    std::shared_ptr<const LoopNest> base;
+    if (out_.recurrence) {
+      auto nest = poly::base_nest(program_, pair_.cls);
+      if (!nest && nest.error().code.rfind("PW083", 0) == 0) refuse(nest.error());
+      if (!nest) object("base", words(nest.error()));
+      base = std::make_shared<const LoopNest>(std::move(*nest));
+    }
+    auto made = schedules::replay(program_, pair_.cls, *trace, base);
+    if (!made) object("replay", words(made.error()));
+    auto nest = instantiate(*made, values_of(pair_.trace));
+    if (!nest && nest.error().code.rfind("PW031", 0) == 0 && nest.error().code != "PW0314") refuse(nest.error());
+    if (!nest) object("instantiate", words(nest.error()));
+    nest_ = std::move(*nest);
+    if (auto status = verify(nest_); !status) object("verify", words(status.error()));
+    auto again = parse_loop_nest(print(nest_));
+    if (!again) object("nest text", words(again.error()));
+    if (hash(*again) != hash(nest_)) object("nest text", "another nest comes back");
+    for (const Node& node : nest_.nodes) {
+      const auto* loop = std::get_if<Loop>(&node);
+      out_.parallel |= loop && loop->mark.kind == MarkKind::parallel;
+      out_.vector |= loop && loop->mark.kind == MarkKind::vector;
+    }
+    out_.packed = !nest_.packs.empty();
+  }
+
+  void evaluate() {
+    inputs_ = ir::seeded_inputs(program_, pair_.data_seed, pair_.whole_numbers ? ir::DataKind::integers : ir::DataKind::random);
+    ir::EvaluateOptions options;
+    options.with_bounds = true;
+    options.tags = pair_.cls;
+    auto wanted = ir::evaluate(program_, inputs_, options);
+    bool no_such_value = !wanted && out_.tiny && wanted.error().code == "PW0161";  // `values 0..K` with K = 0
+    if (no_such_value) throw Objection{Outcome::no_program, "", words(wanted.error())};
+    if (!wanted) object("evaluate", words(wanted.error()));
+    wanted_ = std::move(*wanted);
+  }
+
+  bool is_written(size_t output, int64_t element) const {
+    return wanted_.written.empty() || wanted_.written[output].empty() || wanted_.written[output][static_cast<size_t>(element)] != 0;
+  }
+
+  void interpret() {
+    ir::InterpreterOptions options;
+    options.with_tags = true;
+    auto got = ir::interpret(nest_, inputs_, options);
+    if (!got) object("interpret", words(got.error()));
+    run_ = std::move(*got);
+    if (run_.tensors.size() != wanted_.tensors.size()) object("interpret", "another number of outputs");
+    for (size_t k = 0; k < run_.tensors.size(); ++k) {
+      if (run_.tensors[k].extents != wanted_.tensors[k].extents) object("interpret", "output " + std::to_string(k) + " has other extents");
+      for (int64_t e = 0; e < run_.tensors[k].elements(); ++e) compare_element(k, e);
+    }
+  }
+
+  void compare_element(size_t k, int64_t e) {
+    auto at = static_cast<size_t>(e);
+    if (is_written(k, e) != (run_.written[k][at] != 0)) object("written", "output " + std::to_string(k) + " element " + std::to_string(e));
+    if (!is_written(k, e)) return;
+    Literal got = run_.tensors[k].at(e), wanted = wanted_.tensors[k].at(e);
+    if (!(run_.tags[k][at] == wanted_.tags[k][at])) object("tags", place(k, e, got, wanted) + " (another term)");
+    bool within = is_float(got.type) && !pair_.whole_numbers && std::abs(got.f - wanted.f) <= wanted_.bound[k][at];
+    // An infinite bound says that a rounding decides a branch: then anything may come out.
+    bool undetermined = !pair_.whole_numbers && std::isinf(wanted_.bound[k][at]);
+    bool equal = same_value(got, wanted) || (is_float(got.type) && got.f == wanted.f);
+    if (!equal && !within && !undetermined) object("values", place(k, e, got, wanted) + ", bound " + std::to_string(wanted_.bound[k][at]));
+  }
+
+  void check() {
+    if (!pair_.ask_checker) return;
+    poly::NestCheckLimits limits;
+    limits.isl_operations = 4'000'000;
+    poly::NestCheck check = poly::check_nest(program_, nest_, limits);
+    out_.asked_checker = true;
+    out_.not_decided = check.verdict == Verdict::not_proven;
+    out_.undecided_why = out_.not_decided ? check.message : "";
+    if (check.verdict == Verdict::refuted) object("refuted", check.code + " " + check.message + " (all others agree that it is right)");
+  }
+
+  void compile() {
+    auto target = find_target(pair_.target);
+    if (!target) object("target", words(target.error()));
+    if (!target->is_host) return;
+    if (pair_.show_code) {
+      std::printf("%s", print(nest_).c_str());
+      if (auto text = targets::llvm_text(nest_, *target)) std::printf("%s", text->c_str());
+      if (auto text = targets::assembly_text(nest_, *target)) std::printf("%s", text->c_str());
+    }
+    auto object_code = targets::compile_object(nest_, *target);
+    if (!object_code) object("code", words(object_code.error()));
+    auto code = targets::load_code(*object_code);
+    if (!code) object("code", words(code.error()));
+    for (Wall wall : {Wall::behind, Wall::before}) {
+      CallResult call = guarded_call(nest_, **code, inputs_, wall, pair_.threads);
+      if (!call.trouble.empty()) object("call", call.trouble + (wall == Wall::behind ? " (walls behind the data)" : " (walls before the data)"));
+      for (size_t k = 0; k < call.outputs.size(); ++k) compare_compiled(k, call.outputs[k]);
+    }
+  }
+
+  void compare_compiled(size_t k, const TensorData& got) {
+    const auto bytes = static_cast<size_t>(size_bytes(got.type));
+    for (int64_t e = 0; e < got.elements(); ++e) {
+      if (!is_written(k, e)) {
+        for (size_t b = 0; b < bytes; ++b)
+          if (got.bytes[static_cast<size_t>(e) * bytes + b] != kUntouched)
+            object("compiled", "output " + std::to_string(k) + " element " + std::to_string(e) + " is written though no equation defines it");
+        continue;
+      }
+      if (!same_value(got.at(e), run_.tensors[k].at(e))) object("compiled", place(k, e, got.at(e), run_.tensors[k].at(e)) + " (machine code against interpreter)");
+    }
+  }
+
+  const Pair& pair_;
+  Judgement out_;
+  Program program_;
+  LoopNest nest_;
+  std::vector<TensorData> inputs_;
+  ir::Evaluation wanted_;
+  ir::NestRun run_;
+};
+
+}  // namespace
+
+Judgement judge(const Pair& pair) {
+  return Judge(pair).run();
+}
+
+}  // namespace polyweft::random_test

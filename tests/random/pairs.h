@@ -1,0 +1,51 @@
+// Random (program, trace) pairs and their judges.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "polyweft/program.h"
+#include "polyweft/target.h"
+#include "polyweft/trace.h"
+
+namespace polyweft::random_test {
+
+struct Pair {
+  Program source;  ///< parameters have their values as defaults
+  Trace trace;
+  NumericsClass cls = NumericsClass::reassoc;
+  bool whole_numbers = false;  ///< inputs are whole numbers, on which every judge must agree bit for bit
+  uint64_t data_seed = 1;
+  int threads = 1;
+  std::string target = "host";
+  bool ask_checker = false;
+  bool show_code = false;  ///< print nest, LLVM IR and assembly
+};
+/// Everything follows from the seed: the program (two generators), the steps, their decisions, the class, the data, the threads.
+Pair random_pair(uint64_t seed);
+/// Program, trace and settings, for people.
+std::string described(const Pair& pair);
+
+enum class Outcome : uint8_t {
+  agreed,
+  refused,      ///< the sizes do not fit together (PW031x), or isl gave up
+  no_program,   ///< an extent of 0 made a program that the language refuses
+  disagreement  ///< somebody is wrong
+};
+struct Judgement {
+  Outcome outcome = Outcome::agreed;
+  std::string kind;     ///< "tags", "compiled" ...: what a smaller pair must show as well
+  std::string message;  ///< values and places
+  bool tiny = false;    ///< an output or input without elements, or of one element only
+  bool recurrence = false;
+  bool parallel = false, vector = false, packed = false;
+  bool asked_checker = false, not_decided = false;
+  std::string undecided_why;
+};
+/// Text, replay, verifier, evaluator, interpreter (values, what is written, tags), machine code behind walls, and the checker where asked.
+Judgement judge(const Pair& pair);
+
+/// A pair as small as steps, levels, programs and sizes can be made while `judge` still shows `kind`.
+Pair shrunk(Pair pair, const std::string& kind, int budget = 400);
+
+}  // namespace polyweft::random_test
