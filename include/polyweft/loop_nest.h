@@ -56,6 +56,12 @@ struct Fold {
 inline constexpr VarId kCellVar = 0x80000000u;
 inline constexpr TensorId kNoTensor = UINT32_MAX;
 
+/// Half open.
+struct ValueRange {
+  int64_t lo = 0, hi = 0;
+  bool operator==(const ValueRange&) const = default;
+};
+
 /// Logical extents are constants and indices start at 0 (a tensor with box [lo, hi) is shifted by lo; `element` says so).
 struct Buffer {
   std::string name;
@@ -64,13 +70,16 @@ struct Buffer {
   std::vector<int64_t> extents;
   Layout layout;  ///< of the folded extents
   std::vector<Fold> folds;
-  int64_t align_bytes = 64;     ///< argument buffers: element size
-  TensorId tensor = kNoTensor;  ///< ghost: cell x holds tensor[element(x)]
-  std::vector<Affine> element;  ///< over kCellVar + d and the loops around the Alloc; one a tensor dimension
-  bool is_output = false;       ///< argument scope: written by the kernel
-  bool is_packed = false;       ///< argument scope: a `const in`, in its packed layout, made by a pack function
-  std::vector<Literal> data;    ///< constant scope, row-major
+  int64_t align_bytes = 64;                         ///< argument buffers: element size
+  TensorId tensor = kNoTensor;                      ///< ghost: cell x holds tensor[element(x)]
+  std::vector<Affine> element;                      ///< over kCellVar + d and the loops around the Alloc; one a tensor dimension
+  bool is_output = false;                           ///< argument scope: written by the kernel
+  bool is_packed = false;                           ///< argument scope: a `const in`, in its packed layout, made by a pack function
+  std::vector<Literal> data;                        ///< constant scope, row-major
+  std::optional<ValueRange> values = std::nullopt;  ///< argument scope: the caller's promise, scanned at the call
 };
+/// The promise of an input of a bound program; none where it has none.
+std::optional<ValueRange> promised_values(const Tensor& tensor);
 /// Row-major layout of these extents.
 Layout row_major(const std::vector<int64_t>& extents);
 /// Extents after folding.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "driver/kernel_impl.h"
 
@@ -39,11 +40,28 @@ Result<Call> bind_arguments(const std::vector<ArgumentSpec>& specs, const std::v
   return call;
 }
 
-Status run_once(LoadedKernel& kernel, const std::vector<TensorData*>& arguments) {
-  auto code = kernel.call(arguments);
+/// What a code means; `call_kernel` of a promised value says which.
+Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::vector<void*>& buffers) {
+  for (size_t a = 0; code == 1 && a < specs.size(); ++a) {
+    const ArgumentSpec& spec = specs[a];
+    if (!spec.has_values || spec.is_output) continue;
+    TensorData data = make_tensor(spec.type, spec.extents);
+    if (!data.bytes.empty()) std::memcpy(data.bytes.data(), buffers[a], data.bytes.size());
+    for (int64_t k = 0; k < data.elements(); ++k)
+      if (const int64_t value = data.at(k).i; value < spec.values_lo || value >= spec.values_hi)
+        return fail("PW0161", spec.name + ": element " + std::to_string(k) + " is " + std::to_string(value) + ", outside the promised " + std::to_string(spec.values_lo) +
+                                  ".." + std::to_string(spec.values_hi));
+  }
+  return fail("PW0655", "the kernel returned error " + std::to_string(code));
+}
+
+Status run_once(Kernel::Impl& kernel, const std::vector<TensorData*>& arguments) {
+  auto code = kernel.loaded->call(arguments);
   if (!code) return code.error();
-  if (*code != 0) return fail("PW0655", "the kernel returned error " + std::to_string(*code));
-  return Ok{};
+  if (*code == 0) return Ok{};
+  std::vector<void*> buffers;
+  for (TensorData* data : arguments) buffers.push_back(data->bytes.data());
+  return kernel_error(*code, kernel.arguments, buffers);
 }
 
 }  // namespace
@@ -52,7 +70,7 @@ Result<std::vector<TensorData>> Kernel::run(const std::vector<TensorData>& input
   auto call = bind_arguments(impl_->arguments, inputs);
   if (!call) return call.error();
   impl_->loaded->forget_packed();
-  if (auto ran = run_once(*impl_->loaded, call->arguments); !ran) return ran.error();
+  if (auto ran = run_once(*impl_, call->arguments); !ran) return ran.error();
   return std::move(call->outputs);
 }
 
@@ -62,7 +80,7 @@ Status Kernel::call(const std::vector<void*>& buffers) {
   impl_->loaded->forget_packed();
   auto code = impl_->loaded->call_raw(buffers);
   if (!code) return code.error();
-  if (*code != 0) return fail("PW0655", "the kernel returned error " + std::to_string(*code));
+  if (*code != 0) return kernel_error(*code, impl_->arguments, buffers);
   return Ok{};
 }
 
@@ -72,7 +90,7 @@ Result<std::vector<std::chrono::nanoseconds>> Kernel::time(const std::vector<Ten
   std::vector<std::chrono::nanoseconds> times;
   for (int r = 0; r < repetitions; ++r) {
     const auto start = std::chrono::steady_clock::now();
-    if (auto ran = run_once(*impl_->loaded, call->arguments); !ran) return ran.error();
+    if (auto ran = run_once(*impl_, call->arguments); !ran) return ran.error();
     times.push_back(std::chrono::steady_clock::now() - start);
   }
   return times;

@@ -83,6 +83,7 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
     buffer.scope = Scope::argument;
     buffer.align_bytes = size_bytes(tensor.type);
     buffer.is_output = tensor.kind == TensorKind::output;
+    buffer.values = promised_values(tensor);
   }
   if (tensor.kind == TensorKind::constant) {
     buffer.scope = Scope::constant;

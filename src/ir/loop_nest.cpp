@@ -25,6 +25,11 @@ const char* name_of(Scope scope) {
   return "unknown";
 }
 
+std::optional<ValueRange> promised_values(const Tensor& tensor) {
+  if (tensor.kind != TensorKind::input || !tensor.values_lo) return std::nullopt;
+  return ValueRange{std::max(tensor.values_lo->constant, -INT64_MAX), tensor.values_hi->constant};
+}
+
 Layout row_major(const std::vector<int64_t>& extents) {
   Layout layout;
   for (uint32_t d = 0; d < extents.size(); ++d) layout.pieces.push_back({d, extents[d]});

@@ -79,11 +79,12 @@ class Parser {
   /// A name without its "@ID".
   static std::string plain(const std::string& text) { return text.substr(0, text.find('@')); }
 
-  int64_t natural() {
+  int64_t natural() { return natural_up_to(kMaxNestNumber, "2^40"); }
+  int64_t natural_up_to(int64_t limit, const char* limit_text) {
     if (now().kind != TokenKind::integer) refuse("expected an integer");
     errno = 0;
     unsigned long long value = std::strtoull(now().text.c_str(), nullptr, 10);
-    if (errno != 0 || value > static_cast<unsigned long long>(kMaxNestNumber)) over_limit("a number is larger than 2^40");
+    if (errno != 0 || value > static_cast<unsigned long long>(limit)) over_limit(std::string("a number is larger than ") + limit_text);
     advance();
     return static_cast<int64_t>(value);
   }
@@ -186,10 +187,24 @@ class Parser {
     b.align_bytes = natural();
     b.is_output = accept_name("output");
     b.is_packed = accept_name("packed");
+    if (accept_name("values")) b.values = value_range();
     if (accept_name("tensor")) b.tensor = id();
     if (accept_name("element")) b.element = bracketed();
     if (accept_name("data")) b.data = literals();
     nest_.buffers.push_back(std::move(b));
+  }
+
+  ValueRange value_range() {
+    const auto any_integer = [this] {
+      const bool negative = accept("-");
+      const int64_t value = natural_up_to(INT64_MAX, "2^63 - 1");
+      return negative ? -value : value;
+    };
+    ValueRange range;
+    range.lo = any_integer();
+    expect("..");
+    range.hi = any_integer();
+    return range;
   }
 
   std::vector<int64_t> numbers() {

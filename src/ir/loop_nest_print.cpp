@@ -96,6 +96,7 @@ class Printer {
     out_ += " align " + std::to_string(b.align_bytes);
     if (b.is_output) out_ += " output";
     if (b.is_packed) out_ += " packed";
+    if (b.values) out_ += " values " + std::to_string(b.values->lo) + " .. " + std::to_string(b.values->hi);
     if (b.tensor != kNoTensor) out_ += " tensor " + std::to_string(b.tensor);
     if (!b.element.empty()) out_ += " element [" + list(b.element) + "]";
     if (!b.data.empty()) {

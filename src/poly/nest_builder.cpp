@@ -52,6 +52,7 @@ void NestBuilder::add_buffer(TensorId id, const std::vector<int64_t>& windows) {
     buffer.scope = Scope::argument;
     buffer.is_output = tensor.kind == TensorKind::output;
     buffer.is_packed = tensor.is_const_input;
+    if (!buffer.is_packed) buffer.values = promised_values(tensor);
     if (!buffer.is_packed) buffer.align_bytes = size_bytes(tensor.type);
   }
   nest_.buffers.push_back(buffer);
@@ -62,6 +63,7 @@ void NestBuilder::add_pack(TensorId id) {
   Buffer source = nest_.buffers[buffer_of_[id]];
   source.is_packed = false;
   source.align_bytes = size_bytes(source.type);
+  source.values = promised_values(program_.tensors[id]);
   nest_.buffers.push_back(source);
   Pack pack;
   pack.source = static_cast<BufferId>(nest_.buffers.size() - 1);

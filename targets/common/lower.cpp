@@ -3,6 +3,9 @@
 
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
+
+#include "ir/scalar.h"
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
@@ -11,6 +14,8 @@ namespace {
 // Offsets of halide_buffer_t and halide_dimension_t (HalideRuntime.h of Halide 14, 64-bit).
 constexpr uint64_t kHost = 16, kTypeCode = 32, kTypeBits = 33, kDimensions = 36, kDim = 40;
 constexpr uint64_t kDimBytes = 16, kDimMin = 0, kDimExtent = 4, kDimStride = 8;
+// A positive code of ours: an element of an input lies outside its promised values.
+constexpr int kValueOutOfRange = 1;
 // halide_error_code_t.
 constexpr int kBadType = -3, kConstraintViolated = -8, kBufferIsNull = -12, kBadDimensions = -43;
 
@@ -172,11 +177,18 @@ class ModuleCode {
 
   void kernel(const std::string& name, const std::vector<BufferId>& arguments, NodeId root) {
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false);
-    llvm::Function* f = function(name, type);
     auto* body = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false),
                                         llvm::GlobalValue::InternalLinkage, name + "_body", *module_);
-    body->setAttributes(f->getAttributes());
+    entry(function(name, type), body, arguments, Checks::all);
+    if (has_promises(nest_, arguments)) entry(function(name + "_unchecked", type), body, arguments, Checks::shapes);
+    body->setAttributes(module_->getFunction(name)->getAttributes());
     body->addFnAttr(llvm::Attribute::NoInline);
+    emit_body(body, arguments, root);
+  }
+
+  /// What the caller calls: checks the arguments, then hands their addresses to the body.
+  enum class Checks : uint8_t { all, shapes };
+  void entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, Checks checks) {
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
     bounds_query(f, arguments);
     std::vector<llvm::Value*> hosts;
@@ -184,8 +196,56 @@ class ModuleCode {
       check_argument(f, f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]]));
       hosts.push_back(field(f->getArg(static_cast<unsigned>(a)), kHost, b_.getPtrTy()));
     }
+    for (size_t a = 0; a < arguments.size(); ++a)
+      if (checks == Checks::all && nest_.buffers[arguments[a]].values) scan_values(f, nest_.buffers[arguments[a]], hosts[a]);
     b_.CreateRet(b_.CreateCall(body, hosts));
-    emit_body(body, arguments, root);
+  }
+  static bool has_promises(const LoopNest& nest, const std::vector<BufferId>& arguments) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](BufferId id) { return nest.buffers[id].values.has_value(); });
+  }
+
+  // Leaves the function if an element lies outside lo .. hi. The greatest of value - lo as an unsigned number says it for all of them.
+  void scan_values(llvm::Function* f, const Buffer& buffer, llvm::Value* host) {
+    const int64_t elements = elements_of(buffer);
+    if (elements == 0) return;
+    const int64_t lo = std::max(buffer.values->lo, ir::least_of(buffer.type));
+    const int64_t last = buffer.values->hi > ir::greatest_of(buffer.type) ? ir::greatest_of(buffer.type) : buffer.values->hi - 1;
+    if (last < lo) return fail_if(f, b_.getTrue(), kValueOutOfRange);
+    llvm::IntegerType* type = b_.getIntNTy(static_cast<unsigned>(8 * size_bytes(buffer.type)));
+    const int64_t width = std::min<int64_t>(options_.vector_bits / 8 / size_bytes(buffer.type), elements);
+    llvm::Value* greatest = greatest_distance(f, host, {type, lo, width, elements / width, 0});
+    if (elements % width != 0) {
+      llvm::Value* rest = greatest_distance(f, host, {type, lo, 1, elements % width, elements - elements % width});
+      greatest = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, greatest, rest);
+    }
+    fail_if(f, b_.CreateICmpUGT(greatest, llvm::ConstantInt::get(type, static_cast<uint64_t>(last) - static_cast<uint64_t>(lo))), kValueOutOfRange);
+  }
+  struct Scan {
+    llvm::IntegerType* type;
+    int64_t lo, width, steps, first;
+  };
+  llvm::Value* greatest_distance(llvm::Function* f, llvm::Value* host, const Scan& scan) {
+    llvm::Type* shape = llvm::FixedVectorType::get(scan.type, static_cast<unsigned>(scan.width));
+    auto* before = b_.GetInsertBlock();
+    auto* loop = llvm::BasicBlock::Create(b_.getContext(), "scan", f);
+    auto* after = llvm::BasicBlock::Create(b_.getContext(), "scanned", f);
+    b_.CreateBr(loop);
+    b_.SetInsertPoint(loop);
+    llvm::PHINode* at = b_.CreatePHI(b_.getInt64Ty(), 2);
+    llvm::PHINode* greatest = b_.CreatePHI(shape, 2);
+    llvm::Value* element = b_.CreateAdd(b_.CreateMul(at, b_.getInt64(static_cast<uint64_t>(scan.width))), b_.getInt64(static_cast<uint64_t>(scan.first)));
+    const llvm::Align alignment(scan.type->getBitWidth() / 8);
+    llvm::Value* values = b_.CreateAlignedLoad(shape, b_.CreateInBoundsGEP(scan.type, host, element), alignment);
+    llvm::Value* distance = b_.CreateSub(values, llvm::ConstantInt::get(shape, static_cast<uint64_t>(scan.lo), true));
+    llvm::Value* larger = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, greatest, distance);
+    llvm::Value* next = b_.CreateAdd(at, b_.getInt64(1));
+    b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt64(static_cast<uint64_t>(scan.steps))), loop, after);
+    at->addIncoming(b_.getInt64(0), before);
+    at->addIncoming(next, loop);
+    greatest->addIncoming(llvm::Constant::getNullValue(shape), before);
+    greatest->addIncoming(larger, loop);
+    b_.SetInsertPoint(after);
+    return b_.CreateIntMaxReduce(larger, false);
   }
 
   // Arguments are distinct memory: the caller may not alias an output with anything.

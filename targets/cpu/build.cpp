@@ -10,6 +10,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Scalar.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -118,9 +119,12 @@ std::string llvm_version() {
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol) {
   const std::string name = symbol.empty() ? nest.name : symbol;
   std::vector<std::string> out = {name};
+  const auto is_promised = [&](BufferId id) { return nest.buffers[id].values.has_value(); };
+  if (std::any_of(nest.arguments.begin(), nest.arguments.end(), is_promised)) out.push_back(name + "_unchecked");
   for (const auto& pack : nest.packs) {
-    out.push_back(name + "_pack_" + nest.buffers[pack.source].name);
-    out.push_back(out.back() + "_bytes");
+    const std::string pack_name = name + "_pack_" + nest.buffers[pack.source].name;
+    out.insert(out.end(), {pack_name, pack_name + "_bytes"});
+    if (is_promised(pack.source)) out.push_back(pack_name + "_unchecked");
   }
   return out;
 }

@@ -26,7 +26,7 @@ enum class Runtime : uint8_t { external, inside };
 Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std::string>& exported, Runtime runtime);
 /// An archive of the kernel's object and the runtime as a member of weak symbols.
 Result<Bytes> static_library(const CompiledObject& object);
-/// Symbols a nest exports: the kernel, then NAME_pack_T and NAME_pack_T_bytes.
+/// Symbols a nest exports: the kernel, NAME_pack_T and NAME_pack_T_bytes; F_unchecked for each function F that scans promised values.
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol = "");
 
 /// PW0513 for a C keyword, a symbol of the C library or of the runtime.

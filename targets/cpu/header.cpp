@@ -1,4 +1,5 @@
 // The C header of a kernel: shapes, types, alignment, aliasing, workspace, provenance.
+#include <algorithm>
 #include <cctype>
 
 #include "targets/cpu/build.h"
@@ -37,6 +38,7 @@ std::string argument_lines(const LoopNest& nest) {
   for (BufferId id : nest.arguments) {
     const Buffer& b = nest.buffers[id];
     out += " *   " + c_name(b.name) + ": " + (b.is_output ? "output" : "input") + ", ";
+    if (b.values) out += "promised within " + std::to_string(b.values->lo) + ".." + std::to_string(b.values->hi) + " (code 1 if not), ";
     if (b.is_packed)
       out += "packed, " + std::to_string(allocated_elements(b) * size_bytes(b.type)) + " bytes of u8, 64-byte aligned\n";
     else
@@ -61,11 +63,15 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
                     " * host asks for the shapes. */\n";
   out += "#ifndef " + guard + "\n#define " + guard + "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\nstruct halide_buffer_t;\n\n";
   out += "int " + name + "(" + (arguments.empty() ? "void" : arguments) + ");\n";
+  const auto is_promised = [&](BufferId id) { return nest.buffers[id].values.has_value(); };
+  if (std::any_of(nest.arguments.begin(), nest.arguments.end(), is_promised))
+    out += "/* The same without reading inputs for promised values: what lies outside is then undefined behaviour. */\nint " + name + "_unchecked(" + arguments + ");\n";
   for (const auto& pack : nest.packs) {
     const std::string tensor = nest.buffers[pack.source].name;
     out += "/* Once, before the first call: " + tensor + " as the kernel wants it. */\n";
     out += "int64_t " + name + "_pack_" + tensor + "_bytes(void);\n";
     out += "int " + name + "_pack_" + tensor + "(struct halide_buffer_t *" + tensor + ", struct halide_buffer_t *packed);\n";
+    if (is_promised(pack.source)) out += "int " + name + "_pack_" + tensor + "_unchecked(struct halide_buffer_t *" + tensor + ", struct halide_buffer_t *packed);\n";
   }
   return out + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }

@@ -104,6 +104,37 @@ std::string difference(const TensorData& a, const TensorData& b) {
   return "";
 }
 
+namespace {
+
+void fill_promised(TensorData& data, const Buffer& buffer, uint64_t seed) {
+  fill(data, seed);
+  if (!buffer.values) return;
+  std::mt19937_64 random(seed);
+  const auto span = static_cast<uint64_t>(buffer.values->hi - buffer.values->lo);
+  for (int64_t k = 0; k < data.elements(); ++k) data.set(k, ir::integer_literal(data.type, buffer.values->lo + static_cast<int64_t>(random() % span)));
+}
+
+}  // namespace
+
+std::string compiled_difference(const LoopNest& nest, const Target& target, uint64_t seed) {
+  auto object = targets::compile_object(nest, target);
+  if (!object) return object.error().code == "PW0599" ? "compile: " + object.error().message : "";
+  auto code = targets::load_code(*object);
+  if (!code) return "load: " + code.error().message;
+  std::vector<TensorData> expected;
+  for (size_t a = 0; a < nest.arguments.size(); ++a) {
+    const Buffer& buffer = nest.buffers[nest.arguments[a]];
+    expected.push_back(argument_data(buffer));
+    fill_promised(expected.back(), buffer, seed + a);
+  }
+  std::vector<TensorData> got = expected;
+  PlainRun(nest).run(expected);
+  if (const int status = call((*code)->address(nest.name), got); status != 0) return "the kernel returned " + std::to_string(status);
+  for (size_t a = 0; a < got.size(); ++a)
+    if (const std::string what = difference(got[a], expected[a]); !what.empty()) return nest.buffers[nest.arguments[a]].name + " on " + target.name + ": " + what;
+  return "";
+}
+
 std::vector<Target> runnable_targets() {
   std::vector<Target> out;
   for (const char* name : {"host", "x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64"}) {

@@ -40,6 +40,9 @@ Loaded load(const LoopNest& nest, const Target& target);
 int call(void* kernel, std::vector<TensorData>& arguments);
 /// "" where the two tensors hold the same bits (NaNs are one value), else the first difference.
 std::string difference(const TensorData& a, const TensorData& b);
+/// "" where the compiled nest gives the interpreter's bits on seeded inputs (promised values inside their range), or where code generation
+/// refuses the nest; else what differs.
+std::string compiled_difference(const LoopNest& nest, const Target& target, uint64_t seed);
 /// Targets that this machine can run, host first.
 std::vector<Target> runnable_targets();
 /// Compiled result == interpreter, on every runnable target, on `rounds` seeded inputs.

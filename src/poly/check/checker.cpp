@@ -75,6 +75,7 @@ class Proof {
       if (plain && t.kind == TensorKind::input) plain = evaluate(t.shape[d], parameter_values()) == b.extents[d];
     }
     if (!plain) throw Refuted{"PW0404", "argument " + b.name + " has not the layout of the call"};
+    if (b.values != promised_values(t)) throw Refuted{"PW0404", "argument " + b.name + " has other promised values than the program"};
   }
 
   std::vector<int64_t> parameter_values() const {
