@@ -165,7 +165,16 @@ struct Tuner::Impl {
     out.id = out.reference.id;
     out.threads = t.key.threads;
     set_bounds(t, out);
+    // Naive loops in double precision: above this the bounds would take longer than the search.
+    constexpr double kMostBoundFlops = 1e9;
+    if (!out.bit_exact && count_flops(base) <= kMostBoundFlops) add_bound_kernel(t, out);
     return out;
+  }
+  // The running error bound of every output element (LANGUAGE: numerics), as a kernel of its own; where there is none, the rule of set_bounds counts.
+  void add_bound_kernel(const Task& t, RunnerTask& out) {
+    auto nest = isl.bound_nest(t);
+    if (!nest) return;
+    if (auto kernel = workshop.for_runner(*nest)) out.bound = std::move(kernel).value();
   }
   void set_bounds(const Task& t, RunnerTask& out);
 

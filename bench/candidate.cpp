@@ -1,0 +1,108 @@
+// What one candidate of a search costs besides its timing: instantiate, code generation and link, run and compare on two cached input sets. Medians
+// over many candidates of gemm 512^3 f32, one thread.
+//
+//   bench_candidate [CANDIDATES]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "driver/isl_client.h"
+#include "driver/spaces.h"
+#include "driver/task.h"
+#include "driver/workshop.h"
+#include "polyweft/cost_model.h"
+#include "polyweft/search.h"
+#include "schedules/sketches/sketches.h"
+#include "support/helper_path.h"
+
+using namespace polyweft;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr const char* kGemm =
+    "program gemm(M = 512, N = 512, K = 512)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
+
+[[noreturn]] void stop(const Error& error) {
+  std::fprintf(stderr, "bench_candidate: %s\n", error.message.c_str());
+  std::exit(3);
+}
+template <class T>
+T take(Result<T> result) {
+  if (!result) stop(result.error());
+  return std::move(result).value();
+}
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+struct Parts {
+  std::vector<double> instantiate, build, run, total;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int wanted = argc > 1 ? std::atoi(argv[1]) : 60;
+  const Target target = take(find_target("host"));
+  const Workshop workshop(target);
+  const Task task = take(make_task(take(parse_program(kGemm)), {}, target));
+  IslClient::Options isl_options;
+  isl_options.helper = helper_program("polyweft-isl");
+  IslClient isl(isl_options);
+  const LoopNest base = take(isl.base_nest(task));
+  RunnerTask lab;
+  lab.arguments = argument_specs(base, task.program);
+  lab.reference = take(workshop.for_runner(base));
+  lab.id = lab.reference.id;
+  lab.relative_bound = 1e-4;
+  auto runner = take(start_local_runner({.command = {helper_program("polyweft-runner")}}));
+  if (auto begun = runner->begin(lab); !begun) stop(begun.error());
+
+  schedules::TargetFacts facts;
+  const MachineModel machine = workshop.machine_model(1);
+  facts.vector_bytes = machine.vector_bytes;
+  facts.vector_registers = machine.vector_registers;
+  facts.cache_bytes = machine.cache_bytes;
+  const auto templates = take(schedules::sketch_templates(task.program, task.key.cls, facts));
+  const auto model = analytic_model(machine);
+  auto strategy = enumerate_by_model(search_spaces(templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
+  Parts parts;
+  int refused = 0;
+  for (const auto& candidate : strategy->ask(static_cast<size_t>(wanted))) {
+    const auto start = Clock::now();
+    const LoopNest nest = take(instantiate(templates[candidate.sketch], candidate.decisions));
+    const double instantiated = ms_since(start);
+    auto kernel = workshop.for_runner(nest);
+    const double built = ms_since(start);
+    if (!kernel) {
+      ++refused;
+      continue;
+    }
+    RunRequest request;
+    request.candidate = *kernel;
+    request.time_budget = std::chrono::milliseconds(0);
+    const RunOutcome outcome = take(runner->run(request));
+    if (outcome.status != RunStatus::ok) return std::fprintf(stderr, "bench_candidate: %s\n", outcome.detail.c_str()), 1;
+    if (parts.total.empty() && parts.run.empty()) {  // the first one makes the input sets and the expected outputs
+      parts.run.push_back(0);
+      continue;
+    }
+    const double ended = ms_since(start);
+    parts.instantiate.push_back(instantiated);
+    parts.build.push_back(built - instantiated);
+    parts.run.push_back(ended - built);
+    parts.total.push_back(ended);
+  }
+  if (parts.total.empty()) return std::fprintf(stderr, "bench_candidate: no candidate was built\n"), 1;
+  parts.run.erase(parts.run.begin());
+  std::printf("candidate, gemm 512^3, %zu candidates, %d refused; medians: instantiate %.2f ms, code and link %.2f ms, run and compare on 2 sets %.2f ms, whole %.2f ms\n",
+              parts.total.size(), refused, median(parts.instantiate), median(parts.build), median(parts.run), median(parts.total));
+}
