@@ -6,7 +6,8 @@
 namespace polyweft::poly::check {
 namespace {
 
-constexpr int kMaxCopies = 8;
+/// Chains longer than one copy after another of the text: buffers that hand values around in a loop.
+constexpr size_t kMaxRounds = 8;
 
 std::vector<int64_t> coordinates(isl_point* p, isl_dim_type type, int count) {
   std::vector<int64_t> out;
@@ -200,8 +201,10 @@ Writers Flow::origins(const Read& read) {
   if (misses) refuse_unwritten(read.statement, missing, read.access->id);
   const std::string& buffer = nest_.buffers[read.access->id].name;
   require_same_cell(read, open);
-  for (int hop = 0; !open.empty(); ++hop) {
-    if (hop > kMaxCopies) throw Undecided{"a chain of more than " + std::to_string(kMaxCopies) + " copies"};
+  size_t longest = kMaxRounds;
+  for (const Statement& s : statements_.all) longest += s.copy != nullptr;
+  for (size_t hop = 0; !open.empty(); ++hop) {
+    if (hop > longest) throw Undecided{"a chain of more than " + std::to_string(longest) + " copies"};
     Writers next;
     for (auto& [writer, pairs] : open) {
       const Statement& w = statements_.all[writer];

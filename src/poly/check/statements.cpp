@@ -152,14 +152,40 @@ std::vector<Coordinate> logical_cell(const Statement& s, const Access& access) {
   return cell;
 }
 
+/// { B -> B } that folds the dimensions of `folds`.
+static Map folded(const Space& buffer, size_t prefix, const std::vector<Fold>& folds) {
+  std::vector<Coordinate> cell;
+  auto rank = static_cast<VarId>(size(isl_space_dim(buffer.get(), isl_dim_set)));
+  for (VarId d = 0; d < rank; ++d) cell.push_back({Affine::variable(d), {}, false});
+  for (const Fold& fold : folds) cell[prefix + fold.dim].first = modulo(cell[prefix + fold.dim].first, fold.window);
+  return map_of(buffer, cell, isl_space_get_tuple_name(buffer.get(), isl_dim_set));
+}
+
+/// Of the cells a gather may read, no two lie in one physical cell: then the last writer of each tells the logical cell.
+static void require_apart(const Statement& s, const Coordinate& gathered, const Fold& fold, const std::string& buffer) {
+  Affine room = gathered.first + Affine::of(fold.window - 1) - gathered.last;
+  bool fits = room.is_constant() ? room.constant >= 0 : is_empty(intersect(s.domain, holds(guard_ge0(Affine::of(-1) - room), s.space)));
+  if (!fits) throw Undecided{"a gather over more than the " + std::to_string(fold.window) + " cells that a folded dimension of " + buffer + " has"};
+}
+
 Map physical_cells(const Statement& s, const LoopNest& nest, const Statements& statements, const Access& access) {
+  const Buffer& buffer = nest.buffers[access.id];
+  const size_t prefix = statements.prefix[access.id];
   std::vector<Coordinate> cell = logical_cell(s, access);
-  for (const Fold& fold : nest.buffers[access.id].folds) {
-    if (nest.buffers[access.id].extents[fold.dim] <= fold.window) continue;
-    if (cell[fold.dim].is_interval) throw Undecided{"a gather from a folded dimension of " + nest.buffers[access.id].name};
+  std::vector<Fold> later;
+  for (const Fold& fold : buffer.folds) {
+    if (buffer.extents[fold.dim] <= fold.window) continue;
+    if (cell[fold.dim].is_interval) {
+      require_apart(s, cell[fold.dim], fold, buffer.name);
+      later.push_back(fold);
+      continue;
+    }
     cell[fold.dim].first = modulo(cell[fold.dim].first, fold.window);
   }
-  return map_of(s.space, with_prefix(statements.prefix[access.id], cell), "B" + std::to_string(access.id));
+  Map cells = map_of(s.space, with_prefix(prefix, cell), "B" + std::to_string(access.id));
+  if (later.empty()) return cells;
+  Space space(isl_space_range(isl_map_get_space(cells.get())));
+  return compose(std::move(cells), folded(space, prefix, later));
 }
 
 Map logical_cells(const Statement& s, const Statements& statements, const Access& access) {

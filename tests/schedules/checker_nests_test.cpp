@@ -1,0 +1,104 @@
+// The independent checker on nests written by hand: what no sketch makes today, and one must be able to hand in.
+#include "harness.h"
+#include "poly/check/checker.h"
+
+namespace polyweft::test {
+namespace {
+
+std::string verdict_of(const Program& program, const std::string& nest) {
+  auto parsed = parse_loop_nest(nest);
+  if (!parsed) return described(parsed.error());
+  poly::NestCheck check = poly::check_nest(program, *parsed);
+  return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+const char* kGather = "program g(N = 16)\nin X: f32[N+2]\nin d: i32[N] values 0..3\nlet B[t: N+2] = X[t] * 2\nout Y[i: N] = B[i + d[i]]\n";
+const char* kRing = R"(nest 1 g class reassoc
+param N = 16
+loops t
+buffer X: f32[18] argument align 4 tensor 0 element [$0]
+buffer d: i32[16] argument align 4 tensor 1 element [$0]
+buffer Y: f32[16] argument align 4 output tensor 3 element [$0]
+buffer B: f32[18] heap fold 0 mod 3 align 64 tensor 2 element [$0]
+arguments X, d, Y
+body {
+  alloc B {
+    for t in 0 .. 18 {
+      seq {
+        compute 0(t) store: B[t] <- (X[t] * 2:f32)
+        if t - 2 >= 0 {
+          compute 1(t - 2) store: Y[t - 2] <- B[t - 2 + {convert:i64(d[t - 2]) in 0 .. 2}]
+        }
+      }
+    }
+  }
+}
+)";
+
+TEST(CheckerOfNests, decides_a_gather_from_a_folded_dimension) {
+  Program program = normalized_program(kGather);
+  EXPECT_EQ(verdict_of(program, kRing), "proven  ");
+  EXPECT_EQ(verdict_of(program, replaced(kRing, "mod 3", "mod 4")), "proven  ");
+  EXPECT_EQ(verdict_of(program, replaced(kRing, "mod 3", "mod 2")).substr(0, 17), "not_proven PW0409");
+  // One iteration late: B[t] has taken the place of B[t - 3].
+  std::string late = replaced(replaced(kRing, "0 .. 18", "0 .. 19"), "if t - 2 >= 0", "if t - 3 >= 0");
+  late = replaced(replaced(late, "compute 0(t)", "if 17 - t >= 0 { compute 0(t)"), "2:f32)", "2:f32) }");
+  while (late.find("t - 2") != std::string::npos) late = replaced(late, "t - 2", "t - 3");
+  EXPECT_EQ(verdict_of(program, late).substr(0, 14), "refuted PW0403") << verdict_of(program, late);
+  EXPECT_EQ(verdict_of(program, replaced(late, "mod 3", "mod 4")), "proven  ");
+}
+
+/// Y = X + 1 where X goes through `count` buffers first.
+std::string through_buffers(int count, int shifted) {
+  std::string head = "nest 1 chain class reassoc\nparam N = 9\nloops i", buffers, opens, copies, closes;
+  for (int k = 0; k < count; ++k) {
+    std::string name = "B" + std::to_string(k), from = k == 0 ? "X" : "B" + std::to_string(k - 1);
+    head += ", i" + std::to_string(k);
+    buffers += "buffer " + name + ": f32[9] heap align 64 tensor 0 element [$0]\n";
+    opens += "alloc " + name + " {\n";
+    closes += "}\n";
+    std::string var = "i" + std::to_string(k);
+    copies += "for " + var + " in 0 .. 9 {\ncopy " + name + "[" + var + "] <- " + from + "[" + (k == shifted ? "8 - " : "") + var + "] else 0:f32\n}\n";
+  }
+  return head + "\nbuffer X: f32[9] argument align 4 tensor 0 element [$0]\nbuffer Y: f32[9] argument align 4 output tensor 1 element [$0]\n" + buffers +
+         "arguments X, Y\nbody {\n" + opens + "seq {\n" + copies + "for i in 0 .. 9 {\ncompute 0(i) store: Y[i] <- (B" + std::to_string(count - 1) +
+         "[i] + 1:f32)\n}\n}\n" + closes + "}\n";
+}
+
+TEST(CheckerOfNests, follows_copies_of_copies_of_copies) {
+  Program program = normalized_program("program chain(N = 9)\nin X: f32[N]\nout Y[i: N] = X[i] + 1\n");
+  EXPECT_EQ(verdict_of(program, through_buffers(20, -1)), "proven  ");
+  EXPECT_EQ(verdict_of(program, through_buffers(20, 11)).substr(0, 14), "refuted PW0403");
+}
+
+const char* kCyclic = R"(nest 1 cyclic class reassoc
+param N = 16
+loops t, i
+buffer X: f32[16] argument align 4 tensor 0 element [$0]
+buffer Y: f32[16] argument align 4 output tensor 1 element [$0]
+arguments X, Y
+body {
+  for t in 0 .. 3 {
+    for i in max(t, 0) .. 16 step 3 {
+      compute 0(i) store: Y[i] <- (X[i] + 1:f32)
+    }
+  }
+}
+)";
+
+TEST(CheckerOfNests, decides_a_step_with_several_lower_bounds) {
+  Program program = normalized_program("program cyclic(N = 16)\nin X: f32[N]\nout Y[i: N] = X[i] + 1\n");
+  EXPECT_EQ(verdict_of(program, kCyclic), "proven  ");
+  EXPECT_EQ(verdict_of(program, replaced(kCyclic, "max(t, 0)", "max(t, t - 3)")), "proven  ");
+  EXPECT_EQ(verdict_of(program, replaced(kCyclic, "max(t, 0)", "max(t - 3, t)")), "proven  ");
+  EXPECT_EQ(verdict_of(program, replaced(kCyclic, "max(t, 0)", "max(t, 1)")).substr(0, 14), "refuted PW0403");
+  EXPECT_EQ(verdict_of(program, replaced(kCyclic, "max(t, 0)", "max(t, t + 3)")).substr(0, 14), "refuted PW0403");
+  EXPECT_EQ(verdict_of(program, replaced(kCyclic, "max(t, 0)", "max(t - 1, 0)")).substr(0, 14), "refuted PW0403");
+}
+
+}  // namespace
+}  // namespace polyweft::test
