@@ -108,7 +108,7 @@ Words options_of(const CLI::App& app) {
 }
 
 Words positionals_of(const CLI::App& verb) {
-  const std::string name = verb.get_name();
+  const std::string& name = verb.get_name();
   if (name == "completion") return {"bash", "zsh", "fish"};
   Words out = name == "show" || name == "explain" ? records() : Words{};
   if (name != "explain" && !verb.get_options([](const CLI::Option* o) { return o->get_positional(); }).empty()) out.push_back(kFiles);
