@@ -23,8 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr const char* kGemm =
-    "program gemm(M = 512, N = 512, K = 512)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
+constexpr const char* kGemm = "program gemm(M = 512, N = 512, K = 512)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
 
 [[noreturn]] void stop(const Error& error) {
   std::fprintf(stderr, "bench_candidate: %s\n", error.message.c_str());
@@ -103,6 +102,7 @@ int main(int argc, char** argv) {
   }
   if (parts.total.empty()) return std::fprintf(stderr, "bench_candidate: no candidate was built\n"), 1;
   parts.run.erase(parts.run.begin());
-  std::printf("candidate, gemm 512^3, %zu candidates, %d refused; medians: instantiate %.2f ms, code and link %.2f ms, run and compare on 2 sets %.2f ms, whole %.2f ms\n",
-              parts.total.size(), refused, median(parts.instantiate), median(parts.build), median(parts.run), median(parts.total));
+  std::printf(
+      "candidate, gemm 512^3, %zu candidates, %d refused; medians: instantiate %.2f ms, code and link %.2f ms, run and compare on 2 sets %.2f ms, whole %.2f ms\n",
+      parts.total.size(), refused, median(parts.instantiate), median(parts.build), median(parts.run), median(parts.total));
 }
