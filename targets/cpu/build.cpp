@@ -3,7 +3,10 @@
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/Config/llvm-config.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -87,11 +90,38 @@ void add_light_passes(llvm::legacy::PassManager& passes, const llvm::TargetMachi
   passes.add(llvm::createLICMPass());
 }
 
+// LLVM 22.1 turns a masked store with one active lane into a scalar store of the value's type before truncation: four bytes where two
+// are meant. The scalar store is therefore made here.
+void store_single_lanes(llvm::Module& module) {
+  std::vector<llvm::IntrinsicInst*> stores;
+  for (auto& function : module)
+    for (auto& block : function)
+      for (auto& instruction : block)
+        if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction); call && call->getIntrinsicID() == llvm::Intrinsic::masked_store) stores.push_back(call);
+  for (auto* store : stores) {
+    auto* mask = llvm::dyn_cast<llvm::Constant>(store->getArgOperand(2));
+    auto* type = llvm::dyn_cast<llvm::FixedVectorType>(store->getArgOperand(0)->getType());
+    if (!mask || !type) continue;
+    unsigned active = 0, lane = 0;
+    for (unsigned k = 0; k < type->getNumElements(); ++k)
+      if (const auto* bit = mask->getAggregateElement(k); !bit || !bit->isNullValue()) ++active, lane = k;
+    if (active != 1) continue;
+    llvm::IRBuilder<> builder(store);
+    llvm::Value* address = builder.CreateInBoundsGEP(type->getElementType(), store->getArgOperand(1), builder.getInt64(lane));
+    const llvm::Align alignment(type->getElementType()->getScalarSizeInBits() / 8);
+    auto* scalar = builder.CreateAlignedStore(builder.CreateExtractElement(store->getArgOperand(0), lane), address, alignment);
+    scalar->copyMetadata(*store, {llvm::LLVMContext::MD_alias_scope, llvm::LLVMContext::MD_noalias});
+    store->eraseFromParent();
+  }
+}
+
 Result<llvm::SmallVector<char, 0>> emit(Lowered& code, llvm::CodeGenFileType kind) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  add_light_passes(passes, *code.machine);
+  llvm::legacy::PassManager light, passes;
+  add_light_passes(light, *code.machine);
+  light.run(*code.module);
+  store_single_lanes(*code.module);
   if (code.machine->addPassesToEmitFile(passes, stream, nullptr, kind)) return fail("PW0512", "LLVM cannot write this kind of file");
   passes.run(*code.module);
   return bytes;

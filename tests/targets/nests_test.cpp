@@ -142,6 +142,24 @@ body {
   }
 }
 )"},
+    {"one_active_lane_of_a_narrow_type_stores_its_bytes_only", R"(nest 1 lane class strict
+loops y, v, w
+buffer X: bf16[6, 19] argument align 2
+buffer I: i32[6, 8] argument align 4
+buffer P: bf16[6, 16] argument align 2 output
+buffer Q: u8[6, 8] argument align 1 output
+arguments X, I, P, Q
+body {
+  for y in 0 .. 6 {
+    for v in 0 .. 1 vector 5 {
+      compute 0(y, v) store: P[y, v + 15] <- (X[y, v + 3] - X[y, v])
+    }
+    for w in 0 .. 1 vector 8 {
+      compute 1(y, w) store: Q[y, w + 7] <- convert:u8((I[y, w] + I[y, w + 1]))
+    }
+  }
+}
+)"},
     {"gathers_scalar_and_vector", R"(nest 1 gather class strict
 loops i, v, j
 buffer T: f32[50] argument align 4
