@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <mutex>
 #include <span>
+#include <thread>
 
 #include "halide_runtime_bytes.h"
 #include "targets/cpu/build.h"
@@ -47,35 +49,42 @@ class MemoryFile {
   int fd_;
 };
 
-/// A file in memory with a name: lld replaces its output by renaming, which a descriptor does not survive.
-class OutputFile {
+/// Takes what lld writes through a pipe. A regular file lld would replace by renaming, which a memory file does not survive, and a named one would be
+/// left behind by a process that is killed during a link.
+class OutputPipe {
  public:
-  OutputFile() : path_("/dev/shm/polyweft-XXXXXX") {
-    fd_ = mkostemp(path_.data(), O_CLOEXEC);
-    if (fd_ < 0) {
-      path_ = "/tmp/polyweft-XXXXXX";
-      fd_ = mkostemp(path_.data(), O_CLOEXEC);
-    }
+  OutputPipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    write_ = ends[1];
+    reader_ = std::thread([this, from = ends[0]] { drain(from); });
   }
-  ~OutputFile() {
-    if (fd_ < 0) return;
-    close(fd_);
-    unlink(path_.c_str());
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-  bool is_open() const { return fd_ >= 0; }
-  const std::string& path() const { return path_; }
-  Result<Bytes> contents() const {
-    auto buffer = llvm::MemoryBuffer::getFile(path_, false, false);
-    if (!buffer) return fail("PW0514", "the linked object cannot be read: " + buffer.getError().message());
-    const auto data = (*buffer)->getBuffer();
-    return Bytes(data.bytes_begin(), data.bytes_end());
+  ~OutputPipe() { end(); }
+  OutputPipe(const OutputPipe&) = delete;
+  OutputPipe& operator=(const OutputPipe&) = delete;
+  bool is_open() const { return write_ >= 0; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(write_); }
+  Bytes contents() {
+    end();
+    return std::move(bytes_);
   }
 
  private:
-  std::string path_;
-  int fd_ = -1;
+  void drain(int from) {
+    unsigned char piece[65536];
+    for (ssize_t n; (n = read(from, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR);)
+      if (n > 0) bytes_.insert(bytes_.end(), piece, piece + n);
+    close(from);
+  }
+  void end() {
+    if (write_ >= 0) close(write_);
+    write_ = -1;
+    if (reader_.joinable()) reader_.join();
+  }
+
+  int write_ = -1;
+  std::thread reader_;
+  Bytes bytes_;
 };
 
 // lld keeps global state: one link at a time in a process.
@@ -102,18 +111,20 @@ std::string version_script(const std::vector<std::string>& exported) {
 
 Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std::string>& exported, Runtime runtime) {
   MemoryFile input("kernel.o"), script("exports"), runtime_file("runtime.o");
-  OutputFile output;
+  OutputPipe output;
   const std::string exports = version_script(exported);
   const auto halide = halide_runtime_object();
   const bool ready = output.is_open() && input.fill(object.object.data(), object.object.size()) &&
                      script.fill(reinterpret_cast<const unsigned char*>(exports.data()), exports.size()) &&
                      (runtime == Runtime::external || runtime_file.fill(halide.data(), halide.size()));
-  if (!ready) return fail("PW0514", "no memory for the files of a link", {"is /dev/shm or /tmp writable?"});
+  if (!ready) return fail("PW0514", "no memory for the files of a link", {"are there free file descriptors?"});
   std::vector<std::string> arguments = {"ld.lld",           "-shared",     "--threads=1", "--hash-style=gnu", "--build-id=none", "-z", "now",
                                         "--version-script", script.path(), "-o",          output.path(),      input.path()};
   if (runtime == Runtime::inside) arguments.push_back(runtime_file.path());
   if (auto linked = run_lld(arguments); !linked) return linked.error();
-  return output.contents();
+  Bytes bytes = output.contents();
+  if (bytes.empty()) return fail("PW0514", "linking failed: nothing was written");
+  return bytes;
 }
 
 Result<Bytes> static_library(const CompiledObject& object) {
