@@ -132,6 +132,24 @@ class Context {
     isl_ctx_reset_operations(ctx_);
     isl_ctx_set_max_operations(ctx_, operations);
   }
+  /// Operations since set_quota(), at most `limit`. isl counts and does not tell: found by bisection, since an allocation fails exactly
+  /// where the count has reached the limit. Ends the question: its quota and its error are forgotten.
+  unsigned long operations(unsigned long limit) {
+    unsigned long least = 0, most = limit;
+    while (least < most) {
+      unsigned long middle = least + (most - least) / 2;
+      isl_ctx_set_max_operations(ctx_, middle + 1);
+      isl_val* probe = isl_val_zero(ctx_);
+      isl_val_free(probe);
+      if (probe)
+        most = middle;
+      else
+        least = middle + 1;
+    }
+    isl_ctx_set_max_operations(ctx_, 0);
+    isl_ctx_reset_error(ctx_);
+    return least;
+  }
   bool quota_spent() const { return isl_ctx_last_error(ctx_) == isl_error_quota; }
   /// How many questions ended at their quota.
   int quota_stops() const { return quota_stops_; }

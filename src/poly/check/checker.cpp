@@ -13,7 +13,8 @@ using namespace check;
 
 class Proof {
  public:
-  Proof(Context& context, const Program& program, const LoopNest& nest) : context_(context), program_(program), nest_(nest) {}
+  Proof(Context& context, const Program& program, const LoopNest& nest, bool by_arithmetic)
+      : context_(context), program_(program), nest_(nest), by_arithmetic_(by_arithmetic) {}
 
   void whole() {
     arguments();
@@ -22,7 +23,7 @@ class Proof {
     add_results();
     collect_uses();
     for (const Statement& s : statements_.all) cells(s);
-    Flow flow(context_, program_, nest_, statements_);
+    Flow flow(context_, program_, nest_, statements_, by_arithmetic_);
     std::vector<Set> good;
     for (const Statement& s : statements_.all) good.push_back(good_part(s));
     flow.set_good(good);
@@ -285,6 +286,7 @@ class Proof {
   Context& context_;
   const Program& program_;
   const LoopNest& nest_;
+  bool by_arithmetic_;
   Statements statements_;
   std::vector<Access> results_;
   std::vector<size_t> result_of_;
@@ -293,12 +295,12 @@ class Proof {
   std::vector<Read> reads_;
 };
 
-NestCheck judged(Context& context, const Program& program, const LoopNest& nest) {
+NestCheck judged(Context& context, const Program& program, const LoopNest& nest, bool by_arithmetic) {
   NestCheck out;
   Status rules = verify(nest);
   if (!rules) return {Verdict::refuted, rules.error().code, rules.error().message, 0, 0};
   try {
-    Proof(context, program, nest).whole();
+    Proof(context, program, nest, by_arithmetic).whole();
     out.verdict = Verdict::proven;
   } catch (const Refuted& why) {
     out = {Verdict::refuted, why.code, why.message, 0, 0};
@@ -317,7 +319,8 @@ NestCheck check_nest(const Program& program, const LoopNest& nest, const NestChe
   auto start = std::chrono::steady_clock::now();
   Context context;
   context.set_quota(limits.isl_operations);
-  NestCheck out = judged(context, program, nest);
+  NestCheck out = judged(context, program, nest, limits.by_arithmetic);
+  out.isl_operations = context.operations(limits.isl_operations);
   out.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return out;
 }

@@ -20,6 +20,7 @@ inline constexpr int kCheckerVersion = 1;
 
 struct NestCheckLimits {
   unsigned long isl_operations = 20'000'000;  ///< of all questions together; deterministic, unlike a deadline
+  bool by_arithmetic = true;                  ///< off: isl decides also what intervals would settle; the verdict is the same (tests)
 };
 struct NestCheck {
   Verdict verdict = Verdict::not_checked;

@@ -97,6 +97,13 @@ UnionMap Flow::schedule(const std::vector<size_t>& involved) const {
 }
 
 Writers Flow::last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing) {
+  if (by_arithmetic_) {
+    if (auto found = find_last_writers(nest_, statements_, {statement, &access, &when, &writes_[access.id]})) {
+      *misses = !is_empty(found->missing);
+      if (*misses) *missing = std::move(found->missing);
+      return std::move(found->writers);
+    }
+  }
   std::vector<size_t> involved{statement};
   UnionMap sources(isl_union_map_empty(isl_space_params_alloc(context_.get(), 0)));
   for (const auto& [writer, dst] : writes_[access.id]) {

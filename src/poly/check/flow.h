@@ -2,16 +2,15 @@
 #pragma once
 
 #include "poly/check/bodies.h"
+#include "poly/check/last_writers.h"
 
 namespace polyweft::poly::check {
 
-/// Last writers of the cells that a read finds: by writing statement, { writer -> reader }.
-using Writers = std::map<size_t, Map>;
-
 class Flow {
  public:
-  Flow(Context& context, const Program& program, const LoopNest& nest, const Statements& statements)
-      : context_(context), program_(program), nest_(nest), statements_(statements), copy_writers_(statements.all.size()) {
+  /// by_arithmetic: what intervals settle is not asked of isl.
+  Flow(Context& context, const Program& program, const LoopNest& nest, const Statements& statements, bool by_arithmetic)
+      : context_(context), program_(program), nest_(nest), statements_(statements), by_arithmetic_(by_arithmetic), copy_writers_(statements.all.size()) {
     index_writes();
   }
   /// What each statement's good iterations are; the others write cells that nobody may want.
@@ -31,10 +30,12 @@ class Flow {
   std::string describe_sample(size_t statement, const Set& some) const;
   bool is_input(BufferId buffer) const;
 
+  /// Of what the statement reads on `when`; `missing` are the iterations that find nothing, where `misses`.
+  Writers last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing);
+
  private:
   void index_writes();
   [[noreturn]] void refuse_unwritten(size_t statement, const Set& missing, BufferId buffer) const;
-  Writers last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing);
   struct CopyFacts {
     Writers writers;
     Set worthless;  ///< iterations that copy nothing of worth
@@ -48,6 +49,7 @@ class Flow {
   const Program& program_;
   const LoopNest& nest_;
   const Statements& statements_;
+  bool by_arithmetic_;
   std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes_;
   std::vector<Set> good_;
   std::vector<std::optional<CopyFacts>> copy_writers_;

@@ -60,7 +60,22 @@ Map half_line(const Space& domain, const Affine& e, size_t d, const Space& targe
 
 }  // namespace
 
+std::optional<Aff> single_value_of(const Affine& e, const Space& space) {
+  Aff out = linear_part(e, space);
+  isl_ctx* ctx = isl_space_get_ctx(space.get());
+  for (const Term& t : e.terms) {
+    if (!t.quasi) continue;
+    if (t.quasi->kind != Quasi::Kind::floor_div) return std::nullopt;
+    std::optional<Aff> inner = single_value_of(t.quasi->e, space);
+    if (!inner) return inner;
+    Aff quotient(isl_aff_floor(isl_aff_scale_down_val(inner->take(), isl_val_int_from_si(ctx, t.quasi->den))));
+    out = Aff(isl_aff_add(out.take(), isl_aff_scale_val(quotient.take(), isl_val_int_from_si(ctx, t.coeff))));
+  }
+  return out;
+}
+
 PwAff value_of(const Affine& e, const Space& space) {
+  if (auto single = single_value_of(e, space)) return PwAff(isl_pw_aff_from_aff(single->take()));
   PwAff out(isl_pw_aff_from_aff(linear_part(e, space).take()));
   for (const Term& t : e.terms) {
     if (!t.quasi) continue;

@@ -6,6 +6,8 @@
 
 namespace polyweft::poly::check {
 
+/// As one function with divisions; nothing where a clamp stands in e.
+std::optional<Aff> single_value_of(const Affine& e, const Space& space);
 PwAff value_of(const Affine& e, const Space& space);
 /// Where the condition holds, in `space`.
 Set holds(const Guard& g, const Space& space);

@@ -1,0 +1,99 @@
+#include "poly/check/boxes.h"
+
+#include <algorithm>
+
+namespace polyweft::poly::check {
+namespace {
+
+constexpr __int128 kMost = __int128{1} << 60;
+
+Bounds bounded(__int128 least, __int128 greatest) {
+  if (least < -kMost || greatest > kMost) return std::nullopt;
+  return Interval{static_cast<int64_t>(least), static_cast<int64_t>(greatest)};
+}
+
+int64_t floor_of(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+Bounds bounds_of_quasi(const Quasi& q, const Box& box) {
+  Bounds inner = bounds_of(q.e, box);
+  if (!inner) return inner;
+  if (q.kind == Quasi::Kind::floor_div) return Interval{floor_of(inner->least, q.den), floor_of(inner->greatest, q.den)};
+  Bounds lo = bounds_of(q.lo, box), hi = bounds_of(q.hi, box);
+  if (!lo || !hi) return std::nullopt;
+  return Interval{std::min(std::max(inner->least, lo->least), hi->least), std::min(std::max(inner->greatest, lo->greatest), hi->greatest)};
+}
+
+/// Range of the dimension that counts this loop, the outer ones lying in `box`.
+Bounds range_of_loop(const Statement& s, const Loop& loop, VarId dimension, const Box& box) {
+  const Affine& var = s.dims.at(loop.var);
+  int64_t step = var.coefficient(dimension);
+  if (step <= 0) return std::nullopt;
+  Affine start = var - step * Affine::variable(dimension);  // var = start + step * dimension
+  if (bends_beyond(start, dimension)) return std::nullopt;
+  Bounds out;
+  for (const Affine& lo : loop.lo.of) {
+    Bounds b = bounds_of(s.over_dims(lo) - start, box);
+    if (!b) return b;
+    int64_t least = -floor_of(-b->least, step);
+    out = Interval{out ? std::max(out->least, least) : least, kMost};
+  }
+  for (const Affine& hi : loop.hi.of) {
+    Bounds b = bounds_of(s.over_dims(hi) - start - Affine::of(1), box);
+    if (!b || !out) return std::nullopt;
+    out->greatest = std::min(out->greatest, floor_of(b->greatest, step));
+  }
+  if (!out || out->greatest < out->least) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+Bounds sum(const Bounds& a, const Bounds& b) {
+  if (!a || !b) return std::nullopt;
+  return bounded(__int128{a->least} + b->least, __int128{a->greatest} + b->greatest);
+}
+
+Bounds scaled(const Bounds& a, int64_t factor) {
+  if (!a) return a;
+  __int128 x = __int128{a->least} * factor, y = __int128{a->greatest} * factor;
+  return bounded(std::min(x, y), std::max(x, y));
+}
+
+Bounds bounds_of(const Affine& e, const Box& box) {
+  Bounds out = bounded(e.constant, e.constant);
+  for (const Term& t : e.terms) {
+    if (!t.quasi && t.var >= box.size()) return std::nullopt;
+    out = sum(out, scaled(t.quasi ? bounds_of_quasi(*t.quasi, box) : Bounds(box[t.var]), t.coeff));
+  }
+  return out;
+}
+
+std::optional<Box> box_of(const Statement& s, const LoopNest& nest) {
+  Box box;
+  if (s.loops.empty()) {  // a statement of no loop, or the result: no loops tell its range
+    auto dimensions = static_cast<size_t>(size(isl_set_dim(s.domain.get(), isl_dim_set)));
+    if (is_empty(s.domain)) return std::nullopt;
+    for (unsigned d = 0; d < dimensions; ++d) box.push_back({least(s.domain, d), greatest(s.domain, d)});
+    return box;
+  }
+  for (size_t d = 0; d < s.loops.size(); ++d) {
+    Bounds range = range_of_loop(s, std::get<Loop>(nest.nodes[s.loops[d]]), static_cast<VarId>(d), box);
+    if (!range) return std::nullopt;
+    box.push_back(*range);
+  }
+  return box;
+}
+
+bool bends_beyond(const Affine& e, VarId first) {
+  for (const Term& t : e.terms) {
+    if (!t.quasi) continue;
+    std::vector<VarId> used;
+    collect_variables(Affine{{t}, 0}, used);
+    if (std::any_of(used.begin(), used.end(), [&](VarId v) { return v >= first; })) return true;
+  }
+  return false;
+}
+
+}  // namespace polyweft::poly::check

@@ -1,0 +1,390 @@
+#include "poly/check/last_writers.h"
+
+#include <algorithm>
+
+namespace polyweft::poly::check {
+namespace {
+
+/// Where the paths of two statements part.
+struct Parting {
+  size_t shared = 0;  ///< loops around both
+  bool first_is_before = false;
+  bool is_same = false;
+};
+
+std::optional<Parting> part(const Statement& a, const Statement& b) {
+  Parting out;
+  if (a.number == b.number) return Parting{a.loops.size(), false, true};
+  for (size_t t = 0; t < std::min(a.time.size(), b.time.size()); ++t) {
+    if (a.time[t] == b.time[t]) {
+      if (a.time[t].is_constant()) continue;
+      bool is_loop = a.time[t] == Affine::variable(static_cast<VarId>(out.shared)) && out.shared < a.loops.size() && out.shared < b.loops.size() &&
+                     a.loops[out.shared] == b.loops[out.shared];
+      if (!is_loop) return std::nullopt;
+      ++out.shared;
+      continue;
+    }
+    if (!a.time[t].is_constant() || !b.time[t].is_constant()) return std::nullopt;
+    out.first_is_before = a.time[t].constant < b.time[t].constant;
+    return out;
+  }
+  return std::nullopt;
+}
+
+/// Statement, its cells (loops around the Alloc first) and ranges.
+struct View {
+  const Statement* s = nullptr;
+  std::vector<Affine> cell;
+  Box box;
+  Parting parting;  ///< of a writer: from the reader
+  size_t dimensions() const { return box.size(); }
+};
+
+/// Instances that agree with the reader's in the outer `equal` loops; carried: and are earlier in the next one.
+struct Class {
+  size_t equal = 0;
+  bool is_carried = false;
+};
+
+enum class Found { equal, previous, last, solved };
+struct Guess {
+  std::vector<Affine> at;  ///< of the writer's dimensions, over the reader's
+  std::vector<Found> how;
+  bool is_linear() const {
+    return std::all_of(at.begin(), at.end(), [](const Affine& e) { return e.is_linear(); });
+  }
+};
+
+/// Solves cell(w) = wanted(r) for w, one coordinate after the other.
+class Solver {
+ public:
+  Solver(const LoopNest& nest, const View& writer, const View& reader, Class c)
+      : nest_(nest), w_(writer), r_(reader), class_(c), at_(writer.dimensions()), how_(writer.dimensions(), Found::solved) {}
+
+  std::optional<Guess> solve() {
+    for (size_t m = 0; m < class_.equal; ++m) fix(m, Affine::variable(static_cast<VarId>(m)), Found::equal);
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (size_t x = 0; x < w_.cell.size(); ++x) progress |= coordinate(x);
+    }
+    if (class_.is_carried && !at_[class_.equal]) fix(class_.equal, Affine::variable(static_cast<VarId>(class_.equal)) - Affine::of(1), Found::previous);
+    Guess out;
+    for (size_t m = 0; m < at_.size(); ++m) {
+      if (!at_[m] && !last_iteration(m)) return std::nullopt;
+      out.at.push_back(*at_[m]);
+    }
+    out.how = how_;
+    if (!fits(out)) return std::nullopt;
+    return out;
+  }
+
+ private:
+  void fix(size_t m, Affine value, Found how) {
+    at_[m] = std::move(value);
+    how_[m] = how;
+  }
+
+  /// True where some dimension became known.
+  bool coordinate(size_t x) {
+    std::vector<std::pair<int64_t, size_t>> open;  // coefficient, dimension
+    Affine rest = r_.cell[x] - Affine::of(w_.cell[x].constant);
+    for (const Term& t : w_.cell[x].terms) {
+      if (t.quasi) return false;
+      if (at_[t.var])
+        rest = rest - t.coeff * *at_[t.var];
+      else
+        open.push_back({t.coeff, t.var});
+    }
+    if (open.empty()) return false;
+    if (open.size() == 1 && (open[0].first == 1 || open[0].first == -1)) {
+      fix(open[0].second, open[0].first * rest, Found::solved);
+      return true;
+    }
+    return by_terms(open, rest) || by_digits(open, rest);
+  }
+
+  /// Each open dimension has its coefficient in the wanted subscript.
+  bool by_terms(const std::vector<std::pair<int64_t, size_t>>& open, const Affine& rest) {
+    std::vector<Term> left = rest.terms;
+    std::vector<VarId> matched;
+    for (auto [coefficient, m] : open) {
+      auto same = std::find_if(left.begin(), left.end(), [&, c = coefficient](const Term& t) { return !t.quasi && t.coeff == c; });
+      if (same == left.end()) return false;
+      matched.push_back(same->var);
+      left.erase(same);
+    }
+    if (!left.empty() || rest.constant != 0) return false;
+    for (size_t k = 0; k < open.size(); ++k) fix(open[k].second, Affine::variable(matched[k]), Found::solved);
+    return true;
+  }
+
+  /// Digits of a mixed radix, the greatest coefficient first.
+  bool by_digits(std::vector<std::pair<int64_t, size_t>> open, Affine rest) {
+    std::sort(open.rbegin(), open.rend());
+    if (open.back().first != 1) return false;
+    for (auto [coefficient, m] : open) rest = rest - Affine::of(coefficient * w_.box[m].least);
+    for (auto [coefficient, m] : open) {
+      Affine digit = floor_div(rest, coefficient);
+      rest = rest - coefficient * digit;
+      fix(m, digit + Affine::of(w_.box[m].least), Found::solved);
+    }
+    return true;
+  }
+
+  bool last_iteration(size_t m) {
+    if (m >= w_.s->loops.size()) return false;
+    const Loop& loop = std::get<Loop>(nest_.nodes[w_.s->loops[m]]);
+    if (loop.hi.of.size() != 1) return false;
+    auto dimension = static_cast<VarId>(m);
+    const Affine& var = w_.s->dims.at(loop.var);
+    int64_t step = var.coefficient(dimension);
+    Affine start = var - step * Affine::variable(dimension);
+    if (step <= 0 || bends_beyond(start, dimension)) return false;
+    std::map<VarId, Affine> known;
+    for (size_t k = 0; k < m; ++k) known[static_cast<VarId>(k)] = *at_[k];
+    fix(m, floor_div(substitute(w_.s->over_dims(loop.hi.of[0]) - start - Affine::of(1), known), step), Found::last);
+    return true;
+  }
+
+  bool fits(const Guess& guess) const {
+    std::map<VarId, Affine> at;
+    for (size_t m = 0; m < guess.at.size(); ++m) at[static_cast<VarId>(m)] = guess.at[m];
+    for (size_t x = 0; x < w_.cell.size(); ++x)
+      if (!(substitute(w_.cell[x], at) == r_.cell[x])) return false;
+    return true;
+  }
+
+  const LoopNest& nest_;
+  const View &w_, &r_;
+  Class class_;
+  std::vector<std::optional<Affine>> at_;
+  std::vector<Found> how_;
+};
+
+class Search {
+ public:
+  Search(const LoopNest& nest, const Statements& statements, const ReadQuestion& question)
+      : nest_(nest), statements_(statements), question_(question), rest_(*question.when) {}
+
+  std::optional<FoundWriters> run() {
+    if (!look()) return std::nullopt;
+    for (size_t depth = reader_.dimensions() + 1; depth-- > 0;) {
+      if (is_empty(rest_)) break;
+      if (!settle({depth, false})) return std::nullopt;
+      if (depth > 0 && !settle({depth - 1, true})) return std::nullopt;
+    }
+    return FoundWriters{std::move(found_), std::move(rest_)};
+  }
+
+ private:
+  // --- what is asked ---
+  bool look() {
+    for (const Fold& fold : nest_.buffers[question_.access->id].folds)
+      if (nest_.buffers[question_.access->id].extents[fold.dim] > fold.window) return false;
+    auto reader = view(question_.reader, *question_.access);
+    if (!reader) return false;
+    reader_ = *std::move(reader);
+    for (const auto& [number, dst] : *question_.writes) {
+      auto writer = view(number, *dst);
+      if (!writer || (!writers_.empty() && writers_.back().s->number == number)) return false;
+      auto parting = part(*writer->s, *reader_.s);
+      if (!parting) return false;
+      writer->parting = *parting;
+      writers_.push_back(*std::move(writer));
+    }
+    return true;
+  }
+
+  std::optional<View> view(size_t number, const Access& access) const {
+    View out;
+    out.s = &statements_.all[number];
+    for (VarId d = 0; d < statements_.prefix[access.id]; ++d) out.cell.push_back(Affine::variable(d));
+    for (const Coordinate& c : logical_cell(*out.s, access)) {
+      if (c.is_interval) return std::nullopt;
+      out.cell.push_back(c.first);
+    }
+    auto box = box_of(*out.s, nest_);
+    if (!box) return std::nullopt;
+    out.box = *std::move(box);
+    for (const Affine& e : out.cell)
+      if (!bounds_of(e, out.box)) return std::nullopt;  // so no product below leaves 64 bits
+    return out;
+  }
+
+  static bool belongs(const View& w, Class c) {
+    if (c.is_carried) return w.parting.shared > c.equal;
+    return w.parting.shared == c.equal && w.parting.first_is_before && !w.parting.is_same;
+  }
+
+  // --- one class ---
+  struct Hit {
+    const View* writer;
+    Guess guess;
+    Set readers;
+  };
+
+  bool settle(Class c) {
+    std::vector<Hit> hits;
+    for (const View& w : writers_) {
+      if (!belongs(w, c) || never_meets(w, c)) continue;
+      if (!ask(w, c, hits)) return false;
+    }
+    std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.writer->s->number > b.writer->s->number; });
+    for (size_t a = 0; a < hits.size(); ++a)
+      for (size_t b = a + 1; b < hits.size(); ++b)
+        if (!in_order(hits[b], hits[a])) return false;
+    for (Hit& hit : hits) {
+      Set readers = intersect(std::move(hit.readers), rest_);
+      if (is_empty(readers)) continue;
+      rest_ = subtract(std::move(rest_), readers);
+      found(hit, std::move(readers));
+    }
+    return true;
+  }
+
+  /// False: not settled. Else a hit may have been added.
+  bool ask(const View& w, Class c, std::vector<Hit>& hits) {
+    auto guess = Solver(nest_, w, reader_, c).solve();
+    if (!guess || !is_last(w, *guess, c)) return has_no_source(w, c, rest_);
+    auto hit = instances(w, *guess);
+    if (!hit) return has_no_source(w, c, rest_);
+    Set readers = intersect(*std::move(hit), rest_);
+    if (c.is_carried) {
+      Affine distance = Affine::variable(static_cast<VarId>(c.equal)) - guess->at[c.equal] - Affine::of(1);
+      if (!distance.is_constant())
+        readers = intersect(std::move(readers), holds(guard_ge0(distance), reader_.s->space));
+      else if (distance.constant < 0)
+        return has_no_source(w, c, rest_);
+    }
+    Set left = subtract(rest_, readers);
+    if (!is_empty(left) && !has_no_source(w, c, left)) return false;
+    hits.push_back({&w, *std::move(guess), std::move(readers)});
+    return true;
+  }
+
+  /// Readers r for which g(r) is an instance of the writer.
+  std::optional<Set> instances(const View& w, const Guess& guess) const {
+    isl_space* both = isl_space_map_from_domain_and_range(reader_.s->space.copy(), w.s->space.copy());
+    Handle<isl_multi_aff> g(isl_multi_aff_zero(both));
+    for (size_t m = 0; m < guess.at.size(); ++m) {
+      auto value = single_value_of(guess.at[m], reader_.s->space);
+      if (!value) return std::nullopt;
+      g = Handle<isl_multi_aff>(isl_multi_aff_set_aff(g.take(), static_cast<int>(m), value->take()));
+    }
+    return Set(isl_set_preimage_multi_aff(w.s->domain.copy(), g.take()));
+  }
+
+  /// Where both have a source, b's is the later one: they part at a place of the text, in the same iteration of the loops around it.
+  bool in_order(const Hit& a, const Hit& b) const {
+    auto parting = part(*a.writer->s, *b.writer->s);
+    bool same_iteration = parting && parting->first_is_before;
+    for (size_t m = 0; same_iteration && m < parting->shared; ++m) same_iteration = a.guess.at[m] == b.guess.at[m];
+    return same_iteration || is_empty(intersect(a.readers, b.readers));
+  }
+
+  /// Intervals alone: some coordinate is never equal for an instance of the class.
+  bool never_meets(const View& w, Class c) const {
+    Box box = reader_.box;
+    auto fresh = [&](Interval range) {
+      box.push_back(range);
+      return Affine::variable(static_cast<VarId>(box.size() - 1));
+    };
+    std::map<VarId, Affine> at;
+    for (size_t m = 0; m < w.dimensions(); ++m) {
+      Affine own = Affine::variable(static_cast<VarId>(m));
+      bool is_level = c.is_carried && m == c.equal;
+      if (is_level && w.box[m].least == w.box[m].greatest) return true;
+      if (m >= c.equal) own = is_level ? own - fresh({1, w.box[m].greatest - w.box[m].least}) : fresh(w.box[m]);
+      at[static_cast<VarId>(m)] = own;
+    }
+    for (size_t x = 0; x < w.cell.size(); ++x) {
+      Bounds difference = bounds_of(substitute(w.cell[x], at) - reader_.cell[x], box);
+      if (difference && !difference->has_zero()) return true;
+    }
+    return false;
+  }
+
+  /// No instance of the class after g(r) writes the cell; and where a dimension is `solved`, no other value of it does.
+  bool is_last(const View& w, const Guess& guess, Class c) const {
+    for (size_t m = c.equal; m < w.dimensions(); ++m)
+      if (guess.how[m] == Found::solved && !moves_away(w, m)) return false;
+    return true;
+  }
+
+  bool moves_away(const View& w, size_t m) const {
+    int64_t range = w.box[m].greatest - w.box[m].least;
+    if (range == 0) return true;
+    for (const Affine& e : w.cell) {
+      if (bends_beyond(e, static_cast<VarId>(m))) continue;
+      Bounds moved = scaled(Interval{1, range}, e.coefficient(static_cast<VarId>(m)));
+      for (size_t inner = m + 1; inner < w.dimensions(); ++inner) {
+        int64_t free = w.box[inner].greatest - w.box[inner].least;
+        moved = sum(moved, scaled(Interval{-free, free}, e.coefficient(static_cast<VarId>(inner))));
+      }
+      if (moved && !moved->has_zero()) return true;
+    }
+    return false;
+  }
+
+  // --- relations ---
+  /// { w -> r : one cell, w in the class } with what else `more` says over [w.., r..].
+  Map meetings(const View& w, std::vector<Guard> more) const {
+    Space pairs(isl_space_map_from_domain_and_range(w.s->space.copy(), reader_.s->space.copy()));
+    Space flat(isl_space_wrap(pairs.copy()));
+    std::map<VarId, Affine> shifted = shift(w);
+    for (size_t x = 0; x < w.cell.size(); ++x) more.push_back(guard_eq0(w.cell[x] - substitute(reader_.cell[x], shifted)));
+    return Map(isl_set_unwrap(holds(guard_all(std::move(more)), flat).take()));
+  }
+
+  /// The reader's dimensions come after the writer's.
+  std::map<VarId, Affine> shift(const View& w) const {
+    std::map<VarId, Affine> out;
+    for (size_t d = 0; d < reader_.dimensions(); ++d) out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(w.dimensions() + d));
+    return out;
+  }
+
+  bool has_no_source(const View& w, Class c, const Set& readers) const {
+    std::vector<Guard> more;
+    std::map<VarId, Affine> shifted = shift(w);
+    for (size_t m = 0; m < c.equal; ++m) more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - shifted.at(static_cast<VarId>(m))));
+    auto level = static_cast<VarId>(c.equal);
+    if (c.is_carried) more.push_back(guard_ge0(shifted.at(level) - Affine::variable(level) - Affine::of(1)));
+    return is_empty(restrict_range(restrict_domain(meetings(w, std::move(more)), w.s->domain), readers));
+  }
+
+  void found(const Hit& hit, Set readers) {
+    Map pairs = hit.guess.is_linear() ? reverse(map_of(reader_.s->space, hit.guess.at, hit.writer->s->tuple())) : solved_pairs(hit);
+    pairs = restrict_range(std::move(pairs), std::move(readers));
+    auto known = found_.find(hit.writer->s->number);
+    if (known == found_.end())
+      found_.emplace(hit.writer->s->number, std::move(pairs));
+    else
+      known->second = unite(known->second, std::move(pairs));
+  }
+
+  /// Without the divisions that the digits need: the subscripts are equal and the other loops stand where they were guessed.
+  Map solved_pairs(const Hit& hit) const {
+    const View& w = *hit.writer;
+    std::vector<Guard> more;
+    std::map<VarId, Affine> shifted = shift(w);
+    for (size_t m = 0; m < w.dimensions(); ++m)
+      if (hit.guess.how[m] != Found::solved) more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - substitute(hit.guess.at[m], shifted)));
+    return restrict_domain(meetings(w, std::move(more)), w.s->domain);
+  }
+
+  const LoopNest& nest_;
+  const Statements& statements_;
+  const ReadQuestion& question_;
+  Set rest_;
+  View reader_;
+  std::vector<View> writers_;
+  Writers found_;
+};
+
+}  // namespace
+
+std::optional<FoundWriters> find_last_writers(const LoopNest& nest, const Statements& statements, const ReadQuestion& question) {
+  return Search(nest, statements, question).run();
+}
+
+}  // namespace polyweft::poly::check
