@@ -1,0 +1,152 @@
+// What the checker settles by arithmetic against what isl says: the same last writers of every read, the same verdict on every nest.
+#include "poly/base_nest.h"
+#include "poly/check/checker.h"
+#include "poly/check/flow.h"
+#include "random_pairs.h"
+
+namespace polyweft::test {
+namespace {
+
+using namespace poly;
+using namespace poly::check;
+
+void collect_reads(const Expr& e, std::vector<const Access*>& out) {
+  if (!e) return;
+  for (const Expr& arg : e->args) collect_reads(arg, out);
+  if (e->op == Op::read) out.push_back(&e->access);
+}
+
+std::vector<const Access*> reads_of(const Statement& s) {
+  std::vector<const Access*> out;
+  if (s.copy && s.copy->has_src) out.push_back(&s.copy->src);
+  if (!s.compute) return out;
+  for (const Access& dst : s.compute->dst) out.push_back(&dst);  // state, where it folds; else a question as good as any
+  for (const Expr& e : s.compute->rhs) collect_reads(e, out);
+  return out;
+}
+
+struct Answer {
+  Writers writers;
+  bool misses = false;
+  Set missing;
+};
+
+Answer ask(Flow& flow, const Statement& s, const Access& access) {
+  Answer out{{}, false, Set(isl_set_empty(s.space.copy()))};
+  out.writers = flow.last_writers(s.number, access, s.domain, &out.misses, &out.missing);
+  return out;
+}
+
+bool agree(const Answer& a, const Answer& b) {
+  if (a.misses != b.misses || a.writers.size() != b.writers.size()) return false;
+  if (a.misses && !yes(isl_set_is_equal(a.missing.get(), b.missing.get()))) return false;
+  for (const auto& [writer, pairs] : a.writers)
+    if (!b.writers.count(writer) || !yes(isl_map_is_equal(pairs.get(), b.writers.at(writer).get()))) return false;
+  return true;
+}
+
+struct Counts {
+  int reads = 0, settled = 0, nests = 0, proven = 0, refuted = 0;
+};
+
+void compare_flows(const Program& program, const LoopNest& nest, Counts& counts) {
+  Context context;
+  context.set_quota(5'000'000);
+  Statements statements = statements_of(context, nest);
+  Flow by_isl(context, program, nest, statements, false), by_both(context, program, nest, statements, true);
+  std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes;
+  for (const Statement& s : statements.all) {
+    if (s.copy) writes[s.copy->dst.id].push_back({s.number, &s.copy->dst});
+    if (s.compute)
+      for (const Access& dst : s.compute->dst) writes[dst.id].push_back({s.number, &dst});
+  }
+  for (const Statement& s : statements.all)
+    for (const Access* access : reads_of(s)) {
+      if (by_isl.is_input(access->id)) continue;
+      bool is_settled = find_last_writers(nest, statements, {s.number, access, &s.domain, &writes[access->id]}).has_value();
+      ++counts.reads;
+      counts.settled += is_settled;
+      if (is_settled)
+        ASSERT_TRUE(agree(ask(by_isl, s, *access), ask(by_both, s, *access))) << "statement " << s.number << " reads " << nest.buffers[access->id].name << "\n"
+                                                                              << print(nest);
+    }
+}
+
+void compare_verdicts(const Program& program, const LoopNest& nest, Counts& counts) {
+  NestCheckLimits slow;
+  slow.by_arithmetic = false;
+  NestCheck a = check_nest(program, nest), b = check_nest(program, nest, slow);
+  ++counts.nests;
+  counts.proven += a.verdict == Verdict::proven;
+  counts.refuted += a.verdict == Verdict::refuted;
+  EXPECT_EQ(a.verdict, b.verdict) << a.code << " " << a.message << "\nby isl: " << b.code << " " << b.message << "\n" << print(nest);
+  EXPECT_EQ(a.code, b.code) << print(nest);
+}
+
+/// One number of the body changes by one; nothing where that is no nest.
+std::optional<LoopNest> nudged(const LoopNest& nest, Rng& rng) {
+  std::string text = print(nest);
+  std::vector<size_t> at;
+  for (size_t k = text.find("\nbody"); k + 1 < text.size(); ++k)
+    if (std::isdigit(static_cast<unsigned char>(text[k])) && (text[k - 1] == ' ' || text[k - 1] == '[' || text[k - 1] == '-')) at.push_back(k);
+  if (at.empty()) return std::nullopt;
+  size_t k = pick(rng, at), end = k;
+  while (std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
+  long value = std::stol(text.substr(k, end - k)) + (rng.below(2) ? 1 : -1);
+  if (value < 0) return std::nullopt;
+  auto parsed = parse_loop_nest(text.replace(k, end - k, std::to_string(value)));
+  if (!parsed || !verify(*parsed).ok()) return std::nullopt;
+  return *std::move(parsed);
+}
+
+void compare(const Program& program, const LoopNest& nest, Rng& rng, int mutants, Counts& counts) {
+  compare_flows(program, nest, counts);
+  compare_verdicts(program, nest, counts);
+  for (int k = 0; k < mutants; ++k) {
+    auto mutant = nudged(nest, rng);
+    if (!mutant) continue;
+    compare_flows(program, *mutant, counts);
+    compare_verdicts(program, *mutant, counts);
+  }
+}
+
+TEST(ArithmeticOfTheChecker, agrees_with_isl_on_random_nests_and_mutants) {
+  Counts counts;
+  const int pairs = std::getenv("PW_RANDOM_PAIRS") ? std::atoi(std::getenv("PW_RANDOM_PAIRS")) : 60;
+  for (int seed = 1; seed <= pairs; ++seed) {
+    Rng rng(static_cast<uint64_t>(seed) * 7919);
+    Program program = normalized_program(random_program(rng));
+    auto base = base_nest(program, NumericsClass::reassoc);
+    if (base) compare(program, *base, rng, 2, counts);
+    auto nest = nest_of(program, random_trace(rng, program, NumericsClass::reassoc).text());
+    if (nest) compare(program, *nest, rng, 3, counts);
+    if (HasFatalFailure()) FAIL() << "seed " << seed;
+  }
+  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled, counts.nests, counts.proven, counts.refuted);
+  EXPECT_GT(counts.settled, counts.reads / 2);
+  EXPECT_GT(counts.refuted, counts.nests / 10);
+}
+
+/// Shapes that random programs reach rarely: several writers of one buffer, loops whose last iteration counts, digits that do not match.
+TEST(ArithmeticOfTheChecker, agrees_with_isl_on_a_packed_gemm_and_its_mutants) {
+  Counts counts;
+  Program program = normalized_program(gemm_text(), {{"M", 7}, {"N", 21}, {"K", 5}});
+  const char* kTraces[] = {
+      "trace 1\n  tile C [j: 16, k: 4, i: 6, j: 16, i: 3]\n  promote B at k.1 heap layout [j / 16, k, j % 16]\n  accumulate C at i.2 reg\n",
+      "trace 1\n  tile C [k: 5, j: 16, i: 3]\n  permute C [k.1, j.1, i.1, k, i, j]\n  promote B in C at k.1 heap layout [d1 / 16, d0, d1 % 16]\n"
+      "  accumulate C at i.1 reg\n  unroll C i\n  vectorize C j 8\n",
+  };
+  Rng rng(5);
+  int made = 0;
+  for (const char* trace : kTraces) {
+    auto nest = nest_of(program, trace);
+    if (!nest) continue;
+    ++made;
+    compare(program, *nest, rng, 60, counts);
+  }
+  EXPECT_GE(made, 1);
+  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled, counts.nests, counts.proven, counts.refuted);
+}
+
+}  // namespace
+}  // namespace polyweft::test
