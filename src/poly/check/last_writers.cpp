@@ -5,6 +5,8 @@
 namespace polyweft::poly::check {
 namespace {
 
+constexpr size_t kMostBounds = 4;
+
 /// Where the paths of two statements part.
 struct Parting {
   size_t shared = 0;  ///< loops around both
@@ -38,6 +40,13 @@ struct View {
   Box box;
   Parting parting;  ///< of a writer: from the reader
   size_t dimensions() const { return box.size(); }
+  /// Dimensions of one value only.
+  std::map<VarId, Affine> single_values() const {
+    std::map<VarId, Affine> out;
+    for (size_t d = 0; d < box.size(); ++d)
+      if (box[d].least == box[d].greatest) out[static_cast<VarId>(d)] = Affine::of(box[d].least);
+    return out;
+  }
 };
 
 /// Instances that agree with the reader's in the outer `equal` loops; carried: and are earlier in the next one.
@@ -58,11 +67,13 @@ struct Guess {
 /// Solves cell(w) = wanted(r) for w, one coordinate after the other.
 class Solver {
  public:
-  Solver(const LoopNest& nest, const View& writer, const View& reader, Class c)
-      : nest_(nest), w_(writer), r_(reader), class_(c), at_(writer.dimensions()), how_(writer.dimensions(), Found::solved) {}
+  Solver(const LoopNest& nest, const View& writer, const View& reader, Class c, size_t bound)
+      : nest_(nest), w_(writer), r_(reader), class_(c), bound_(bound), at_(writer.dimensions()), how_(writer.dimensions(), Found::solved) {}
 
   std::optional<Guess> solve() {
     for (size_t m = 0; m < class_.equal; ++m) fix(m, Affine::variable(static_cast<VarId>(m)), Found::equal);
+    for (const auto& [m, value] : w_.single_values())
+      if (m >= class_.equal) fix(m, value, Found::solved);
     for (bool progress = true; progress;) {
       progress = false;
       for (size_t x = 0; x < w_.cell.size(); ++x) progress |= coordinate(x);
@@ -134,7 +145,7 @@ class Solver {
   bool last_iteration(size_t m) {
     if (m >= w_.s->loops.size()) return false;
     const Loop& loop = std::get<Loop>(nest_.nodes[w_.s->loops[m]]);
-    if (loop.hi.of.size() != 1) return false;
+    const Affine& hi = loop.hi.of[std::min(bound_, loop.hi.of.size() - 1)];
     auto dimension = static_cast<VarId>(m);
     const Affine& var = w_.s->dims.at(loop.var);
     int64_t step = var.coefficient(dimension);
@@ -142,7 +153,7 @@ class Solver {
     if (step <= 0 || bends_beyond(start, dimension)) return false;
     std::map<VarId, Affine> known;
     for (size_t k = 0; k < m; ++k) known[static_cast<VarId>(k)] = *at_[k];
-    fix(m, floor_div(substitute(w_.s->over_dims(loop.hi.of[0]) - start - Affine::of(1), known), step), Found::last);
+    fix(m, floor_div(substitute(w_.s->over_dims(hi) - start - Affine::of(1), known), step), Found::last);
     return true;
   }
 
@@ -157,6 +168,7 @@ class Solver {
   const LoopNest& nest_;
   const View &w_, &r_;
   Class class_;
+  size_t bound_;  ///< of several upper bounds, which is taken for the least
   std::vector<std::optional<Affine>> at_;
   std::vector<Found> how_;
 };
@@ -206,8 +218,11 @@ class Search {
     auto box = box_of(*out.s, nest_);
     if (!box) return std::nullopt;
     out.box = *std::move(box);
-    for (const Affine& e : out.cell)
+    std::map<VarId, Affine> single = out.single_values();
+    for (Affine& e : out.cell) {
       if (!bounds_of(e, out.box)) return std::nullopt;  // so no product below leaves 64 bits
+      if (!single.empty()) e = substitute(e, single);
+    }
     return out;
   }
 
@@ -242,24 +257,32 @@ class Search {
     return true;
   }
 
-  /// False: not settled. Else a hit may have been added.
+  /// False: not settled. Else hits may have been added. Of several upper bounds of a loop each in turn is taken for the least.
   bool ask(const View& w, Class c, std::vector<Hit>& hits) {
-    auto guess = Solver(nest_, w, reader_, c).solve();
-    if (!guess || !is_last(w, *guess, c)) return has_no_source(w, c, rest_);
-    auto hit = instances(w, *guess);
-    if (!hit) return has_no_source(w, c, rest_);
-    Set readers = intersect(*std::move(hit), rest_);
-    if (c.is_carried) {
-      Affine distance = Affine::variable(static_cast<VarId>(c.equal)) - guess->at[c.equal] - Affine::of(1);
-      if (!distance.is_constant())
-        readers = intersect(std::move(readers), holds(guard_ge0(distance), reader_.s->space));
-      else if (distance.constant < 0)
-        return has_no_source(w, c, rest_);
+    Set left = rest_;
+    for (size_t bound = 0; bound < most_bounds(w); ++bound) {
+      auto guess = Solver(nest_, w, reader_, c, bound).solve();
+      if (!guess || !is_last(w, *guess, c)) break;
+      auto readers = instances(w, *guess);
+      if (!readers) break;
+      Set here = intersect(*std::move(readers), left);
+      if (c.is_carried) {
+        Affine distance = Affine::variable(static_cast<VarId>(c.equal)) - guess->at[c.equal] - Affine::of(1);
+        if (!distance.is_constant() || distance.constant < 0) here = intersect(std::move(here), holds(guard_ge0(distance), reader_.s->space));
+      }
+      bool is_only = std::find(guess->how.begin(), guess->how.end(), Found::last) == guess->how.end();
+      left = subtract(std::move(left), here);
+      if (!is_empty(here)) hits.push_back({&w, *std::move(guess), std::move(here)});
+      if (is_empty(left)) return true;
+      if (is_only) break;
     }
-    Set left = subtract(rest_, readers);
-    if (!is_empty(left) && !has_no_source(w, c, left)) return false;
-    hits.push_back({&w, *std::move(guess), std::move(readers)});
-    return true;
+    return has_no_source(w, c, left);
+  }
+
+  size_t most_bounds(const View& w) const {
+    size_t most = 1;
+    for (NodeId loop : w.s->loops) most = std::max(most, std::get<Loop>(nest_.nodes[loop]).hi.of.size());
+    return std::min(most, kMostBounds);
   }
 
   /// Readers r for which g(r) is an instance of the writer.
