@@ -1,9 +1,8 @@
 // Random (program, trace) pairs in ten element types through machine code: register buffers, layouts, folds, masks, tails, unrolling, parallel
 // loops, functions of several stages, on every level of x86-64 that this machine runs. The oracle is the plain interpreter of the same nest.
-#include "schedules/random_pairs.h"
-
 #include <cstdlib>
 
+#include "schedules/random_pairs.h"
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
