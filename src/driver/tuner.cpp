@@ -1,14 +1,12 @@
 // Tuner: joins the layers. Hit: record -> nest -> code. Miss: helper process -> templates -> search -> lab -> proof -> record.
 #include "polyweft/tuner.h"
 
-#include <ctime>
-
 #include "driver/isl_client.h"
 #include "driver/kernel_impl.h"
+#include "driver/rule_of_thumb.h"
 #include "driver/spaces.h"
 #include "driver/task.h"
-#include "driver/tune_loop.h"
-#include "driver/tune_start.h"
+#include "driver/tune_session.h"
 #include "driver/workshop.h"
 #include "ir/seeded_data.h"
 #include "schedules/sketches/sketches.h"
@@ -164,19 +162,18 @@ struct Tuner::Impl {
     out.reference = std::move(reference).value();
     out.id = out.reference.id;
     out.threads = t.key.threads;
-    set_bounds(t, out);
+    set_rule_of_thumb(t, out);
     // Naive loops in double precision: above this the bounds would take longer than the search.
     constexpr double kMostBoundFlops = 1e9;
     if (!out.bit_exact && count_flops(base) <= kMostBoundFlops) add_bound_kernel(t, out);
     return out;
   }
-  // The running error bound of every output element (LANGUAGE: numerics), as a kernel of its own; where there is none, the rule of set_bounds counts.
+  // The running error bound of every output element (LANGUAGE: numerics), as a kernel of its own; where there is none, the rule of thumb counts.
   void add_bound_kernel(const Task& t, RunnerTask& out) {
     auto nest = isl.bound_nest(t);
     if (!nest) return;
     if (auto kernel = workshop.for_runner(*nest)) out.bound = std::move(kernel).value();
   }
-  void set_bounds(const Task& t, RunnerTask& out);
 
   Status start_runner() {
     if (runner) return Ok{};
@@ -190,8 +187,6 @@ struct Tuner::Impl {
 
   Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);
   Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, Clock::time_point start);
-  Result<double> race_base(const LoopNest& base, const LoadableKernel& kernel, const TuneLoop& loop, std::vector<Winner>& winners);
-  Result<TuningRecord> store_winner(const Task& t, const std::vector<Winner>& winners);
 
   TunerOptions options;
   Workshop workshop;
@@ -199,26 +194,6 @@ struct Tuner::Impl {
   std::unique_ptr<Database> database;
   std::unique_ptr<Runner> runner;
 };
-
-// Sums of n terms round n times; the functions of the language are within 4 ULP. A wrong element exceeds this by orders of magnitude.
-void Tuner::Impl::set_bounds(const Task& t, RunnerTask& out) {
-  double longest = 1;
-  bool approximate = false;
-  for (const auto& equation : t.program.equations)
-    visit(equation.rhs, [&](const ExprNode& node) {
-      approximate |= node.op >= Op::exp && node.op <= Op::cos && node.op != Op::sqrt;
-      if (node.op != Op::reduce) return;
-      double terms = 1;
-      for (const auto& range : node.reduction.ranges) terms *= 1 + std::max<double>(0, static_cast<double>(range.hi.constant - range.lo.constant));
-      longest = std::max(longest, terms);
-    });
-  double unit = 0;
-  for (const auto& tensor : t.program.tensors)
-    if (is_float(tensor.type))
-      unit = std::max(unit, tensor.type == ElementType::f64 ? 0x1p-53 : tensor.type == ElementType::f32 ? 0x1p-24 : tensor.type == ElementType::f16 ? 0x1p-11 : 0x1p-8);
-  out.bit_exact = t.key.cls == NumericsClass::strict && !approximate;
-  out.relative_bound = unit * (16 + 2 * longest) * (approximate ? 8 : 1);
-}
 
 Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& tune_options) {
   const auto start = Clock::now();
@@ -252,101 +227,13 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
 
   auto templates = sketches(t);
   if (!templates) return templates.error();
-  const auto model = analytic_model(workshop.machine_model(t.key.threads));
-  auto strategy = evolve(search_spaces(*templates, *model), {.seed = tune_options.seed});
-  TuneWorld world;
-  world.build = [&](const LoopNest& nest) { return workshop.for_runner(nest); };
-  world.runner = runner.get();
+  Database* stores = nullptr;
   if (!options.database.empty()) {
     auto db = open();
     if (!db) return db.error();
-    world.database = *db;
+    stores = *db;
   }
-  world.elapsed_s = [start] { return seconds_since(start); };
-  world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
-  const TuneStart plan = tune_start(t, *base, *templates, workshop.measured_peak_gflops(t.key.threads), world.database);
-  announce(plan, tune_options, world.elapsed_s());
-  TuneLoop loop(t, *templates, *strategy, tune_options, world);
-  if (auto ran = loop.run(); !ran) return ran.error();
-
-  std::vector<Winner> winners = loop.winners();
-  auto reference_ns = race_base(*base, lab_task->reference, loop, winners);
-  if (!reference_ns) return reference_ns.error();
-  auto record = store_winner(t, winners);
-  if (!record) return record.error();
-  TuneReport report;
-  report.record = std::move(record).value();
-  report.interrupted = loop.interrupted();
-  report.measured = loop.measured();
-  report.failed = loop.failed();
-  report.sketches = static_cast<int>(templates->size());
-  report.scored = strategy->scored();
-  report.flops = plan.flops;
-  report.peak_gflops = plan.peak_gflops;
-  report.reference_ns = *reference_ns;
-  report.reason = loop.reason();
-  report.wall_s = seconds_since(start);
-  return report;
-}
-
-// The untuned base nest is a candidate like any other: a schedule slower than it is never returned. Where the lab's one run of it was far slower
-// than the best there is nothing to race: naive loops may take seconds a call.
-Result<double> Tuner::Impl::race_base(const LoopNest& base, const LoadableKernel& kernel, const TuneLoop& loop, std::vector<Winner>& winners) {
-  constexpr double kFarSlower = 3;
-  if (!winners.empty() && loop.reference_ns() > kFarSlower * loop.best_ns()) return loop.reference_ns();
-  RunRequest request;
-  request.candidate = kernel;
-  request.pair_with_incumbent = !winners.empty();
-  auto outcome = runner->run(request);
-  if (!outcome) return outcome.error();
-  if (outcome->status != RunStatus::ok) return outcome->reference_ns;
-  if (winners.empty() || (outcome->timing.ratio > 0 && outcome->timing.ratio_hi < 1)) {
-    Winner winner;
-    winner.nest = base;
-    winner.trace = "trace 1\n";
-    winner.measurement.nest_hash = hash(base);
-    winner.measurement.status = outcome->status;
-    winner.measurement.timing = outcome->timing;
-    winner.measurement.strategy = "base";
-    winner.measurement.toolchain = toolchain();
-    winner.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
-    winners.insert(winners.begin(), std::move(winner));
-  }
-  return outcome->timing.median_ns;
-}
-
-// The fastest that the checker proves. A refuted winner is a bug of ours and never kept; where nothing can be proven (a quota of isl), the
-// fastest that was right when measured is kept with that verdict, and best() does not serve it.
-Result<TuningRecord> Tuner::Impl::store_winner(const Task& t, const std::vector<Winner>& winners) {
-  const Winner* chosen = nullptr;
-  Certificate certificate;
-  for (const auto& winner : winners) {
-    auto verdict = isl.prove(t, print(winner.nest));
-    if (verdict && verdict->verdict == Verdict::refuted) continue;
-    const bool is_proven = verdict && verdict->verdict == Verdict::proven;
-    if (is_proven || !chosen) {
-      chosen = &winner;
-      certificate = verdict ? *verdict : Certificate{};
-    }
-    if (is_proven) break;
-  }
-  if (!chosen) return fail("PW0650", "no candidate ran correctly on this machine, not even the base nest", {"run: polyweft run FILE --verify"});
-  TuningRecord record;
-  record.key = t.key;
-  record.canonical_text = t.canonical_text;
-  record.program_text = t.source_text;
-  record.program_name = t.source.name;
-  record.trace_text = chosen->trace;
-  record.nest_text = print(chosen->nest);
-  record.certificate = certificate;
-  record.measurement = chosen->measurement;
-  if (options.database.empty()) return record;
-  auto db = open();
-  if (!db) return db.error();
-  auto id = (*db)->insert(record);
-  if (!id) return id.error();
-  record.id = *id;
-  return record;
+  return tune_session({t, *base, *lab_task, *templates, tune_options, start}, {workshop, isl, *runner, stores});
 }
 
 Tuner::Tuner(Target target, TunerOptions options) : impl_(std::make_unique<Impl>(std::move(target), std::move(options))) {}
@@ -487,7 +374,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   auto expected = reference->run(inputs);
   if (!expected) return expected.error();
   RunnerTask bounds;
-  impl_->set_bounds(*task, bounds);
+  set_rule_of_thumb(*task, bounds);
   return compare_outputs(kernel->arguments(), *got, *expected, bounds, plan->origin);
 }
 
