@@ -4,6 +4,7 @@
 //   loops  others | v: nc  k: kc  u: mc  v: nr  u: mr | reduced  u (unrolled)  v (vectors)
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "schedules/queries.h"
 #include "schedules/sketches/plans.h"
@@ -70,6 +71,7 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
   shape.unrolled = unrolled_index(c, shape.vector);
   for (const ReadRow& row : c.table.reads) {
     if (row.irregular[shape.vector]) return std::nullopt;
+    if (row.block[shape.vector] != 0) shape.lane_block = std::gcd(shape.lane_block, row.block[shape.vector]);
     int64_t stride = row.stride[shape.vector];
     if (stride == 0 || stride == 1) continue;
     // Strided along the lanes: worth it only if a copy makes it dense and is used again.
@@ -77,6 +79,7 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
     if (!used_again || !dimension_alone(c.t, row.access, shape.vector)) return std::nullopt;
     shape.must_pack = true;
   }
+  if (shape.lane_block % c.lanes() != 0 || (shape.lane_block != 0 && c.stage.lo[shape.vector] % shape.lane_block != 0)) return std::nullopt;
   return shape;
 }
 
@@ -93,8 +96,8 @@ void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shap
   int64_t budget = c.facts.vector_registers - 1;
   std::vector<int64_t> nr, mr;
   for (int64_t w : {1, 2, 3, 4, 6})
-    if (w * lanes <= whole) nr.push_back(w * lanes);
-  int64_t nr_guess = std::min<int64_t>(2 * lanes, whole), mr_guess = 1;
+    if (w * lanes <= whole && shape.lane_block % (w * lanes) == 0) nr.push_back(w * lanes);
+  int64_t nr_guess = shape.lane_block % (2 * lanes) == 0 ? std::min<int64_t>(2 * lanes, whole) : lanes, mr_guess = 1;
   if (shape.unrolled) {
     int64_t extent_u = c.table.extent[*shape.unrolled];
     for (int64_t u : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14})

@@ -44,6 +44,7 @@ PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts
 struct BlockShape {
   uint32_t vector = 0;
   std::optional<uint32_t> unrolled;
+  int64_t lane_block = 0;  ///< tiles of lanes must divide it (index / lane_block is a subscript); 0: any
   bool must_pack = false;
 };
 std::optional<BlockShape> block_shape(const PlanContext& c);

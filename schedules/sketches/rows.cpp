@@ -10,7 +10,7 @@ namespace {
 /// Is some lane's element next to its neighbour's in every read, or the same?
 bool is_dense_along(const PlanContext& c, uint32_t index) {
   return std::all_of(c.table.reads.begin(), c.table.reads.end(),
-                     [&](const ReadRow& row) { return !row.irregular[index] && (row.stride[index] == 0 || row.stride[index] == 1); });
+                     [&](const ReadRow& row) { return !row.irregular[index] && row.block[index] == 0 && (row.stride[index] == 0 || row.stride[index] == 1); });
 }
 
 bool has_opaque_guard(const PlanContext& c) {

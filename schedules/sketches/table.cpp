@@ -1,5 +1,7 @@
 #include "schedules/sketches/table.h"
 
+#include <numeric>
+
 #include "schedules/queries.h"
 
 namespace polyweft::schedules {
@@ -17,6 +19,7 @@ ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) 
   row.access = access;
   row.stride.assign(stage.lo.size(), 0);
   row.irregular.assign(stage.lo.size(), 0);
+  row.block.assign(stage.lo.size(), 0);
   auto strides = row_strides(t.boxes[access.id]);
   VarId first = t.program.index_var(0);
   auto mark = [&](VarId v) {
@@ -27,6 +30,12 @@ ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) 
     for (const Term& term : s.affine.terms) {
       if (!term.quasi) {
         if (term.var >= first) row.stride[term.var - first] += term.coeff * strides[d];
+        continue;
+      }
+      const Quasi& q = *term.quasi;
+      if (q.kind == Quasi::Kind::floor_div && q.e.terms.size() == 1 && q.e.constant == 0 && q.e.terms[0].coeff == 1 && !q.e.terms[0].quasi && q.e.terms[0].var >= first) {
+        int64_t& block = row.block[q.e.terms[0].var - first];
+        block = std::gcd(block, q.den);
         continue;
       }
       std::vector<VarId> used;

@@ -12,8 +12,9 @@ struct ReadRow {
   TensorId tensor = 0;
   Access access;
   std::vector<int64_t> stride;  ///< elements an index; row-major
-  std::vector<char> irregular;  ///< the index occurs in a quotient, a clamp or a gather
-  bool uses(uint32_t index) const { return stride[index] != 0 || irregular[index]; }
+  std::vector<char> irregular;  ///< the index occurs in a clamp, a gather, or a quotient of more than itself
+  std::vector<int64_t> block;   ///< the index occurs as index / block only: constant within aligned blocks; 0: in no quotient
+  bool uses(uint32_t index) const { return stride[index] != 0 || irregular[index] || block[index] != 0; }
 };
 struct StageTable {
   std::vector<ReadRow> reads;

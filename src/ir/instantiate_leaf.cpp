@@ -55,7 +55,7 @@ Expr Emitter::with_buffers(const Expr& e, uint32_t stage_id) {
     access.id = view.buffer;
     for (size_t d = 0; d < node->access.index.size(); ++d) {
       Subscript s = node->access.index[d];
-      s.affine = s.affine - view.origin[d];
+      s.affine = without_lanes(s.affine) - view.origin[d];
       access.index.push_back(std::move(s));
     }
     check_register_index(access);

@@ -1,6 +1,7 @@
 // Arithmetic on ranges: which limits can cut, by how much, and what the conditions of a domain say about an index.
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "ir/instantiate_internal.h"
 
@@ -45,6 +46,39 @@ std::optional<int64_t> Emitter::residue(const Affine& e, int64_t modulus) const 
     if (positive_remainder(term.coeff, modulus) * positive_remainder(step, modulus) % modulus != 0) return std::nullopt;
   }
   return positive_remainder(e.constant, modulus);
+}
+
+/// Quotients without the variables that cannot change them: floor((x + v) / 32) is floor(x / 32) for x a multiple of 16 and 0 <= v < 16.
+Affine Emitter::without_lanes(const Affine& e) const {
+  Affine out = Affine::of(e.constant);
+  for (const Term& term : e.terms) {
+    Affine same;
+    same.terms = {term};
+    if (!term.quasi || term.quasi->kind != Quasi::Kind::floor_div) {
+      out = out + same;
+      continue;
+    }
+    const int64_t den = term.quasi->den;
+    const Affine whole = without_lanes(term.quasi->e);
+    std::vector<int64_t> multiples;  // of each of its terms, as far as they divide den
+    for (const Term& part : whole.terms) {
+      const int64_t step = part.quasi ? 1 : part.var < nest_.params.size() ? 1 : facts_[part.var - nest_.params.size()].step;
+      multiples.push_back(std::gcd(part.coeff * step, den));
+    }
+    std::vector<int64_t> tries = multiples;
+    std::sort(tries.rbegin(), tries.rend());
+    Affine kept = whole;
+    for (int64_t unit : tries) {
+      Affine rest = Affine::of(whole.constant), blocks;
+      for (size_t k = 0; k < whole.terms.size(); ++k) (multiples[k] % unit == 0 ? blocks : rest).terms.push_back(whole.terms[k]);
+      const auto [least, most] = numeric_bounds(rest);
+      if (least < 0 || most >= unit) continue;
+      kept = std::move(blocks);
+      break;
+    }
+    out = out + term.coeff * floor_div(kept, den);
+  }
+  return out;
 }
 
 bool Emitter::never_cuts(const Limit& limit, int64_t extent) const {

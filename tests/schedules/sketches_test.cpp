@@ -2,6 +2,7 @@
 #include "schedules/sketches/sketches.h"
 
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "harness.h"
@@ -33,6 +34,27 @@ const Example kExamples[] = {
     {"13_unsharp", {{"H", 9}, {"W", 21}}},
     {"14_quantized_gemm", {{"M", 7}, {"N", 21}, {"K", 10}}},
 };
+
+constexpr const char* kGroupedConv =
+    "program conv(H = 9)\nin X: f32[H, 9, 12]\nconst in W: f32[3, 3, 6, 32]\n"
+    "out Y[y: H, x: 9, f: 32] = sum[r: 3, s: 3, c: 6 where 0 <= y + r - 1 < H and 0 <= x + s - 1 < 9] X[y + r - 1, x + s - 1, f // 16 * 6 + c] * W[r, s, c, f]\n";
+
+// Tiles of lanes divide a group, so that the group is one value a tile; every tap at the border is a block of constant size.
+TEST(GroupedSketches, vectorize_grouped_convolutions_and_split_their_taps) {
+  Program program = normalized_program(kGroupedConv);
+  auto traces = schedules::sketches(program, NumericsClass::reassoc, {32, 16, {1 << 10, 8 << 10, 64 << 10}, 1});
+  const std::string first = traces.front().text();
+  EXPECT_NE(first.find("vectorize Y f 8"), std::string::npos) << first;
+  EXPECT_NE(first.find("split Y s at 1, 2"), std::string::npos) << first;
+  for (const Trace& trace : traces) {
+    auto t = schedules::replay(program, NumericsClass::reassoc, trace);
+    ASSERT_TRUE(t.ok()) << described(t.error());
+    auto nest = instantiate(*t, values_of(t->trace));
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
+    EXPECT_FALSE(std::regex_search(print(*nest), std::regex("floor\\([^/]*f\\.v"))) << "a quotient changes from lane to lane:\n" << print(*nest);
+  }
+}
 
 class Sketches : public testing::TestWithParam<Example> {};
 
