@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "support/rng.h"
 
@@ -98,7 +99,24 @@ FoldOrder fold_order(NumericsClass cls, Reducer reducer, ElementType type, const
   return combiner->commutative ? FoldOrder::any : FoldOrder::tree;
 }
 
+/// +0 * +0 of one type, as zero padding makes it: the tag of no term, since a sum stays as it is.
+static bool is_padding(Tag term) {
+  static const std::vector<Tag> products = [] {
+    std::vector<Tag> out;
+    for (auto type : {ElementType::f64, ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i64, ElementType::i32, ElementType::i16, ElementType::i8,
+                      ElementType::u8}) {
+      Literal zero;
+      zero.type = type;
+      Tag factors[2] = {tag_of_literal(zero), tag_of_literal(zero)};
+      out.push_back(tag_of_operation(Op::mul, type, factors));
+    }
+    return out;
+  }();
+  return std::find(products.begin(), products.end(), term) != products.end();
+}
+
 Tag tag_of_term(Reducer reducer, uint32_t combiner, uint32_t component, std::span<const Tag> values) {
+  if (reducer == Reducer::sum && values.size() == 1 && is_padding(values[0])) return Tag{};
   Hasher hasher(kTerm);
   hasher.add(static_cast<uint64_t>(reducer) << 32 | (reducer == Reducer::combiner ? combiner : 0));
   hasher.add(component);
@@ -107,6 +125,7 @@ Tag tag_of_term(Reducer reducer, uint32_t combiner, uint32_t component, std::spa
 }
 
 Tag fold_tags(FoldOrder order, Tag state, Tag term) {
+  if (term == Tag{}) return state;
   if (order == FoldOrder::tree) return concatenated(state, {term.a ^ std::rotl(term.b, 32), kBase - 1});
   if (order == FoldOrder::any) return merge_tags(order, state, term);
   Hasher hasher(kFold);

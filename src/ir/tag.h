@@ -34,6 +34,7 @@ enum class FoldOrder : uint8_t {
 /// By class and reducer (LANGUAGE.md section 4). `combiner` is set for Reducer::combiner.
 FoldOrder fold_order(NumericsClass cls, Reducer reducer, ElementType type, const Combiner* combiner);
 
+/// {0, 0}, which changes no state, for a term +0 * +0 of a sum: zero padding along a reduced index (LANGUAGE.md section 4). Else:
 /// One term of component k of a reduction's state: its values (argmax: value and indices; combiner: all components).
 Tag tag_of_term(Reducer reducer, uint32_t combiner, uint32_t component, std::span<const Tag> values);
 /// State after one more term.

@@ -1,5 +1,6 @@
 // The independent checker on nests written by hand: what no sketch makes today, and one must be able to hand in.
 #include "harness.h"
+#include "ir/interpreter.h"
 #include "poly/check/checker.h"
 
 namespace polyweft::test {
@@ -21,7 +22,7 @@ const char* kRing = R"(nest 1 g class reassoc
 param N = 16
 loops t
 buffer X: f32[18] argument align 4 tensor 0 element [$0]
-buffer d: i32[16] argument align 4 tensor 1 element [$0]
+buffer d: i32[16] argument align 4 values 0 .. 3 tensor 1 element [$0]
 buffer Y: f32[16] argument align 4 output tensor 3 element [$0]
 buffer B: f32[18] heap fold 0 mod 3 align 64 tensor 2 element [$0]
 arguments X, d, Y
@@ -73,6 +74,60 @@ TEST(CheckerOfNests, follows_copies_of_copies_of_copies) {
   Program program = normalized_program("program chain(N = 9)\nin X: f32[N]\nout Y[i: N] = X[i] + 1\n");
   EXPECT_EQ(verdict_of(program, through_buffers(20, -1)), "proven  ");
   EXPECT_EQ(verdict_of(program, through_buffers(20, 11)).substr(0, 14), "refuted PW0403");
+}
+
+/// k runs to 8, K is 6: both factors are filled with zeros there.
+const char* kPadded = R"(nest 1 dots class strict
+param M = 3
+param K = 6
+loops i, k@3, k@4, k@5
+buffer X: f32[3, 6] argument align 4 tensor 0 element [$0, $1]
+buffer y: f32[6] argument align 4 tensor 1 element [$0]
+buffer s: f32[3] argument align 4 output tensor 2 element [$0]
+buffer Xp: f32[8] heap align 64 tensor 0 element [i, $0]
+buffer yp: f32[8] heap align 64 tensor 1 element [$0]
+arguments X, y, s
+body {
+  for i in 0 .. 3 {
+    alloc Xp {
+      alloc yp {
+        seq {
+          for k@3 in 0 .. 8 {
+            copy Xp[k@3] <- X[i, k@3] valid 5 - k@3 >= 0 else 0:f32
+          }
+          for k@4 in 0 .. 8 {
+            copy yp[k@4] <- y[k@4] valid 5 - k@4 >= 0 else 0:f32
+          }
+          compute 0(i) init sum: s[i]
+          for k@5 in 0 .. 8 {
+            compute 0(i, k@5) accumulate sum: s[i] <- (Xp[k@5] * yp[k@5])
+          }
+        }
+      }
+    }
+  }
+}
+)";
+
+TEST(CheckerOfNests, decides_zero_padding_along_a_reduced_index) {
+  Program program = normalized_program("program dots(M = 3, K = 6)\nin X: f32[M, K]\nin y: f32[K]\nout s[i: M] = sum[k: K] X[i, k] * y[k]\n");
+  EXPECT_EQ(verdict_of(program, kPadded), "proven  ");
+  EXPECT_EQ(verdict_of(program, replaced(kPadded, "strict", "reassoc")), "proven  ");
+  auto nest = parse_loop_nest(kPadded);
+  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
+  ir::EvaluateOptions wanted;
+  wanted.tags = NumericsClass::strict;
+  ir::InterpreterOptions options;
+  options.with_tags = true;
+  EXPECT_EQ(ir::interpret(*nest, inputs, options)->tags, ir::evaluate(program, inputs, wanted)->tags);
+  // One factor that is no zero: 0 * inf. Another fill. A fill over an element. A point that padding displaces. Padding as a point.
+  for (auto [from, to] : std::vector<std::pair<std::string, std::string>>{{"else 0:f32\n          }\n          compute", "else 1:f32\n          }\n          compute"},
+                                                                          {"k@3] valid 5 - k@3 >= 0 else 0:f32", "k@3] valid 5 - k@3 >= 0 else -0:f32"},
+                                                                          {"valid 5 - k@4", "valid 4 - k@4"},
+                                                                          {"k@5 in 0 .. 8", "k@5 in 1 .. 8"},
+                                                                          {"Xp[k@5]", "Xp[7 - k@5]"},
+                                                                          {"(Xp[k@5] * yp[k@5])", "(Xp[k@5] + yp[k@5])"}})
+    EXPECT_EQ(verdict_of(program, replaced(kPadded, from, to)).substr(0, 10), "refuted PW") << from << ": " << verdict_of(program, replaced(kPadded, from, to));
 }
 
 const char* kCyclic = R"(nest 1 cyclic class reassoc

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "poly/check/folds.h"
+#include "poly/check/padding.h"
 #include "poly/check/races.h"
 
 namespace polyweft::poly {
@@ -24,10 +25,12 @@ class Proof {
     collect_uses();
     for (const Statement& s : statements_.all) cells(s);
     Flow flow(context_, program_, nest_, statements_, by_arithmetic_);
-    std::vector<Set> good;
-    for (const Statement& s : statements_.all) good.push_back(good_part(s));
+    for (const Statement& s : statements_.all) points_.push_back(good_part(s));
+    std::vector<Set> good = points_;
+    for (const Statement& s : statements_.all)
+      if (s.compute) good[s.number] = unite(std::move(good[s.number]), neutral_folds(program_, s, flow, points_[s.number]));
     flow.set_good(good);
-    for (const Statement& s : statements_.all) instance(s, good[s.number]);
+    for (const Statement& s : statements_.all) instance(s, good[s.number], points_[s.number]);
     prove_no_races(context_, nest_, statements_, flow, uses_);
     values(flow);
   }
@@ -218,7 +221,7 @@ class Proof {
     return fits;
   }
 
-  void instance(const Statement& s, const Set& good) {
+  void instance(const Statement& s, const Set& good, const Set& points) {
     if (!s.compute) return;
     const Equation& equation = program_.equations[s.compute->equation];
     std::vector<Affine> element = element_of(equation, indices_of(program_, s));
@@ -233,12 +236,12 @@ class Proof {
         throw Refuted{"PW0403",
                       "an element of " + program_.tensors[equation.targets[k]].name + " is written to a cell of " + b.name + " that is said to hold something else"};
     }
-    Bodies(program_, nest_).compare(s, good, reads_);
+    Bodies(program_, nest_).compare(s, points, reads_);
   }
 
   // --- values ---
   void values(Flow& flow) {
-    Folds folds(context_, program_, nest_, statements_, flow);
+    Folds folds(context_, program_, nest_, statements_, flow, points_);
     for (size_t k = 0; k < results_.size(); ++k) {
       const Statement& s = statements_.all[result_of_[k]];
       TensorId tensor = nest_.buffers[results_[k].id].tensor;
@@ -292,6 +295,7 @@ class Proof {
   std::vector<size_t> result_of_;
   std::vector<Use> uses_;
   std::vector<Set> when_;
+  std::vector<Set> points_;  ///< of each statement: the iterations that are points of its equation
   std::vector<Read> reads_;
 };
 

@@ -1,6 +1,7 @@
 #include "poly/check/flow.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace polyweft::poly::check {
@@ -160,6 +161,26 @@ const Flow::CopyFacts& Flow::copy_facts(size_t number) {
   }
   copy_writers_[number] = CopyFacts{std::move(writers), std::move(worthless), std::move(never)};
   return *copy_writers_[number];
+}
+
+Set Flow::filled_with_zero(size_t statement, const Access& access, const Set& when, int copies) {
+  Set out = empty_like(when);
+  for (const Subscript& sub : access.index)
+    if (sub.data) return out;
+  if (is_input(access.id) || is_empty(when)) return out;
+  bool misses = false;
+  Set missing = when;
+  for (auto& [writer, pairs] : last_writers(statement, access, when, &misses, &missing)) {
+    const Statement& w = statements_.all[writer];
+    if (!w.copy) continue;
+    Set valid = w.copy->has_src ? intersect(w.domain, holds(w.over_dims(w.copy->valid), w.space)) : empty_like(w.domain);
+    const Literal& fill = w.copy->fill;
+    bool is_zero = is_float(fill.type) ? fill.f == 0 && !std::signbit(fill.f) : fill.i == 0;
+    Set zeros = is_zero ? subtract(w.domain, valid) : empty_like(w.domain);
+    if (w.copy->has_src && copies > 0) zeros = unite(std::move(zeros), filled_with_zero(writer, w.copy->src, intersect(std::move(valid), domain_of(pairs)), copies - 1));
+    out = unite(std::move(out), range_of(restrict_domain(pairs, std::move(zeros))));
+  }
+  return out;
 }
 
 void Flow::require_written(size_t statement, const Access& access, const Set& when) {

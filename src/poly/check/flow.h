@@ -25,6 +25,8 @@ class Flow {
   void require_written(size_t statement, const Access& access, const Set& when);
   /// The same for a copy's source.
   void require_copied(size_t statement);
+  /// Iterations of `when` on which the cell was last written by a copy that filled it with +0 (or copied such a cell).
+  Set filled_with_zero(size_t statement, const Access& access, const Set& when, int copies = 4);
   /// "C[3, 4]": the element and what the statement does there, for messages.
   std::string describe(size_t statement, const std::vector<int64_t>& point) const;
   std::string describe_sample(size_t statement, const Set& some) const;

@@ -175,7 +175,7 @@ Map Folds::keyed(size_t number, const Group& group, bool with_point) const {
   for (VarId v : slot_variables(equation)) coordinates.push_back(indices.at(v));
   if (with_point)
     for (const IndexRange& range : equation.rhs->reduction.ranges) coordinates.push_back(indices.at(range.var));
-  return restrict_domain(map_of(s.space, coordinates, with_point ? "P" : "K"), flow_.good(number));
+  return restrict_domain(map_of(s.space, coordinates, with_point ? "P" : "K"), with_point ? points_[number] : flow_.good(number));
 }
 
 /// Without a key first, which is the least work. That an element is computed anew (by tiles that overlap) shows as a point folded

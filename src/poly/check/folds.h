@@ -16,8 +16,8 @@ namespace polyweft::poly::check {
 
 class Folds {
  public:
-  Folds(Context& context, const Program& program, const LoopNest& nest, const Statements& statements, Flow& flow)
-      : context_(context), program_(program), nest_(nest), statements_(statements), flow_(flow) {}
+  Folds(Context& context, const Program& program, const LoopNest& nest, const Statements& statements, Flow& flow, const std::vector<Set>& points)
+      : context_(context), program_(program), nest_(nest), statements_(statements), flow_(flow), points_(points) {}
   /// Notes that `reader` wants finished elements from these writers.
   void wanted(size_t reader, const Writers& origins);
   /// Proves everything noted. Throws Refuted, Undecided.
@@ -52,6 +52,7 @@ class Folds {
   const LoopNest& nest_;
   const Statements& statements_;
   Flow& flow_;
+  const std::vector<Set>& points_;                       ///< of each statement: without the folds of zero padding, which pass on what they find
   std::map<size_t, std::vector<Writers>> predecessors_;  ///< of each fold: of its state; of each merge: of its state and of what it adds
   std::map<size_t, Set> finals_;                         ///< writers of what is wanted as a finished element
 };
