@@ -10,6 +10,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/polyweft DESTINATION ${CMAKE_INS
 if(TARGET polyweft)
   set_target_properties(polyweft PROPERTIES INSTALL_RPATH "$ORIGIN/${PW_LIBRARY_FROM_PROGRAMS}")
   install(TARGETS polyweft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/polyweft)
   set(PW_PAGES ${PROJECT_BINARY_DIR}/src/cli/pages)
   install(FILES ${PW_PAGES}/polyweft.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${PW_PAGES}/polyweft DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -10,6 +10,7 @@
 #include "db/connection.h"
 #include "db/row_digest.h"
 #include "db/schema.h"
+#include "db/statistics.h"
 #include "polyweft/database.h"
 
 namespace polyweft {
@@ -169,6 +170,7 @@ class SqliteDatabase final : public Database {
   Result<std::optional<TuningRecord>> one_row(SQLite::Statement& query);
   int64_t scalar(const std::string& sql) { return handle().execAndGet(sql).getInt64(); }
   int64_t program_row(const TaskKey& key, const std::string& canonical, const std::string& source, const std::string& name);
+  void name_program(int64_t id, const std::string& key, const std::string& name);
   int64_t task_row(const TaskKey& key, int64_t program);
   int64_t trace_row(int64_t task, const std::string& text);
   int64_t measurement_row(int64_t trace, const std::string& text, const Measurement& m);
@@ -225,8 +227,25 @@ int64_t SqliteDatabase::id_of(const std::string& sql, const std::vector<std::str
   return query.executeStep() ? query.getColumn(0).getInt64() : 0;
 }
 
+// Measurements come before the record and know no name: the row gets it with the first record.
+void SqliteDatabase::name_program(int64_t id, const std::string& key, const std::string& name) {
+  SQLite::Statement row(handle(), "SELECT canonical, source FROM program WHERE id = ? AND name = ''");
+  row.bind(1, id);
+  if (!row.executeStep()) return;
+  const std::string digest = program_digest(key, row.getColumn(0).getString(), row.getColumn(1).getString(), name);
+  row.reset();
+  SQLite::Statement update(handle(), "UPDATE program SET name = ?, digest = ? WHERE id = ?");
+  update.bind(1, name);
+  update.bind(2, digest.data(), static_cast<int>(digest.size()));
+  update.bind(3, id);
+  update.exec();
+}
+
 int64_t SqliteDatabase::program_row(const TaskKey& key, const std::string& canonical, const std::string& source, const std::string& name) {
-  if (int64_t id = id_of("SELECT id FROM program WHERE key = ?", {key.program}, {})) return id;
+  if (int64_t id = id_of("SELECT id FROM program WHERE key = ?", {key.program}, {})) {
+    if (!name.empty()) name_program(id, key.program, name);
+    return id;
+  }
   SQLite::Statement add(handle(), "INSERT INTO program (key, canonical, source, name, digest) VALUES (?, ?, ?, ?, ?)");
   const std::string digest = program_digest(key.program, canonical, source, name);
   add.bind(1, key.program);
@@ -422,6 +441,7 @@ Result<DatabaseStats> SqliteDatabase::stats() {
     s.path = connection_.path;
     s.journal = connection_.journal;
     s.schema = kSchemaVersion;
+    s.by_target = stats_by_target(handle());
     return s;
   });
 }

@@ -1,6 +1,7 @@
 // Database: the schedule database behind an interface; one file, many processes, nothing committed is ever lost.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,10 +13,19 @@
 #pragma GCC visibility push(default)
 namespace polyweft {
 
+/// What the database has for one target and numerics class.
+struct TargetStats {
+  std::string fingerprint;
+  NumericsClass cls = NumericsClass::reassoc;
+  int64_t records = 0, proven = 0, measurements = 0;
+  std::map<std::string, int64_t> failures;    ///< measurements that failed, by name of their RunStatus
+  std::map<std::string, int64_t> toolchains;  ///< records by the toolchain that measured them
+};
 struct DatabaseStats {
   int64_t programs = 0, targets = 0, records = 0, measurements = 0, failures = 0, proven = 0, unproven = 0, bytes = 0;
   std::string path, journal;
   int schema = 0;
+  std::vector<TargetStats> by_target;  ///< sorted by fingerprint and class
 };
 /// All calls are safe from several processes; one object belongs to one thread at a time. Errors are PW07xx and name the file and the cure.
 class Database {

@@ -185,7 +185,7 @@ struct LoopNest {
 
 /// Versioned text ("nest 1 ..."); parse(print(n)) equals n up to numbering of nodes. Size-limited: it crosses process borders.
 PW_EXPORT std::string print(const LoopNest& nest);
-Result<LoopNest> parse_loop_nest(const std::string& text);
+PW_EXPORT Result<LoopNest> parse_loop_nest(const std::string& text);
 /// Structural rules (variables bound once and before use, register buffers indexed by unroll/vector variables, vector bounds,
 /// ranks, types, no write to inputs ...). PW04xx.
 Status verify(const LoopNest& nest);

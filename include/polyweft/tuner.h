@@ -70,9 +70,9 @@ struct TuneProgress {
   double elapsed_s = 0;
   RunStatus status = RunStatus::not_run;
   double ns = 0, predicted_ns = 0, best_ns = 0;
-  std::string what;                  ///< why it failed
-  std::string trace;                 ///< of the candidate, text
-  const TuneStart* plan = nullptr;   ///< with TuneEvent::start; valid during the call
+  std::string what;                 ///< why it failed
+  std::string trace;                ///< of the candidate, text
+  const TuneStart* plan = nullptr;  ///< with TuneEvent::start; valid during the call
 };
 struct TuneOptions : TaskOptions {
   std::chrono::milliseconds budget{60'000};  ///< zero: no limit (then trials must be set)
@@ -129,9 +129,21 @@ struct Comparison {
   std::string detail;  ///< first difference, or the greatest share of the bound that was used
   std::vector<TensorData> outputs;
 };
+/// What a kernel is compared with: a stored record of the same program and binding, or a trace.
+struct BenchRival {
+  std::string name;
+  int64_t record = 0;  ///< 0: the trace
+  std::string trace;   ///< text
+};
+/// timing.ratio: rival / kernel, interleaved, with its 95 % interval.
+struct BenchRow {
+  std::string name;
+  Timing timing;
+};
 struct BenchReport {
   std::string origin;
   Timing kernel, reference;
+  std::vector<BenchRow> rivals;  ///< in the order in which they were given
   double flops = 0;
   double peak_gflops = 0;  ///< FMA peak of the used threads, measured in the same run
 };
@@ -167,7 +179,8 @@ class PW_EXPORT Tuner {
   Result<std::string> show(const TuningRecord& record, ShowStage stage);
   /// Runs the kernel and the compiled base nest on these inputs and compares by LANGUAGE.md section 4.
   Result<Comparison> verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs);
-  Result<BenchReport> bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget);
+  /// PW0712 for a record of another program or binding; PW0651 for a kernel that does not run correctly.
+  Result<BenchReport> bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget, const std::vector<BenchRival>& against = {});
   /// Seeded inputs in program order: integer-valued or random.
   Result<std::vector<TensorData>> make_inputs(const Program& program, const TaskOptions& options, InputSet set, uint64_t seed);
   /// Proves a stored record again from its texts.

@@ -50,6 +50,8 @@ Result<std::pair<std::string, int64_t>> parse_parameter(const std::string& text)
   return fail("PW0003", "-p " + text + ": expected NAME=VALUE with an integer value, e.g. -p M=512");
 }
 
+}  // namespace
+
 Result<std::string> read_trace(const std::string& path) {
   auto text = read_file(path);
   if (!text) return text;
@@ -59,8 +61,6 @@ Result<std::string> read_trace(const std::string& path) {
   error.source_name = path;
   return error;
 }
-
-}  // namespace
 
 Status fill_task(const CommonOptions& options, TaskOptions& task) {
   for (const auto& text : options.parameters) {

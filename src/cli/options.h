@@ -41,6 +41,9 @@ Result<Tuner> make_tuner(const CommonOptions& options);
 /// FILE or FILE:PROGRAM, as the library loads it; a folder is refused by name.
 Result<Program> load(const std::string& file_and_program);
 
+/// The text of a trace that parses; errors name file, line and column.
+Result<std::string> read_trace(const std::string& path);
+
 /// Is this the number of a record?
 bool is_record_number(const std::string& text);
 /// PW0710 where the database does not have it.

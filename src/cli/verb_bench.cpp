@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iostream>
 #include <memory>
 
@@ -10,33 +11,111 @@ namespace {
 
 struct BenchOptions : CommonOptions {
   std::string file;
+  std::vector<std::string> against;
   int milliseconds = 1000;
 };
 
-void print(const BenchReport& r, const Program& program, const BenchOptions& options) {
-  const double rate = gflops(r.flops, r.kernel.median_ns);
-  if (options.json)
-    return print_json("bench", {{"event", "result"},
-                                {"program", program.name},
-                                {"origin", r.origin},
-                                {"median_ns", r.kernel.median_ns},
-                                {"ci_rel", r.kernel.ci_rel},
-                                {"samples", r.kernel.samples},
-                                {"reference_ns", r.reference.median_ns},
-                                {"gflops", rate},
-                                {"peak_gflops", r.peak_gflops}});
-  std::cout << fmt::format("{:<24}{:>12}{:>10}{:>8}{:>12}\n", "", "median", "+-", "runs", "GFLOP/s");
-  std::cout << fmt::format("{:<24}{:>12}{:>8.1f} %{:>8}{:>12.1f}\n", r.origin, human_time(r.kernel.median_ns), 100 * r.kernel.ci_rel, r.kernel.samples, rate);
-  std::cout << fmt::format("{:<24}{:>12}{:>8.1f} %{:>8}\n", "base nest", human_time(r.reference.median_ns), 100 * r.reference.ci_rel, r.reference.samples);
-  if (r.peak_gflops > 0) std::cout << fmt::format("FMA peak in the same run: {:.1f} GFLOP/s; share {:.3f}\n", r.peak_gflops, rate / r.peak_gflops);
+// A difference below a percent is a tie; an interval that holds 1 and reaches further is no answer.
+const char* verdict_of(const Timing& rival) {
+  if (rival.ratio <= 0) return "not compared";
+  if (rival.ratio_lo > 0.99 && rival.ratio_hi < 1.01) return "tie";
+  if (rival.ratio_lo > 1) return "slower";
+  if (rival.ratio_hi < 1) return "faster";
+  return "too noisy";
+}
+
+// The base nest is timed by itself: its ratio's interval is made of both medians' intervals.
+Timing beside(Timing reference, const Timing& kernel) {
+  if (kernel.median_ns <= 0) return reference;
+  const double spread = reference.ci_rel + kernel.ci_rel;
+  reference.ratio = reference.median_ns / kernel.median_ns;
+  reference.ratio_lo = reference.ratio * std::max(0.0, 1 - spread);
+  reference.ratio_hi = reference.ratio * (1 + spread);
+  return reference;
+}
+
+void print_row_json(const std::string& name, const Timing& t) {
+  print_json("bench", {{"event", "row"},
+                       {"name", name},
+                       {"median_ns", t.median_ns},
+                       {"ci_rel", t.ci_rel},
+                       {"samples", t.samples},
+                       {"ratio", t.ratio},
+                       {"ratio_lo", t.ratio_lo},
+                       {"ratio_hi", t.ratio_hi},
+                       {"verdict", verdict_of(t)}});
+}
+
+void print_json_report(const BenchReport& r, const Program& program) {
+  for (const auto& row : r.rivals) print_row_json(row.name, row.timing);
+  print_row_json("base nest", beside(r.reference, r.kernel));
+  print_json("bench", {{"event", "result"},
+                       {"program", program.name},
+                       {"origin", r.origin},
+                       {"median_ns", r.kernel.median_ns},
+                       {"ci_rel", r.kernel.ci_rel},
+                       {"samples", r.kernel.samples},
+                       {"reference_ns", r.reference.median_ns},
+                       {"gflops", gflops(r.flops, r.kernel.median_ns)},
+                       {"peak_gflops", r.peak_gflops}});
+}
+
+void print_row(const std::string& name, const Timing& t, double flops, double peak_gflops, bool is_kernel) {
+  const double rate = gflops(flops, t.median_ns);
+  const std::string ratio = is_kernel ? "1.00" : t.ratio > 0 ? fmt::format("{:.3f}", t.ratio) : "";
+  const std::string interval = is_kernel || t.ratio <= 0 ? "" : fmt::format("{:.3f} .. {:.3f}", t.ratio_lo, t.ratio_hi);
+  const std::string share = flops > 0 && peak_gflops > 0 ? fmt::format("{:.1f} %", 100 * rate / peak_gflops) : "";
+  std::string line = fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>9.1f} %{:>10}{:>10}   {}", printable(name), human_time(t.median_ns), ratio, interval, t.samples,
+                                 100 * t.ci_rel, flops > 0 ? fmt::format("{:.1f}", rate) : "", share, is_kernel ? "" : verdict_of(t));
+  line.erase(line.find_last_not_of(' ') + 1);
+  std::cout << line << "\n";
+}
+
+void print_table(const BenchReport& r) {
+  std::cout << fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>11}{:>10}{:>10}\n", "", "median", "ratio", "95 % interval", "runs", "+-", "GFLOP/s", "of peak");
+  print_row(r.origin, r.kernel, r.flops, r.peak_gflops, true);
+  for (const auto& row : r.rivals) print_row(row.name, row.timing, r.flops, r.peak_gflops, false);
+  print_row("base nest", beside(r.reference, r.kernel), r.flops, r.peak_gflops, false);
+  if (r.peak_gflops > 0) std::cout << fmt::format("FMA peak in the same run: {:.1f} GFLOP/s\n", r.peak_gflops);
+}
+
+Result<BenchRival> parse_rival(const std::string& text) {
+  BenchRival rival;
+  rival.name = text;
+  const size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon), value = colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (kind == "record" && is_record_number(value) && std::stoll(value) > 0) {
+    rival.record = std::stoll(value);
+    return rival;
+  }
+  if (kind != "trace" || value.empty()) return fail("PW0003", "--against " + text + ": expected record:NUMBER or trace:FILE");
+  auto trace = read_trace(value);
+  if (!trace) return trace.error();
+  rival.trace = std::move(trace).value();
+  return rival;
+}
+
+Result<std::vector<BenchRival>> parse_rivals(const std::vector<std::string>& texts) {
+  std::vector<BenchRival> out;
+  for (const auto& text : texts) {
+    auto rival = parse_rival(text);
+    if (!rival) return rival.error();
+    out.push_back(std::move(rival).value());
+  }
+  return out;
 }
 
 int run(const BenchOptions& options) {
   auto job = make_job(options, options.file);
   if (!job) return report(job.error(), options);
-  auto result = job->tuner.bench(job->program, job->task, std::chrono::milliseconds(options.milliseconds));
+  auto rivals = parse_rivals(options.against);
+  if (!rivals) return report(rivals.error(), options);
+  auto result = job->tuner.bench(job->program, job->task, std::chrono::milliseconds(options.milliseconds), *rivals);
   if (!result) return report(result.error(), options);
-  print(*result, job->program, options);
+  if (options.json)
+    print_json_report(*result, job->program);
+  else
+    print_table(*result);
   return kDone;
 }
 
@@ -47,7 +126,11 @@ Verb add_bench(CLI::App& app) {
   options->add_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, or FILE:PROGRAM")->required();
-  app.add_option("--milliseconds", options->milliseconds, "Time to spend on measuring")->check(CLI::Range(1, 600'000))->capture_default_str();
+  app.add_option("--against", options->against, "Time this beside it, interleaved: record:NUMBER or trace:FILE (repeat or separate by commas)")
+      ->type_name("RIVAL")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--milliseconds", options->milliseconds, "Time to spend on measuring")->type_name("N")->check(CLI::Range(1, 600'000))->capture_default_str();
   return [options] { return run(*options); };
 }
 

@@ -12,25 +12,56 @@ struct DbOptions : CommonOptions {
   int64_t limit = 100, offset = 0;
 };
 
+int64_t measured_by_others(const TargetStats& row) {
+  int64_t count = 0;
+  for (const auto& [name, records] : row.toolchains) count += name == toolchain() ? 0 : records;
+  return count;
+}
+
+nlohmann::json target_json(const TargetStats& row) {
+  return {
+      {"target", row.fingerprint},        {"numerics", name_of(row.cls)}, {"records", row.records}, {"proven", row.proven}, {"other_toolchain", measured_by_others(row)},
+      {"measurements", row.measurements}, {"failures", row.failures}};
+}
+
+void stats_json(const DatabaseStats& s) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& row : s.by_target) rows.push_back(target_json(row));
+  print_json("db.stats", {{"event", "stats"},
+                          {"path", s.path},
+                          {"bytes", s.bytes},
+                          {"journal", s.journal},
+                          {"version", s.schema},
+                          {"programs", s.programs},
+                          {"targets", s.targets},
+                          {"records", s.records},
+                          {"measurements", s.measurements},
+                          {"failures", s.failures},
+                          {"proven", s.proven},
+                          {"unproven", s.unproven},
+                          {"by_target", rows}});
+}
+
+void stats_text(const DatabaseStats& s) {
+  std::cout << fmt::format("{}   {}   schema {}   {}   {} programs   {} targets   {} measurements\n", printable(s.path), human_bytes(static_cast<double>(s.bytes)),
+                           s.schema, s.journal, s.programs, s.targets, human_count(static_cast<double>(s.measurements)));
+  if (s.by_target.empty()) return;
+  std::cout << fmt::format("  {:<26}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", "target", "records", "proven", "unproven", "other toolchain", "measurements", "failures kept");
+  for (const auto& row : s.by_target) {
+    std::string failures;
+    for (const auto& [status, count] : row.failures) failures += fmt::format("{}{} {}", failures.empty() ? "" : " · ", status, count);
+    std::cout << fmt::format("  {:<26}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", printable(row.fingerprint.substr(0, row.fingerprint.find(','))) + "/" + name_of(row.cls),
+                             row.records, row.proven, row.records - row.proven, measured_by_others(row), row.measurements, failures.empty() ? "none" : failures);
+  }
+}
+
 int stats(Database& database, const DbOptions& options) {
   auto s = database.stats();
   if (!s) return report(s.error(), options);
   if (options.json)
-    print_json("db.stats", {{"path", s->path},
-                            {"bytes", s->bytes},
-                            {"journal", s->journal},
-                            {"version", s->schema},
-                            {"programs", s->programs},
-                            {"targets", s->targets},
-                            {"records", s->records},
-                            {"measurements", s->measurements},
-                            {"failures", s->failures},
-                            {"proven", s->proven},
-                            {"unproven", s->unproven}});
+    stats_json(*s);
   else
-    std::cout << fmt::format("{}   {}   schema {}   {}   {} programs   {} targets\nrecords {} ({} proven, {} unproven)   measurements {} ({} failures kept)\n",
-                             printable(s->path), human_bytes(static_cast<double>(s->bytes)), s->schema, s->journal, s->programs, s->targets, s->records, s->proven,
-                             s->unproven, s->measurements, s->failures);
+    stats_text(*s);
   return kDone;
 }
 
@@ -39,7 +70,8 @@ int list(Database& database, const DbOptions& options) {
   if (!rows) return report(rows.error(), options);
   for (const auto& r : *rows) {
     if (options.json)
-      print_json("db.list", {{"record", r.id},
+      print_json("db.list", {{"event", "record"},
+                             {"record", r.id},
                              {"program", r.program_name},
                              {"key", r.key.program},
                              {"binding", r.key.binding},

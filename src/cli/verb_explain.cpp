@@ -1,27 +1,198 @@
+// Explains a code, or a record: what it is, what lost against it and why, what a further step would do.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
+#include "trace_diff.h"
 #include "verbs.h"
 
 namespace polyweft::cli {
+namespace {
+
+struct ExplainOptions : CommonOptions {
+  std::string what, why_not;
+};
+using Measured = std::vector<std::pair<std::string, Measurement>>;
+
+int explain_message(const ExplainOptions& options) {
+  auto text = explain_code(options.what);
+  if (!text) return report(fail("PW0007", options.what + ": no such message code", {"codes look like PW0204 and stand at the end of a message"}), options);
+  if (options.json)
+    print_json("explain", {{"event", "code"}, {"code", options.what}, {"text", *text}});
+  else
+    std::cout << *text << (text->back() == '\n' ? "" : "\n");
+  return kDone;
+}
+
+bool is_timed(const Measurement& m) {
+  return m.status == RunStatus::ok;
+}
+
+struct Summary {
+  std::map<std::string, std::pair<int64_t, std::string>> failures;  // status -> count and an example
+  int64_t timed = 0, slower = 0;
+  const std::pair<std::string, Measurement>* second = nullptr;
+};
+
+Summary summarize(const TuningRecord& record, const Measured& rows) {
+  Summary out;
+  for (const auto& row : rows) {
+    const Measurement& m = row.second;
+    if (m.status == RunStatus::slower) {
+      ++out.slower;
+    } else if (!is_timed(m)) {
+      auto& [count, example] = out.failures[name_of(m.status)];
+      if (count++ == 0) example = m.detail;
+    } else {
+      ++out.timed;
+      const bool other = m.nest_hash != record.measurement.nest_hash;
+      if (other && (!out.second || m.timing.median_ns < out.second->second.timing.median_ns)) out.second = &row;
+    }
+  }
+  return out;
+}
+
+void summary_json(const TuningRecord& r, const Summary& s) {
+  nlohmann::json failures = nlohmann::json::object();
+  for (const auto& [status, entry] : s.failures) failures[status] = {{"count", entry.first}, {"example", entry.second}};
+  nlohmann::json second;
+  if (s.second)
+    second = {{"median_ns", s.second->second.timing.median_ns},
+              {"ci_rel", s.second->second.timing.ci_rel},
+              {"changed", what_changed(r.trace_text, s.second->first)},
+              {"trace", s.second->first}};
+  print_json("explain", {{"event", "record"},
+                         {"record", r.id},
+                         {"program", r.program_name},
+                         {"median_ns", r.measurement.timing.median_ns},
+                         {"predicted_ns", r.measurement.predicted_ns},
+                         {"timed", s.timed},
+                         {"slower", s.slower},
+                         {"failures", failures},
+                         {"second", second}});
+}
+
+void summary_text(const TuningRecord& r, const Summary& s) {
+  const double best = r.measurement.timing.median_ns;
+  std::cout << fmt::format("record {}   {} {}   {} +-{:.1f} %", r.id, printable(r.program_name), binding_text(r.key.binding), human_time(best),
+                           100 * r.measurement.timing.ci_rel);
+  if (r.measurement.predicted_ns > 0) std::cout << fmt::format("   the model predicted {}", human_time(r.measurement.predicted_ns));
+  std::cout << fmt::format("\ntried: {} timed, {} dropped early as slower", s.timed, s.slower);
+  for (const auto& [status, entry] : s.failures) std::cout << fmt::format(", {} {}", entry.first, status);
+  std::cout << "\n";
+  if (s.second) {
+    const Timing& t = s.second->second.timing;
+    std::cout << fmt::format("second best: {} +-{:.1f} %, {:+.1f} % (medians of different moments; bench --against compares pairs): {}\n", human_time(t.median_ns),
+                             100 * t.ci_rel, best > 0 ? 100 * (t.median_ns / best - 1) : 0, printable(what_changed(r.trace_text, s.second->first)));
+  } else {
+    std::cout << "second best: nothing else was timed\n";
+  }
+  for (const auto& [status, entry] : s.failures)
+    if (!entry.second.empty()) std::cout << fmt::format("{}, e.g.: {}\n", status, printable(first_line(entry.second)));
+  std::cout << "not recorded: where the time goes inside the kernel; look at polyweft show " << r.id << " --stage assembly\n"
+            << "a step that is not there: polyweft explain " << r.id << " --why-not 'parallel C i'\n";
+}
+
+// The steps of a trace are its indented lines, before the decisions.
+std::string with_step(const std::string& trace, const std::string& step) {
+  const size_t decisions = trace.find("\ndecide ");
+  const size_t at = decisions == std::string::npos ? trace.size() : decisions + 1;
+  return trace.substr(0, at) + "  " + step + "\n" + trace.substr(at);
+}
+
+Result<TaskOptions> task_of(const TuningRecord& record, const Program& program) {
+  TaskOptions task;
+  task.cls = record.key.cls;
+  task.threads = record.key.threads;
+  for (size_t p = 0; p < program.parameters.size() && p < record.key.binding.size(); ++p) task.parameters[program.parameters[p].name] = record.key.binding[p];
+  return task;
+}
+
+Result<Program> program_of(const TuningRecord& record) {
+  auto parsed = parse_programs(record.program_text, "");
+  if (!parsed) return parsed.error();
+  for (auto& program : parsed->programs)
+    if (program_key(program) == record.key.program) return std::move(program);
+  return fail("PW0711", "record #" + std::to_string(record.id) + ": its program text does not have its key", {"run: polyweft db verify"});
+}
+
+// What the search measured with a step of this kind: the only answer there is for a bare word.
+int why_not_kind(const TuningRecord& record, const Measured& rows, const ExplainOptions& options) {
+  const Measurement* best = nullptr;
+  int64_t count = 0;
+  for (const auto& [trace, m] : rows) {
+    if (trace.find("\n  " + options.why_not + " ") == std::string::npos) continue;
+    ++count;
+    if (is_timed(m) && (!best || m.timing.median_ns < best->timing.median_ns)) best = &m;
+  }
+  const bool has_it = record.trace_text.find("\n  " + options.why_not + " ") != std::string::npos;
+  std::string text = has_it ? fmt::format("record {} has a step '{}'", record.id, options.why_not)
+                            : fmt::format("{} of {} candidates had a step '{}'", count, rows.size(), options.why_not);
+  if (!has_it && best)
+    text += fmt::format("; the fastest took {}, {:+.1f} %", human_time(best->timing.median_ns), 100 * (best->timing.median_ns / record.measurement.timing.median_ns - 1));
+  text += "; a whole step, as a trace has it, can be tried: --why-not '" + options.why_not + " STATEMENT ...'";
+  if (options.json)
+    print_json("explain",
+               {{"event", "why_not"}, {"record", record.id}, {"step", options.why_not}, {"answer", has_it ? "has_it" : "measured"}, {"text", text}, {"code", nullptr}});
+  else
+    std::cout << printable(text) << "\n";
+  return kDone;
+}
+
+// The record's trace with the step at its end, replayed and proven: either a refusal with its instance pair, or a legal schedule to measure.
+int why_not_step(Tuner& tuner, const TuningRecord& record, const ExplainOptions& options) {
+  auto program = program_of(record);
+  if (!program) return report(program.error(), options);
+  auto task = task_of(record, *program);
+  if (!task) return report(task.error(), options);
+  task->trace = with_step(record.trace_text, options.why_not);
+  auto nest = tuner.show(*program, *task, ShowStage::loops);
+  if (!nest && (kind_of(nest.error().code) == ErrorKind::environment || nest.error().code == "PW0301")) return report(nest.error(), options);
+  std::string text = nest ? "legal and proven; the search did not choose it. Measure it: polyweft bench FILE --against record:" + std::to_string(record.id) +
+                                " --schedule TRACE, with this line added to the trace of `polyweft show " + std::to_string(record.id) + " --stage trace`"
+                          : "refused (" + nest.error().code + "): " + nest.error().message;
+  if (!nest)
+    for (const auto& note : nest.error().notes) text += "\n   " + note;
+  if (options.json)
+    print_json("explain", {{"event", "why_not"},
+                           {"record", record.id},
+                           {"step", options.why_not},
+                           {"answer", nest ? "legal" : "refused"},
+                           {"text", text},
+                           {"code", nest ? nlohmann::json() : nlohmann::json(nest.error().code)}});
+  else
+    std::cout << printable(options.why_not + " " + text) << "\n";
+  return kDone;
+}
+
+int explain_record(const ExplainOptions& options) {
+  auto tuner = make_tuner(options);
+  if (!tuner) return report(tuner.error(), options);
+  auto record = find_record(*tuner, options.what);
+  if (!record) return report(record.error(), options);
+  auto database = tuner->database();
+  if (!database) return report(database.error(), options);
+  auto rows = (*database)->measurements(record->key);
+  if (!rows) return report(rows.error(), options);
+  if (!options.why_not.empty()) return options.why_not.find(' ') == std::string::npos ? why_not_kind(*record, *rows, options) : why_not_step(*tuner, *record, options);
+  const Summary summary = summarize(*record, *rows);
+  if (options.json)
+    summary_json(*record, summary);
+  else
+    summary_text(*record, summary);
+  return kDone;
+}
+
+}  // namespace
 
 Verb add_explain(CLI::App& app) {
-  struct Options {
-    CommonOptions common;
-    std::string code;
-  };
-  auto options = std::make_shared<Options>();
-  options->common.add_to(app);
-  app.add_option("CODE", options->code, "A message code, e.g. PW0204")->required();
-  return [options] {
-    auto text = explain_code(options->code);
-    if (!text) return report(fail("PW0007", options->code + ": no such message code", {"codes look like PW0204 and stand at the end of a message"}), options->common);
-    if (options->common.json)
-      print_json("explain", {{"event", "explain"}, {"code", options->code}, {"text", *text}});
-    else
-      std::cout << *text << (text->back() == '\n' ? "" : "\n");
-    return static_cast<int>(kDone);
-  };
+  auto options = std::make_shared<ExplainOptions>();
+  options->add_to(app);
+  app.add_option("CODE|RECORD", options->what, "A message code, e.g. PW0204, or the number of a record")->required();
+  app.add_option("--why-not", options->why_not, "Of a record: why it has not this step, e.g. 'parallel C i', or a kind of step, e.g. fuse")->type_name("STEP");
+  return [options] { return is_record_number(options->what) ? explain_record(*options) : explain_message(*options); };
 }
 
 }  // namespace polyweft::cli

@@ -1,20 +1,25 @@
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <ctime>
 #include <iostream>
 #include <memory>
 
+#include "nest_outline.h"
 #include "verbs.h"
 
 namespace polyweft::cli {
 namespace {
 
 struct ShowOptions : CommonOptions {
-  std::string what, stage = "loops";
+  std::string what, stage;
 };
 
-Result<std::string> text_of_record(Tuner& tuner, const ShowOptions& options, ShowStage stage) {
-  auto record = find_record(tuner, options.what);
-  if (!record) return record.error();
-  return tuner.show(*record, stage);
+std::string day(int64_t unix_time) {
+  const std::time_t time = unix_time;
+  std::tm parts{};
+  char text[16] = "";
+  if (gmtime_r(&time, &parts)) std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return text;
 }
 
 Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, ShowStage stage) {
@@ -25,17 +30,67 @@ Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, Sh
   return tuner.show(*program, task, stage);
 }
 
-int run(const ShowOptions& options) {
-  auto tuner = make_tuner(options);
-  if (!tuner) return report(tuner.error(), options);
-  const ShowStage stage = *stage_named(options.stage);
-  auto text = is_record_number(options.what) ? text_of_record(*tuner, options, stage) : text_of_program(*tuner, options, stage);
+void record_json(const TuningRecord& r) {
+  print_json("show", {{"event", "record"},
+                      {"record", r.id},
+                      {"program", r.program_name},
+                      {"key", r.key.program},
+                      {"binding", r.key.binding},
+                      {"numerics", name_of(r.key.cls)},
+                      {"threads", r.key.threads},
+                      {"target", r.key.target},
+                      {"median_ns", r.measurement.timing.median_ns},
+                      {"ci_rel", r.measurement.timing.ci_rel},
+                      {"proof", name_of(r.certificate.verdict)},
+                      {"check_ms", r.certificate.check_ms},
+                      {"toolchain", r.measurement.toolchain},
+                      {"unix_time", r.measurement.unix_time},
+                      {"origin", r.origin},
+                      {"trace", r.trace_text},
+                      {"nest", r.nest_text}});
+}
+
+void record_text(const TuningRecord& r, const ShowOptions& options) {
+  const bool color = options.terminal().color_out;
+  const bool proven = r.certificate.verdict == Verdict::proven;
+  const std::string target = r.key.target.substr(0, r.key.target.find(','));
+  std::cout << fmt::format("{}   {} {}   {}/{}, {} thread{}   {} +-{:.1f} %   tuned {}, proof {}, origin {}\n",
+                           painted("record " + std::to_string(r.id), Paint::bold, color), printable(r.program_name), r.key.program.substr(0, 8), printable(target),
+                           name_of(r.key.cls), r.key.threads, r.key.threads == 1 ? "" : "s", human_time(r.measurement.timing.median_ns),
+                           100 * r.measurement.timing.ci_rel, day(r.measurement.unix_time),
+                           painted(name_of(r.certificate.verdict), proven ? Paint::green : Paint::red, color), printable(r.origin));
+  std::cout << fmt::format("sizes {}   measured by {}\n", binding_text(r.key.binding), printable(r.measurement.toolchain));
+  std::cout << "trace (edit and pass to `run|build|bench --schedule`)\n" << printable(r.trace_text);
+  if (auto nest = parse_loop_nest(r.nest_text)) std::cout << outline(*nest);
+  std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|llvm|assembly · numbers: --json · why: polyweft explain " << r.id << "\n";
+}
+
+int show_stage(const Result<std::string>& text, const std::string& stage, const ShowOptions& options) {
   if (!text) return report(text.error(), options);
   if (options.json)
-    print_json("show", {{"event", "stage"}, {"stage", options.stage}, {"text", *text}});
+    print_json("show", {{"event", "stage"}, {"stage", stage}, {"text", *text}});
   else
     std::cout << *text << (text->empty() || text->back() == '\n' ? "" : "\n");
   return kDone;
+}
+
+int show_record(Tuner& tuner, const ShowOptions& options) {
+  auto record = find_record(tuner, options.what);
+  if (!record) return report(record.error(), options);
+  if (!options.stage.empty()) return show_stage(tuner.show(*record, *stage_named(options.stage)), options.stage, options);
+  if (options.json)
+    record_json(*record);
+  else
+    record_text(*record, options);
+  return kDone;
+}
+
+int run(const ShowOptions& options) {
+  auto tuner = make_tuner(options);
+  if (!tuner) return report(tuner.error(), options);
+  if (is_record_number(options.what)) return show_record(*tuner, options);
+  const std::string stage = options.stage.empty() ? "loops" : options.stage;
+  return show_stage(text_of_program(*tuner, options, *stage_named(stage)), stage, options);
 }
 
 }  // namespace
@@ -45,9 +100,10 @@ Verb add_show(CLI::App& app) {
   options->add_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE|RECORD", options->what, "Program text, FILE:PROGRAM, or the number of a record")->required();
-  app.add_option("--stage", options->stage, "Which stage")
-      ->check(CLI::IsMember({"program", "scop", "dependences", "schedule", "trace", "loops", "llvm", "assembly"}))
-      ->capture_default_str();
+  app.add_option("--stage", options->stage,
+                 "Which stage: program, scop, dependences, schedule, trace, loops, llvm or assembly (default: loops; of a record: all at a glance)")
+      ->type_name("STAGE")
+      ->check(CLI::IsMember({"program", "scop", "dependences", "schedule", "trace", "loops", "llvm", "assembly"}));
   return [options] { return run(*options); };
 }
 

@@ -15,7 +15,8 @@ Verb add_targets(CLI::App& app) {
       auto target = find_target(name);
       if (!target) return report(target.error(), *options);
       if (options->json)
-        print_json("targets", {{"name", name},
+        print_json("targets", {{"event", "target"},
+                               {"name", name},
                                {"fingerprint", fingerprint(*target)},
                                {"vector_bits", target->vector_bits},
                                {"vector_registers", target->vector_registers},

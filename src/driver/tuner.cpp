@@ -154,6 +154,37 @@ struct Tuner::Impl {
     return plan_by_model(*t);
   }
 
+  Result<Plan> plan_of_record(const Task& t, int64_t id) {
+    auto db = open();
+    if (!db) return db.error();
+    auto record = (*db)->record(id);
+    if (!record) return record.error();
+    const std::string name = "record #" + std::to_string(id);
+    if (!*record) return fail("PW0710", name + " is not in the database", {"list them with: polyweft db list"});
+    const TaskKey& key = (*record)->key;
+    if (key.program != t.key.program || key.binding != t.key.binding || key.cls != t.key.cls)
+      return fail("PW0712", name + " is of another program, binding or class: " + (*record)->program_name, {"give the same -p and --numerics, or another record"});
+    auto nest = parse_loop_nest((*record)->nest_text);
+    if (!nest) return nest.error();
+    return Plan{std::move(nest).value(), (*record)->trace_text, name};
+  }
+  // Interleaved with the runner's incumbent.
+  Result<BenchRow> race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget) {
+    auto rival_plan = rival.record > 0 ? plan_of_record(t, rival.record) : plan_by_trace(t, rival.trace);
+    if (!rival_plan) return rival_plan.error();
+    auto kernel = workshop.for_runner(rival_plan->nest);
+    if (!kernel) return kernel.error();
+    RunRequest request;
+    request.candidate = std::move(kernel).value();
+    request.time_budget = budget;
+    request.pair_with_incumbent = true;
+    auto outcome = runner->run(request);
+    if (!outcome) return outcome.error();
+    if (outcome->status != RunStatus::ok && outcome->status != RunStatus::slower)
+      return fail("PW0651", rival.name + " did not run correctly: " + name_of(outcome->status) + ": " + outcome->detail);
+    return BenchRow{rival.name, outcome->timing};
+  }
+
   Result<RunnerTask> runner_task(const Task& t, const LoopNest& base) {
     auto reference = workshop.for_runner(base);
     if (!reference) return reference.error();
@@ -378,7 +409,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   return compare_outputs(kernel->arguments(), *got, *expected, bounds, plan->origin);
 }
 
-Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget) {
+Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget, const std::vector<BenchRival>& against) {
   auto task = impl_->task(program, options);
   if (!task) return task.error();
   auto plan = impl_->plan(program, options);
@@ -403,6 +434,13 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
     if (outcome->status != RunStatus::ok) return fail("PW0651", std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
     *slot = outcome->timing;
     if (slot == &report.kernel) report.peak_gflops = impl_->workshop.measured_peak_gflops(options.threads);
+  }
+  if (against.empty()) return report;
+  if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
+  for (const auto& rival : against) {
+    auto row = impl_->race_rival(*task, rival, budget / 2);
+    if (!row) return row.error();
+    report.rivals.push_back(std::move(row).value());
   }
   return report;
 }

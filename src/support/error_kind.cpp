@@ -27,6 +27,7 @@ constexpr auto kExceptions = std::to_array<Exception>({
     {"PW0656", ErrorKind::bad_input},
     {"PW0709", ErrorKind::bad_input},
     {"PW0710", ErrorKind::no},
+    {"PW0712", ErrorKind::bad_input},
     {"PW0833", ErrorKind::internal},
 });
 

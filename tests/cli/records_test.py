@@ -1,0 +1,80 @@
+"""What show, explain, bench and db say of records."""
+
+import os
+import re
+import sqlite3
+import unittest
+
+from fixture import SOURCE, CliTest
+
+GEMM = os.path.join(SOURCE, "examples/01_gemm.weft")
+SIZES = ("-p", "M=64", "-p", "N=64", "-p", "K=64")
+
+
+class Records(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.succeeds("tune", GEMM, *SIZES, "--trials", "4")
+
+    def test_show_record_is_a_card(self):
+        card = self.succeeds("show", "1")
+        for pattern in (r"^record 1   gemm [0-9a-f]{8}   x86-64/\d+/reassoc, 1 thread   [\d.]+ [num]s \+-[\d.]+ %   tuned \d{4}-\d\d-\d\d, proof proven, origin local$",
+                        r"^sizes 64,64,64   measured by polyweft ", r"^trace 1$", r"^nest +trips +bytes$", r"fold into C"):
+            self.assertRegex(card, re.compile(pattern, re.M))
+
+    def test_the_trace_of_a_record_is_a_schedule(self):
+        trace = self.file("one.trace", self.succeeds("show", "1", "--stage", "trace"))
+        self.assertIn("verified", self.succeeds("run", GEMM, *SIZES, "--schedule", trace, "--verify"))
+        self.assertEqual(self.succeeds("show", "1", "--stage", "loops"), self.succeeds("show", GEMM, *SIZES, "--schedule", trace))
+
+    def test_explain_record(self):
+        text = self.succeeds("explain", "1")
+        self.assertRegex(text, r"^record 1   gemm 64,64,64   [\d.]+ [num]s .*\ntried: \d+ timed")
+        self.assertIn("second best: ", text)
+
+    def test_why_not_gives_the_instance_pair_of_a_refusal(self):
+        refused = self.succeeds("explain", "1", "--why-not", "parallel C k")
+        self.assertRegex(refused, r"^parallel C k refused \(PW03\d\d\): ")
+        self.assertIn("C[i=0, j=0, k=0] and C[i=0, j=0, k=1]", refused)
+        kind = self.succeeds("explain", "1", "--why-not", "fuse")
+        self.assertRegex(kind, r"^0 of \d+ candidates had a step 'fuse'; ")
+        done = self.polyweft("explain", "1", "--why-not", "paralel C k")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("[PW0301]", done.stderr)
+
+    def test_bench_compares_with_records_and_traces(self):
+        trace = self.file("one.trace", self.succeeds("show", "1", "--stage", "trace"))
+        table = self.succeeds("bench", GEMM, *SIZES, "--milliseconds", "50", "--against", f"record:1,trace:{trace}")
+        lines = table.splitlines()
+        self.assertRegex(lines[0], r"^ +median +ratio +95 % interval +runs +\+- +GFLOP/s +of peak$")
+        self.assertRegex(lines[1], r"^record #1 .* 1\.00 ")
+        self.assertRegex(lines[2], r"^record:1 .* (tie|slower|faster|too noisy)$")
+        self.assertIn("trace:", lines[3])
+        self.assertRegex(lines[4], r"^base nest .* (slower|too noisy)$")
+
+    def test_bench_refuses_rivals_that_do_not_fit(self):
+        self.refused(2, "error: --against record1: expected record:NUMBER or trace:FILE [PW0003]", "bench", GEMM, "--against", "record1")
+        self.refused(1, "error: record #9 is not in the database [PW0710]\n  note: list them with: polyweft db list", "bench", GEMM, *SIZES, "--against", "record:9")
+        self.refused(2, "error: record #1 is of another program, binding or class: gemm [PW0712]\n  note: give the same -p and --numerics, or another record",
+                     "bench", GEMM, "-p", "M=3", "-p", "N=64", "-p", "K=64", "--against", "record:1")
+
+    def test_db_stats_and_list(self):
+        stats = self.succeeds("db", "stats")
+        self.assertRegex(stats, r"schedules\.db   [\d.]+ KiB   schema 1   wal   1 programs   1 targets   \d+ measurements\n")
+        self.assertRegex(stats, r"\n  x86-64/\d+/reassoc +1 +1 +0 +0 +\d+   \S")
+        self.assertRegex(self.succeeds("db", "list"), r"^#1 +gemm +[0-9a-f]{8}  64,64,64 .* proof proven\n$")
+        self.assertIn("1 records proven again, 0 problems", self.succeeds("db", "verify"))
+
+    def test_a_damaged_row_is_found_and_not_served(self):
+        with sqlite3.connect(self.folder / "data/polyweft/schedules.db") as connection:
+            connection.execute("UPDATE record SET nest = replace(nest, '64', '65')")
+        done = self.polyweft("db", "verify")
+        self.assertIn(done.returncode, (1, 3), done.stderr)
+        self.assertIn("digest", done.stdout + done.stderr)
+        done = self.polyweft("show", "1")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("[PW0708]", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
