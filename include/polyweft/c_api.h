@@ -3,7 +3,12 @@
  * Conventions, once for all functions: handles are opaque; each type has one free function, which takes NULL; option structs begin
  * with struct_size = sizeof the struct, unknown tails are ignored and missing tails get defaults; a function that can fail returns
  * pw_status and writes its result through the last pointer only on success; no exception leaves a function; text is UTF-8, NUL-ended.
- * A handle belongs to one thread at a time. pw_last_error() is the message of this thread's last failed call. */
+ * A handle belongs to one thread at a time. pw_last_error() is the message of this thread's last failed call. A null argument is
+ * PW_BAD_INPUT with a message, except where a comment says what NULL means; getters give 0 or "" for a NULL handle.
+ *
+ * Ownership: who gets a handle through an out pointer frees it. Texts that a function returns belong to the handle they were asked of and
+ * live as long as it; pw_last_error() and pw_last_error_code() until this thread's next failed call. A kernel, a record and a buffer stay
+ * valid after the tuner and the program they came from are freed. Times are nanoseconds (_ns) or milliseconds (_ms), sizes bytes. */
 #ifndef POLYWEFT_C_API_H
 #define POLYWEFT_C_API_H
 
@@ -32,6 +37,7 @@ typedef struct pw_program pw_program;
 typedef struct pw_tuner pw_tuner;
 typedef struct pw_record pw_record;
 typedef struct pw_kernel pw_kernel;
+typedef struct pw_buffer pw_buffer;
 
 typedef struct pw_tuner_options {
   size_t struct_size;
@@ -51,14 +57,22 @@ typedef struct pw_task_options {
   int64_t budget_ms;    /* tune: 60000 when 0 */
   int32_t trials;       /* tune: no limit when 0 */
   uint64_t seed;        /* tune: 1 when 0 */
+  /* tune: asked between candidates, on the calling thread; non-zero ends the search, what was found is kept. Never when NULL. */
+  int (*cancelled)(void* user);
+  void* user;
 } pw_task_options;
 
 PW_C_EXPORT const char* pw_version(void);
 PW_C_EXPORT const char* pw_last_error(void);
+/* "PW0204" of this thread's last failed call; "" where the failure has none (a null argument). `polyweft explain` knows it. */
+PW_C_EXPORT const char* pw_last_error_code(void);
 
 /* First program of the text. */
 PW_C_EXPORT pw_status pw_program_parse(const char* text, pw_program** out);
+/* The program of this name; PW_BAD_INPUT where the text does not have it. */
+PW_C_EXPORT pw_status pw_program_parse_named(const char* text, const char* name, pw_program** out);
 PW_C_EXPORT void pw_program_free(pw_program* program);
+PW_C_EXPORT const char* pw_program_name(const pw_program* program);
 /* 32 hex digits; valid until the program is freed. */
 PW_C_EXPORT const char* pw_program_key(const pw_program* program);
 
@@ -71,11 +85,34 @@ PW_C_EXPORT pw_status pw_tuner_tune(pw_tuner* tuner, const pw_program* program, 
 PW_C_EXPORT pw_status pw_tuner_best(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, pw_record** out);
 PW_C_EXPORT pw_status pw_tuner_compile(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, pw_kernel** out);
 
+/* What a record holds, compiled: no search, no isl. */
+PW_C_EXPORT pw_status pw_tuner_compile_record(pw_tuner* tuner, const pw_record* record, pw_kernel** out);
+/* `emit`: "object" "assembly" "llvm" "shared" "static" "header". `symbol`: the program's name when NULL. */
+PW_C_EXPORT pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, const char* emit, const char* symbol,
+                                     pw_buffer** out);
+
+PW_C_EXPORT const void* pw_buffer_data(const pw_buffer* buffer);
+PW_C_EXPORT size_t pw_buffer_bytes(const pw_buffer* buffer);
+PW_C_EXPORT void pw_buffer_free(pw_buffer* buffer);
+
 PW_C_EXPORT void pw_record_free(pw_record* record);
 PW_C_EXPORT int64_t pw_record_id(const pw_record* record);
 PW_C_EXPORT double pw_record_median_ns(const pw_record* record);
 PW_C_EXPORT const char* pw_record_trace(const pw_record* record);
 
+/* 1 where the checker has proven the record's nest: only such records are served by pw_tuner_best. */
+PW_C_EXPORT int pw_record_is_proven(const pw_record* record);
+
+/* "record #12", "trace", "analytic model" or "base order". */
+PW_C_EXPORT const char* pw_kernel_origin(const pw_kernel* kernel);
+/* Arguments: inputs then outputs, in program order. Out of range: 0 or "". */
+PW_C_EXPORT size_t pw_kernel_argument_count(const pw_kernel* kernel);
+PW_C_EXPORT const char* pw_kernel_argument_name(const pw_kernel* kernel, size_t index);
+PW_C_EXPORT const char* pw_kernel_argument_type(const pw_kernel* kernel, size_t index); /* "f32", "i64" ... */
+PW_C_EXPORT int pw_kernel_argument_is_output(const pw_kernel* kernel, size_t index);
+PW_C_EXPORT size_t pw_kernel_argument_rank(const pw_kernel* kernel, size_t index);
+PW_C_EXPORT int64_t pw_kernel_argument_extent(const pw_kernel* kernel, size_t index, size_t dimension);
+PW_C_EXPORT size_t pw_kernel_argument_bytes(const pw_kernel* kernel, size_t index);
 /* Dense row-major buffers, inputs then outputs in program order; sizes in bytes are checked. */
 PW_C_EXPORT pw_status pw_kernel_run(pw_kernel* kernel, void* const* buffers, const size_t* bytes, size_t count);
 PW_C_EXPORT void pw_kernel_free(pw_kernel* kernel);

@@ -19,18 +19,22 @@ struct pw_record {
 struct pw_kernel {
   polyweft::Kernel kernel;
 };
+struct pw_buffer {
+  std::vector<unsigned char> bytes;
+};
 
 namespace {
 
 using polyweft::Error;
 
-thread_local std::string last_error;
+thread_local std::string last_error, last_code;
 
 static_assert(static_cast<int>(polyweft::ErrorKind::no) == PW_NO && static_cast<int>(polyweft::ErrorKind::bad_input) == PW_BAD_INPUT &&
               static_cast<int>(polyweft::ErrorKind::environment) == PW_ENVIRONMENT && static_cast<int>(polyweft::ErrorKind::internal) == PW_INTERNAL);
 
 pw_status fail_with(pw_status status, std::string message) {
   last_error = std::move(message);
+  last_code.clear();
   return status;
 }
 
@@ -39,7 +43,9 @@ pw_status status_of(const std::string& code) {
 }
 
 pw_status fail_with(const Error& error) {
-  return fail_with(status_of(error.code), polyweft::render(error, ""));
+  const pw_status status = fail_with(status_of(error.code), polyweft::render(error, ""));
+  last_code = error.code;
+  return status;
 }
 
 pw_status null_argument(const char* name) {
@@ -66,7 +72,14 @@ T known_part(const T* options) {
   return out;
 }
 
+/// A struct that does not even have its own size was not filled in by the caller.
+template <class T>
+bool has_size(const T* options) {
+  return !options || options->struct_size >= sizeof(size_t);
+}
+
 pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
+  if (!has_size(given)) return fail_with(PW_BAD_INPUT, "pw_task_options: struct_size is not set");
   const pw_task_options options = known_part(given);
   if (options.parameter_count > 0 && (!options.parameter_names || !options.parameter_values)) return null_argument("parameter_names or parameter_values");
   for (size_t i = 0; i < options.parameter_count; ++i) {
@@ -78,7 +91,9 @@ pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
     if (!cls) return fail_with(PW_BAD_INPUT, std::string("numerics: '") + options.numerics + "' is not strict, contract or reassoc");
     out.cls = *cls;
   }
-  if (options.threads < 0) return fail_with(PW_BAD_INPUT, "threads is negative");
+  if (options.threads < 0 || options.threads > 1024) return fail_with(PW_BAD_INPUT, "threads is not in 0 .. 1024");
+  if (options.budget_ms < 0) return fail_with(PW_BAD_INPUT, "budget_ms is negative");
+  if (options.trials < 0) return fail_with(PW_BAD_INPUT, "trials is negative");
   if (options.threads > 0) out.threads = options.threads;
   if (options.trace) out.trace = options.trace;
   if (options.budget_ms > 0)
@@ -87,7 +102,36 @@ pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
     out.budget = std::chrono::milliseconds(0);
   out.trials = options.trials;
   if (options.seed != 0) out.seed = options.seed;
+  if (options.cancelled) out.cancelled = [cancelled = options.cancelled, user = options.user] { return cancelled(user) != 0; };
   return PW_OK;
+}
+
+/// The first program, or the one of this name.
+pw_status parse(const char* text, const char* name, pw_program** out) {
+  auto parsed = polyweft::parse_programs(text, "");
+  if (!parsed) {
+    const pw_status status = fail_with(parsed.error());
+    last_error = polyweft::render(parsed.error(), text);
+    return status;
+  }
+  for (auto& program : parsed->programs) {
+    if (name && program.name != name) continue;
+    std::string key = polyweft::program_key(program);
+    *out = new pw_program{std::move(program), std::move(key)};
+    return PW_OK;
+  }
+  return fail_with(polyweft::fail("PW0002", "the text has no program '" + std::string(name ? name : "") + "'"));
+}
+
+const polyweft::ArgumentSpec* argument(const pw_kernel* kernel, size_t index) {
+  if (!kernel || index >= kernel->kernel.arguments().size()) return nullptr;
+  return &kernel->kernel.arguments()[index];
+}
+
+size_t bytes_of(const polyweft::ArgumentSpec& spec) {
+  auto bytes = static_cast<size_t>(polyweft::size_bytes(spec.type));
+  for (int64_t extent : spec.extents) bytes *= static_cast<size_t>(extent);
+  return bytes;
 }
 
 }  // namespace
@@ -101,17 +145,23 @@ const char* pw_version(void) {
 const char* pw_last_error(void) {
   return last_error.c_str();
 }
+const char* pw_last_error_code(void) {
+  return last_code.c_str();
+}
 
 pw_status pw_program_parse(const char* text, pw_program** out) {
   if (!text) return null_argument("text");
   if (!out) return null_argument("out");
-  return guarded([&] {
-    auto program = polyweft::parse_program(text);
-    if (!program) return fail_with(status_of(program.error().code), polyweft::render(program.error(), text));
-    std::string key = polyweft::program_key(*program);
-    *out = new pw_program{std::move(program).value(), std::move(key)};
-    return PW_OK;
-  });
+  return guarded([&] { return parse(text, nullptr, out); });
+}
+pw_status pw_program_parse_named(const char* text, const char* name, pw_program** out) {
+  if (!text) return null_argument("text");
+  if (!name) return null_argument("name");
+  if (!out) return null_argument("out");
+  return guarded([&] { return parse(text, name, out); });
+}
+const char* pw_program_name(const pw_program* program) {
+  return program ? program->program.name.c_str() : "";
 }
 void pw_program_free(pw_program* program) {
   delete program;
@@ -122,6 +172,7 @@ const char* pw_program_key(const pw_program* program) {
 
 pw_status pw_tuner_create(const pw_tuner_options* given, pw_tuner** out) {
   if (!out) return null_argument("out");
+  if (!has_size(given)) return fail_with(PW_BAD_INPUT, "pw_tuner_options: struct_size is not set");
   return guarded([&] {
     const pw_tuner_options options = known_part(given);
     auto target = polyweft::find_target(options.target ? options.target : "host");
@@ -188,6 +239,43 @@ pw_status pw_tuner_compile(pw_tuner* tuner, const pw_program* program, const pw_
   });
 }
 
+pw_status pw_tuner_compile_record(pw_tuner* tuner, const pw_record* record, pw_kernel** out) {
+  if (!tuner || !record) return null_argument("tuner or record");
+  if (!out) return null_argument("out");
+  return guarded([&] {
+    auto kernel = tuner->tuner.compile(record->record);
+    if (!kernel) return fail_with(kernel.error());
+    *out = new pw_kernel{std::move(kernel).value()};
+    return PW_OK;
+  });
+}
+
+pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, const char* emit, const char* symbol, pw_buffer** out) {
+  if (!tuner || !program) return null_argument("tuner or program");
+  if (!emit) return null_argument("emit");
+  if (!out) return null_argument("out");
+  return guarded([&] {
+    polyweft::TuneOptions task;
+    if (pw_status status = fill(options, task); status != PW_OK) return status;
+    const auto kind = polyweft::emit_named(emit);
+    if (!kind) return fail_with(PW_BAD_INPUT, std::string("emit: '") + emit + "' is not object, assembly, llvm, shared, static or header");
+    auto built = tuner->tuner.build(program->program, task, *kind, symbol ? symbol : "");
+    if (!built) return fail_with(built.error());
+    *out = new pw_buffer{std::move(built->bytes)};
+    return PW_OK;
+  });
+}
+
+const void* pw_buffer_data(const pw_buffer* buffer) {
+  return buffer ? buffer->bytes.data() : nullptr;
+}
+size_t pw_buffer_bytes(const pw_buffer* buffer) {
+  return buffer ? buffer->bytes.size() : 0;
+}
+void pw_buffer_free(pw_buffer* buffer) {
+  delete buffer;
+}
+
 void pw_record_free(pw_record* record) {
   delete record;
 }
@@ -201,6 +289,41 @@ const char* pw_record_trace(const pw_record* record) {
   return record ? record->record.trace_text.c_str() : "";
 }
 
+int pw_record_is_proven(const pw_record* record) {
+  return record && record->record.certificate.verdict == polyweft::Verdict::proven ? 1 : 0;
+}
+
+const char* pw_kernel_origin(const pw_kernel* kernel) {
+  return kernel ? kernel->kernel.origin().c_str() : "";
+}
+size_t pw_kernel_argument_count(const pw_kernel* kernel) {
+  return kernel ? kernel->kernel.arguments().size() : 0;
+}
+const char* pw_kernel_argument_name(const pw_kernel* kernel, size_t index) {
+  const auto* spec = argument(kernel, index);
+  return spec ? spec->name.c_str() : "";
+}
+const char* pw_kernel_argument_type(const pw_kernel* kernel, size_t index) {
+  const auto* spec = argument(kernel, index);
+  return spec ? polyweft::name_of(spec->type) : "";
+}
+int pw_kernel_argument_is_output(const pw_kernel* kernel, size_t index) {
+  const auto* spec = argument(kernel, index);
+  return spec && spec->is_output ? 1 : 0;
+}
+size_t pw_kernel_argument_rank(const pw_kernel* kernel, size_t index) {
+  const auto* spec = argument(kernel, index);
+  return spec ? spec->extents.size() : 0;
+}
+int64_t pw_kernel_argument_extent(const pw_kernel* kernel, size_t index, size_t dimension) {
+  const auto* spec = argument(kernel, index);
+  return spec && dimension < spec->extents.size() ? spec->extents[dimension] : 0;
+}
+size_t pw_kernel_argument_bytes(const pw_kernel* kernel, size_t index) {
+  const auto* spec = argument(kernel, index);
+  return spec ? bytes_of(*spec) : 0;
+}
+
 pw_status pw_kernel_run(pw_kernel* kernel, void* const* buffers, const size_t* bytes, size_t count) {
   if (!kernel) return null_argument("kernel");
   if (count > 0 && (!buffers || !bytes)) return null_argument("buffers or bytes");
@@ -208,7 +331,7 @@ pw_status pw_kernel_run(pw_kernel* kernel, void* const* buffers, const size_t* b
     const auto& arguments = kernel->kernel.arguments();
     if (count != arguments.size()) return fail_with(PW_BAD_INPUT, "the kernel has " + std::to_string(arguments.size()) + " arguments, not " + std::to_string(count));
     for (size_t i = 0; i < count; ++i) {
-      const size_t expected = polyweft::make_tensor(arguments[i].type, arguments[i].extents).bytes.size();
+      const size_t expected = bytes_of(arguments[i]);
       if (bytes[i] != expected) return fail_with(PW_BAD_INPUT, arguments[i].name + " has " + std::to_string(expected) + " bytes, not " + std::to_string(bytes[i]));
       if (!buffers[i] && expected > 0) return null_argument(arguments[i].name.c_str());
     }

@@ -12,9 +12,14 @@ SIZES = ("-p", "M=64", "-p", "N=64", "-p", "K=64")
 
 
 class Records(CliTest):
+    stored = None  # the database after one search, for all tests
+
     def setUp(self):
         super().setUp()
-        self.succeeds("tune", GEMM, *SIZES, "--trials", "4")
+        if Records.stored is None:
+            self.succeeds("tune", GEMM, *SIZES, "--trials", "4")
+            Records.stored = (self.folder / "data/polyweft/schedules.db").read_bytes()
+        self.file("data/polyweft/schedules.db", Records.stored)
 
     def test_show_record_is_a_card(self):
         card = self.succeeds("show", "1")

@@ -1,0 +1,228 @@
+/* The C ABI as a C compiler sees it: compile from text, tune, serve from the database, run, build; every null argument and every error text. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "polyweft/c_api.h"
+
+#define N 8
+#define CHECK(condition)                                                                               \
+  do {                                                                                                 \
+    if (!(condition)) {                                                                                \
+      fprintf(stderr, "%s:%d: %s\n  last error: %s\n", __FILE__, __LINE__, #condition, pw_last_error()); \
+      exit(1);                                                                                         \
+    }                                                                                                  \
+  } while (0)
+
+static const char* const kText =
+    "program small(N = 8)\nin  A: f32[N, N]\nin  B: f32[N, N]\nout C[i: N, j: N] = sum[k: N] A[i, k] * B[k, j]\n"
+    "program twice(N = 8)\nin  A: f32[N]\nout C[i: N] = A[i] + A[i]\n";
+
+static int error_has(const char* code, const char* part) {
+  return strcmp(pw_last_error_code(), code) == 0 && strstr(pw_last_error(), part) != NULL;
+}
+
+static pw_program* parsed(void) {
+  pw_program* program = NULL;
+  CHECK(pw_program_parse(kText, &program) == PW_OK && program);
+  return program;
+}
+
+static pw_tuner* created(const char* database) {
+  pw_tuner_options options = {0};
+  pw_tuner* tuner = NULL;
+  options.struct_size = sizeof options;
+  options.database = database;
+  CHECK(pw_tuner_create(&options, &tuner) == PW_OK && tuner);
+  return tuner;
+}
+
+static pw_task_options task(void) {
+  pw_task_options options = {0};
+  options.struct_size = sizeof options;
+  return options;
+}
+
+static void programs(void) {
+  pw_program *program = parsed(), *other = NULL;
+  CHECK(strcmp(pw_program_name(program), "small") == 0);
+  CHECK(strlen(pw_program_key(program)) == 32);
+  CHECK(pw_program_parse_named(kText, "twice", &other) == PW_OK && strcmp(pw_program_name(other), "twice") == 0);
+  pw_program_free(other);
+  other = NULL;
+  CHECK(pw_program_parse_named(kText, "third", &other) == PW_BAD_INPUT && !other && error_has("PW0002", "no program 'third'"));
+  CHECK(pw_program_parse("progam x()", &other) == PW_BAD_INPUT && !other);
+  CHECK(strncmp(pw_last_error(), "1:1: error: ", 12) == 0 && strstr(pw_last_error(), "progam x()\n    ^~~~~~"));
+  pw_program_free(program);
+}
+
+static void null_arguments(pw_tuner* tuner) {
+  pw_program *program = parsed(), *out = NULL;
+  pw_record* record = NULL;
+  pw_kernel* kernel = NULL;
+  pw_buffer* buffer = NULL;
+  CHECK(pw_program_parse(NULL, &out) == PW_BAD_INPUT && strcmp(pw_last_error(), "text is NULL") == 0 && pw_last_error_code()[0] == 0);
+  CHECK(pw_program_parse(kText, NULL) == PW_BAD_INPUT && strcmp(pw_last_error(), "out is NULL") == 0);
+  CHECK(pw_program_parse_named(kText, NULL, &out) == PW_BAD_INPUT);
+  CHECK(pw_tuner_create(NULL, NULL) == PW_BAD_INPUT);
+  CHECK(pw_tuner_check(NULL, program) == PW_BAD_INPUT && pw_tuner_check(tuner, NULL) == PW_BAD_INPUT);
+  CHECK(pw_tuner_tune(NULL, program, NULL, &record) == PW_BAD_INPUT && pw_tuner_tune(tuner, NULL, NULL, &record) == PW_BAD_INPUT);
+  CHECK(pw_tuner_tune(tuner, program, NULL, NULL) == PW_BAD_INPUT);
+  CHECK(pw_tuner_best(NULL, program, NULL, &record) == PW_BAD_INPUT && pw_tuner_best(tuner, program, NULL, NULL) == PW_BAD_INPUT);
+  CHECK(pw_tuner_compile(tuner, NULL, NULL, &kernel) == PW_BAD_INPUT && pw_tuner_compile(tuner, program, NULL, NULL) == PW_BAD_INPUT);
+  CHECK(pw_tuner_compile_record(tuner, NULL, &kernel) == PW_BAD_INPUT);
+  CHECK(pw_tuner_build(tuner, program, NULL, NULL, NULL, &buffer) == PW_BAD_INPUT && strcmp(pw_last_error(), "emit is NULL") == 0);
+  CHECK(pw_tuner_build(tuner, program, NULL, "object", NULL, NULL) == PW_BAD_INPUT);
+  CHECK(pw_kernel_run(NULL, NULL, NULL, 0) == PW_BAD_INPUT);
+  CHECK(!record && !kernel && !buffer && !out);
+  pw_program_free(NULL), pw_tuner_free(NULL), pw_record_free(NULL), pw_kernel_free(NULL), pw_buffer_free(NULL);
+  CHECK(pw_program_key(NULL)[0] == 0 && pw_program_name(NULL)[0] == 0 && pw_record_id(NULL) == 0 && pw_record_trace(NULL)[0] == 0);
+  CHECK(pw_record_median_ns(NULL) == 0 && pw_record_is_proven(NULL) == 0 && pw_kernel_origin(NULL)[0] == 0 && pw_kernel_argument_count(NULL) == 0);
+  CHECK(pw_kernel_argument_bytes(NULL, 0) == 0 && pw_kernel_argument_name(NULL, 0)[0] == 0 && pw_buffer_data(NULL) == NULL && pw_buffer_bytes(NULL) == 0);
+  pw_program_free(program);
+}
+
+static void bad_options(pw_tuner* tuner) {
+  pw_program* program = parsed();
+  pw_kernel* kernel = NULL;
+  pw_buffer* buffer = NULL;
+  pw_tuner* other = NULL;
+  const char* names[] = {"Q"};
+  const int64_t values[] = {4};
+  pw_tuner_options where = {0};
+  pw_task_options options = {0};
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT && strstr(pw_last_error(), "struct_size is not set"));
+  options = task();
+  options.numerics = "fast";
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT && strstr(pw_last_error(), "'fast' is not strict"));
+  options = task();
+  options.threads = -1;
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT);
+  options = task();
+  options.parameter_count = 1;
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT);
+  options.parameter_names = names;
+  options.parameter_values = values;
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT && error_has("PW0120", "no such parameter"));
+  options = task();
+  options.trace = "trace 1\n  tile C [k kc]\n";
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT && error_has("PW0301", "2:13: error: "));
+  CHECK(pw_tuner_build(tuner, program, NULL, "elf", NULL, &buffer) == PW_BAD_INPUT && strstr(pw_last_error(), "'elf' is not object"));
+  where.struct_size = sizeof where;
+  where.target = "pdp-11";
+  CHECK(pw_tuner_create(&where, &other) == PW_BAD_INPUT && error_has("PW0510", "pdp-11"));
+  CHECK(!kernel && !buffer && !other);
+  pw_program_free(program);
+}
+
+static void runs_right(pw_kernel* kernel) {
+  float a[N * N], b[N * N], c[N * N];
+  void* buffers[3];
+  size_t bytes[] = {sizeof a, sizeof b, sizeof c};
+  size_t i, j, k;
+  buffers[0] = a, buffers[1] = b, buffers[2] = c;
+  for (i = 0; i < N * N; ++i) a[i] = (float)(i % 7), b[i] = (float)(i % 5) - 2, c[i] = -1;
+  CHECK(pw_kernel_argument_count(kernel) == 3 && strcmp(pw_kernel_argument_name(kernel, 2), "C") == 0);
+  CHECK(strcmp(pw_kernel_argument_type(kernel, 0), "f32") == 0 && pw_kernel_argument_rank(kernel, 0) == 2);
+  CHECK(pw_kernel_argument_extent(kernel, 0, 1) == N && pw_kernel_argument_extent(kernel, 0, 2) == 0);
+  CHECK(pw_kernel_argument_bytes(kernel, 1) == sizeof b && pw_kernel_argument_bytes(kernel, 3) == 0);
+  CHECK(pw_kernel_argument_is_output(kernel, 2) == 1 && pw_kernel_argument_is_output(kernel, 0) == 0);
+  CHECK(pw_kernel_run(kernel, buffers, bytes, 2) == PW_BAD_INPUT);
+  CHECK(pw_kernel_run(kernel, NULL, bytes, 3) == PW_BAD_INPUT);
+  bytes[1] = 4;
+  CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_BAD_INPUT && strstr(pw_last_error(), "B has 256 bytes, not 4"));
+  bytes[1] = sizeof b;
+  CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_OK);
+  for (i = 0; i < N; ++i)
+    for (j = 0; j < N; ++j) {
+      float sum = 0;
+      for (k = 0; k < N; ++k) sum += a[i * N + k] * b[k * N + j];
+      CHECK(c[i * N + j] == sum);
+    }
+}
+
+static int stop_at_once(void* asked) {
+  ++*(int*)asked;
+  return 1;
+}
+
+static void tunes_and_serves(pw_tuner* tuner) {
+  pw_program* program = parsed();
+  pw_record *record = NULL, *served = NULL;
+  pw_kernel *kernel = NULL, *by_name = NULL;
+  pw_task_options options = task();
+  int asked = 0;
+  CHECK(pw_tuner_check(tuner, program) == PW_OK);
+  CHECK(pw_tuner_best(tuner, program, NULL, &record) == PW_NO && !record);
+  options.trials = 2;
+  CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK);
+  CHECK(pw_record_id(record) == 1 && pw_record_median_ns(record) > 0 && pw_record_is_proven(record) == 1);
+  CHECK(strncmp(pw_record_trace(record), "trace 1\n", 8) == 0);
+  CHECK(pw_tuner_best(tuner, program, NULL, &served) == PW_OK && pw_record_id(served) == 1);
+  CHECK(pw_tuner_compile_record(tuner, served, &kernel) == PW_OK && strcmp(pw_kernel_origin(kernel), "record #1") == 0);
+  CHECK(pw_tuner_compile(tuner, program, NULL, &by_name) == PW_OK && strcmp(pw_kernel_origin(by_name), "record #1") == 0);
+  pw_record_free(record), pw_record_free(served), pw_program_free(program);
+  runs_right(kernel), runs_right(by_name);
+  pw_kernel_free(kernel), pw_kernel_free(by_name);
+
+  CHECK(pw_program_parse_named(kText, "twice", &program) == PW_OK);
+  options = task();
+  options.cancelled = stop_at_once;
+  options.user = &asked;
+  record = NULL;
+  CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK && asked > 0);
+  pw_record_free(record), pw_program_free(program);
+}
+
+static void builds(pw_tuner* tuner) {
+  pw_program* program = parsed();
+  pw_buffer* buffer = NULL;
+  CHECK(pw_tuner_build(tuner, program, NULL, "object", "other_name", &buffer) == PW_OK);
+  CHECK(pw_buffer_bytes(buffer) > 64 && memcmp(pw_buffer_data(buffer), "\177ELF", 4) == 0);
+  pw_buffer_free(buffer);
+  pw_program_free(program);
+}
+
+/* A caller that was compiled when the struct was shorter: missing tails get defaults. */
+static void old_callers(pw_tuner* tuner) {
+  pw_program* program = parsed();
+  pw_kernel* kernel = NULL;
+  pw_task_options options;
+  memset(&options, 0xff, sizeof options);
+  options.struct_size = sizeof(size_t);
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_OK);
+  runs_right(kernel);
+  pw_kernel_free(kernel);
+  pw_program_free(program);
+}
+
+static void broken_environment(const char* folder) {
+  pw_program* program = parsed();
+  pw_record* record = NULL;
+  pw_tuner* tuner = created(folder);
+  CHECK(pw_tuner_best(tuner, program, NULL, &record) == PW_ENVIRONMENT && !record && strncmp(pw_last_error_code(), "PW07", 4) == 0);
+  pw_tuner_free(tuner);
+  pw_program_free(program);
+}
+
+int main(int argc, char** argv) {
+  char database[4096];
+  pw_tuner* tuner;
+  CHECK(argc == 2);
+  mkdir(argv[1], 0777);
+  snprintf(database, sizeof database, "%s/c_api_test.db", argv[1]);
+  remove(database);
+  CHECK(strncmp(pw_version(), "polyweft ", 9) == 0);
+  programs();
+  tuner = created(database);
+  null_arguments(tuner);
+  bad_options(tuner);
+  builds(tuner);
+  old_callers(tuner);
+  tunes_and_serves(tuner);
+  broken_environment(argv[1]);
+  pw_tuner_free(tuner);
+  puts("c_api_test: right");
+  return 0;
+}
