@@ -77,22 +77,22 @@ Status TuneLoop::run() {
       reason_ = "space exhausted";
       break;
     }
-    std::vector<Trial> trials;
     std::vector<Observation> observations;
     for (const auto& candidate : batch) {
       if (should_end()) break;
       auto trial = try_candidate(candidate);
       if (!trial) {
-        (void)store(trials);
+        (void)store_kept();
         return trial.error();
       }
       observations.push_back(trial->observation);
-      if (!history_.contains(candidate.nest_hash)) trials.push_back(*trial);
+      if (!history_.contains(candidate.nest_hash)) kept_.push_back(*trial);
     }
     strategy_.tell(observations);
-    if (auto stored = store(trials); !stored) return stored;
+    if (!is_store_due()) continue;
+    if (auto stored = store_kept(); !stored) return stored;
   }
-  return Ok{};
+  return store_kept();
 }
 
 Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
@@ -160,11 +160,22 @@ Status TuneLoop::keep_winner(const Candidate& candidate, LoopNest nest, const Tr
   return world_.runner->set_incumbent(kernel);
 }
 
-Status TuneLoop::store(const std::vector<Trial>& trials) {
-  if (!world_.database) return Ok{};
+// A commit waits for the disk, milliseconds on a quiet one, seconds on a busy one: at most a twentieth of a search is spent on that.
+bool TuneLoop::is_store_due() const {
+  constexpr double kLeast = 1, kShare = 20;
+  return world_.elapsed_s() - stored_at_s_ > std::max(kLeast, kShare * store_cost_s_);
+}
+
+Status TuneLoop::store_kept() {
+  if (!world_.database || kept_.empty()) return Ok{};
+  const double start_s = world_.elapsed_s();
   std::vector<std::pair<std::string, Measurement>> rows;
-  for (const auto& trial : trials) rows.emplace_back(trial.trace, trial.measurement);
-  return world_.database->add_measurements(task_.key, task_.canonical_text, task_.source_text, rows);
+  for (const auto& trial : kept_) rows.emplace_back(trial.trace, trial.measurement);
+  kept_.clear();
+  auto stored = world_.database->add_measurements(task_.key, task_.canonical_text, task_.source_text, rows);
+  stored_at_s_ = world_.elapsed_s();
+  store_cost_s_ = stored_at_s_ - start_s;
+  return stored;
 }
 
 }  // namespace polyweft

@@ -59,7 +59,8 @@ class TuneLoop {
   Result<Trial> try_candidate(const Candidate& candidate);
   Result<Trial> measure(const Candidate& candidate, const LoopNest& nest, Trial trial);
   Status keep_winner(const Candidate& candidate, LoopNest nest, const Trial& trial, const LoadableKernel& kernel);
-  Status store(const std::vector<Trial>& trials);
+  bool is_store_due() const;
+  Status store_kept();
   void report(TuneEvent event, const Trial& trial);
 
   const Task& task_;
@@ -71,6 +72,8 @@ class TuneLoop {
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;
   double best_ns_ = 0, reference_ns_ = 0;
+  std::vector<Trial> kept_;  // measured, not stored yet
+  double stored_at_s_ = 0, store_cost_s_ = 0;
   std::string reason_;
   bool interrupted_ = false;
 };
