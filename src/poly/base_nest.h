@@ -11,7 +11,7 @@ struct BaseOptions {
 };
 /// `program`: bound and normalized, and it passed check(). Parts without a recurrence become loops in the equation's own order of indices; recurrences
 /// are scanned by isl's AST in a checked order. Locals are folded by the smallest windows that isl proves. PW0820 above the
-/// workspace limit, PW0208 where no affine order exists, PW083x where isl gives up. 1-300 ms.
+/// workspace limit, PW0208 where neither an affine order nor a short one element by element exists, PW083x where isl gives up. 1-300 ms.
 Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const BaseOptions& options = {});
 
 }  // namespace polyweft::poly

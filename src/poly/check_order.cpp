@@ -3,6 +3,7 @@
 
 #include "ir/evaluator.h"
 #include "poly/check_domains.h"
+#include "poly/element_order.h"
 #include "poly/order.h"
 
 namespace polyweft::poly {
@@ -26,6 +27,7 @@ class OrderQuestion {
     if (needs_itself()) return;
     int stops = model().context().quota_stops();
     if (affine_order(model(), graph_, component_, inquiry_.quota())) return;
+    if (is_decided_by_elements()) return;
     if (is_cyclic_power() || (!acyclic_ && closes_a_cycle())) return;
     if (splits_into_orders()) return;
     if (acyclic_) return report_no_affine_order();
@@ -220,6 +222,14 @@ class OrderQuestion {
       if (g.kind == Guard::Kind::ge0 && g.e.coefficient(var) == -1) return names[var] + " = " + print(g.e + Affine::variable(var) + Affine::of(1), names);
     }
     return "";
+  }
+
+  /// Where all sizes are numbers, the elements themselves decide unless they are too many.
+  bool is_decided_by_elements() {
+    if (!model().has_numbers_only()) return false;
+    auto exact = attempt(model().context(), inquiry_.quota() * 10, [&] { return element_order(model(), graph_, component_); });
+    if (!exact) return false;
+    return exact->verdict == ElementOrder::Verdict::ordered || (exact->verdict == ElementOrder::Verdict::cyclic && evaluator_finds_cycle());
   }
 
   /// The naive evaluator at the smallest sizes where these statements read each other.

@@ -41,6 +41,8 @@ class Model {
 
   Context& context() const { return context_; }
   const Program& program() const { return program_; }
+  /// Bound, or of a program without parameters.
+  bool has_numbers_only() const { return sizes_ == Sizes::bound || program_.parameters.empty(); }
   Set assumptions() const;                                   ///< over the parameters
   Set instances(EquationId q, const Place& place) const;     ///< in S_q
   Set instances(EquationId q) const;                         ///< slots only

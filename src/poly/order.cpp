@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+
+#include "poly/element_order.h"
 
 namespace polyweft::poly {
 namespace {
@@ -349,6 +352,9 @@ ElementGraph part_of(const ElementGraph& graph, const std::vector<uint32_t>& com
   return out;
 }
 
+/// Parts of an order element by element that are better than an equation in pieces.
+constexpr size_t kFewLoops = 24;
+
 bool order_component(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota, std::vector<Ordered>& out,
                      bool may_split) {
   Ordered part;
@@ -364,6 +370,14 @@ bool order_component(const Model& model, const ElementGraph& graph, const std::v
           if (!order_component(model, part, inner, quota, out, may_split)) return false;
         return true;
       }
+      if (may_split && model.has_numbers_only()) {
+        auto exact = attempt(model.context(), quota, [&] { return element_order(model, graph, component); });
+        if (exact && exact->verdict == ElementOrder::Verdict::cyclic) return false;
+        if (exact && exact->verdict == ElementOrder::Verdict::ordered && exact->loops <= kFewLoops) {
+          std::move(exact->parts.begin(), exact->parts.end(), std::back_inserter(out));
+          return true;
+        }
+      }
       auto pieces = may_split ? attempt(model.context(), quota, [&] { return split(graph, component); }) : std::nullopt;
       if (!pieces || !*pieces) return false;
       for (const auto& inner : components(**pieces))
@@ -376,6 +390,27 @@ bool order_component(const Model& model, const ElementGraph& graph, const std::v
   return true;
 }
 
+/// Affine, in pieces, and at last element by element.
+Status order_whole(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota, std::vector<Ordered>& out) {
+  const size_t before = out.size();
+  const int stops = model.context().quota_stops();
+  if (order_component(model, graph, component, quota, out, true)) return Ok{};
+  out.resize(before);
+  const std::string& first = graph.statements[component[0]].name;
+  const std::vector<std::string> remedy{"split its equations where their dependences change direction"};
+  if (!model.has_numbers_only()) {
+    if (model.context().quota_stops() > stops)
+      return fail("PW0830", "order of " + first + " not decided within the quota (" + std::to_string(quota) + " isl operations)");
+    return fail("PW0208", "no affine order computes " + first, remedy);
+  }
+  auto exact = answer(model.context(), quota, "order of " + first, [&] { return element_order(model, graph, component); });
+  if (!exact) return exact.error();
+  if (exact->verdict != ElementOrder::Verdict::ordered)
+    return fail("PW0208", "no affine order computes " + first + ", whole or in pieces; " + refusal_text(*exact), remedy);
+  std::move(exact->parts.begin(), exact->parts.end(), std::back_inserter(out));
+  return Ok{};
+}
+
 }  // namespace
 
 Result<std::vector<Ordered>> base_order(const Model& model, unsigned long quota) {
@@ -384,10 +419,8 @@ Result<std::vector<Ordered>> base_order(const Model& model, unsigned long quota)
   if (!graph) return graph.error();
   std::vector<Ordered> out;
   for (const auto& component : merged_components(model.program(), *graph)) {
-    if (order_component(model, *graph, component, quota, out, true)) continue;
-    const std::string& first = graph->statements[component[0]].name;
-    if (model.context().quota_spent()) return fail("PW0830", "order of " + first + " not decided within the quota (" + std::to_string(quota) + " isl operations)");
-    return fail("PW0208", "no affine order computes " + first, {"split its equations where their dependences change direction"});
+    auto done = order_whole(model, *graph, component, quota, out);
+    if (!done) return done.error();
   }
   return out;
 }

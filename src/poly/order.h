@@ -53,7 +53,8 @@ struct Ordered {
   bool recursive = false;
   Times times;  ///< of recursive parts, one a statement
 };
-/// The whole program's base order. PW0208 where there is none.
+/// The whole program's base order: of each component an affine one, whole or in pieces; where sizes are numbers, at last one element by element. PW0208 where
+/// none was found.
 Result<std::vector<Ordered>> base_order(const Model& model, unsigned long quota);
 
 }  // namespace polyweft::poly
