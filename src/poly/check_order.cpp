@@ -27,8 +27,10 @@ class OrderQuestion {
     if (needs_itself()) return;
     int stops = model().context().quota_stops();
     if (affine_order(model(), graph_, component_, inquiry_.quota())) return;
-    if (is_decided_by_elements()) return;
+    const ElementOrder::Verdict by_elements = verdict_by_elements();
+    if (by_elements == ElementOrder::Verdict::ordered) return;
     if (is_cyclic_power() || (!acyclic_ && closes_a_cycle())) return;
+    if (by_elements == ElementOrder::Verdict::cyclic && evaluator_finds_cycle()) return;
     if (splits_into_orders()) return;
     if (acyclic_) return report_no_affine_order();
     if (evaluator_finds_cycle()) return;
@@ -225,11 +227,10 @@ class OrderQuestion {
   }
 
   /// Where all sizes are numbers, the elements themselves decide unless they are too many.
-  bool is_decided_by_elements() {
-    if (!model().has_numbers_only()) return false;
+  ElementOrder::Verdict verdict_by_elements() {
+    if (!model().has_numbers_only()) return ElementOrder::Verdict::too_large;
     auto exact = attempt(model().context(), inquiry_.quota() * 10, [&] { return element_order(model(), graph_, component_); });
-    if (!exact) return false;
-    return exact->verdict == ElementOrder::Verdict::ordered || (exact->verdict == ElementOrder::Verdict::cyclic && evaluator_finds_cycle());
+    return exact ? exact->verdict : ElementOrder::Verdict::too_large;
   }
 
   /// The naive evaluator at the smallest sizes where these statements read each other.
