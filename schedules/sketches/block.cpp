@@ -33,12 +33,15 @@ bool has_conditions_on(const PlanContext& c, uint32_t index) {
 constexpr int64_t kMostParts = 11;  ///< each is a copy of the block
 
 /// Small reduced indices that decide with the unrolled one what lies inside: the taps of a padded stencil. In a loop of its own for each
-/// value, the rows at the border are a block of another constant size.
+/// value, the rows at the border are a block of another constant size. Only around a serial loop (channels): else the blocks of all taps would be
+/// one straight piece of code, whose common loads outlive the registers.
 std::vector<SplitStep> split_taps(const PlanContext& c, const BlockShape& shape) {
   std::vector<SplitStep> out;
   if (!shape.unrolled) return out;
   VarId u = c.t.program.index_var(*shape.unrolled);
-  for (uint32_t k : reduced_indices(c)) {
+  const auto reduced = reduced_indices(c);
+  for (uint32_t k : reduced) {
+    if (k == reduced.back() || c.table.extent[reduced.back()] < 2) continue;
     VarId var = c.t.program.index_var(k);
     bool meets = std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) != 0 && e.coefficient(u) != 0; });
     if (!meets || c.table.extent[k] < 2 || c.table.extent[k] > kMostParts) continue;
