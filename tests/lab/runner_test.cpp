@@ -177,7 +177,9 @@ TEST(Runner, parallel_kernels_run_on_the_pool_and_their_failures_are_classified)
   request.time_budget = milliseconds(20);
   const RunOutcome outcome = run(task, request);
   EXPECT_EQ(outcome.status, RunStatus::ok) << outcome.detail;
-  const RunOutcome scratch = run(task, compare("parallel_scratch"));
+  RunRequest many_allocations = compare("parallel_scratch");
+  many_allocations.deadline = std::chrono::seconds(60);  // a sanitizer maps and poisons each of them
+  const RunOutcome scratch = run(task, many_allocations);
   EXPECT_EQ(scratch.status, RunStatus::ok) << scratch.detail;
   EXPECT_EQ(run(task, compare("counts_threads")).detail, "the kernel returned 53");
   EXPECT_EQ(run(task, compare("parallel_crash")).status, RunStatus::crash);
