@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 
+#include "db/migrate.h"
 #include "db/schema.h"
 
 namespace polyweft::db {
@@ -61,6 +62,40 @@ int user_version(SQLite::Database& handle) {
   return handle.execAndGet("PRAGMA user_version").getInt();
 }
 
+// A trigger would go with its table when that is rewritten, and nobody would have seen it.
+Status has_known_names_only(SQLite::Database& handle, const std::string& path) {
+  auto found = schema_in(handle);
+  for (const auto& object : schema_objects()) found.erase(object.name);
+  for (const char* gone : kNamesOfOlderSchemas) found.erase(gone);
+  if (found.empty()) return Ok{};
+  return foreign_file(path, "it holds '" + found.begin()->first + "', which no version of Polyweft makes");
+}
+
+// One transaction: a file that turns out not to be ours is left as it was. Another process may have been faster.
+Status bring_up_to_date(SQLite::Database& handle, const std::string& path, bool read_only) {
+  if (read_only)
+    return fail("PW0704",
+                "database " + path + ": schema version " + std::to_string(user_version(handle)) + " must be rewritten as " + std::to_string(kSchemaVersion) +
+                    ", and the file is read-only",
+                {"make the file writable, open it once, or choose another path"});
+  handle.exec("PRAGMA foreign_keys = OFF");
+  handle.exec("PRAGMA legacy_alter_table = ON");  // references to a renamed table keep its old name, which the new one gets
+  auto work = [&]() -> Status {
+    SQLite::Transaction transaction(handle, SQLite::TransactionBehavior::IMMEDIATE);
+    if (const int version = user_version(handle); version < kSchemaVersion) {
+      if (auto ours = has_known_names_only(handle, path); !ours) return ours;
+      migrate(handle, version);
+    }
+    if (auto ours = check_schema(handle, path); !ours) return ours;
+    transaction.commit();
+    return Ok{};
+  };
+  auto done = work();
+  handle.exec("PRAGMA legacy_alter_table = OFF");
+  handle.exec("PRAGMA foreign_keys = ON");
+  return done;
+}
+
 Status create_or_check(SQLite::Database& handle, const std::string& path, bool read_only) {
   if (user_version(handle) == 0 && schema_in(handle).empty()) {
     if (read_only) return fail("PW0704", "database " + path + ": empty and read-only", {"make the file writable or choose another path"});
@@ -73,6 +108,7 @@ Status create_or_check(SQLite::Database& handle, const std::string& path, bool r
   if (version > kSchemaVersion)
     return fail("PW0702", "database " + path + ": schema version " + std::to_string(version) + " is newer than this polyweft's " + std::to_string(kSchemaVersion),
                 {"use the newer polyweft that wrote it"});
+  if (version > 0 && version < kSchemaVersion) return bring_up_to_date(handle, path, read_only);
   return check_schema(handle, path);
 }
 
@@ -97,7 +133,8 @@ Result<Connection> open_with(const std::string& path, bool read_only) {
     Connection connection;
     connection.path = path;
     connection.read_only = read_only;
-    const int flags = read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
+    // One object belongs to one thread at a time (polyweft/database.h): SQLite need not lock itself at every column it hands out.
+    const int flags = SQLite::OPEN_NOMUTEX | (read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     connection.handle = std::make_unique<SQLite::Database>(path, flags, kBusyTimeoutMs);
     harden(*connection.handle);
     auto checked = create_or_check(*connection.handle, path, read_only);

@@ -1,5 +1,6 @@
 #include "db/row_digest.h"
 
+#include <array>
 #include <cstring>
 
 #include "support/hash.h"
@@ -13,7 +14,9 @@ RowDigest& RowDigest::text(const std::string& field) {
 }
 
 RowDigest& RowDigest::integer(int64_t field) {
-  for (int shift = 0; shift < 64; shift += 8) payload_ += static_cast<char>((static_cast<uint64_t>(field) >> shift) & 0xff);
+  std::array<char, 8> bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>((static_cast<uint64_t>(field) >> (8 * i)) & 0xff);
+  payload_.append(bytes.data(), bytes.size());
   return *this;
 }
 
@@ -32,6 +35,16 @@ std::string payload_digest(const std::string& payload) {
 
 std::string RowDigest::finish() const {
   return payload_digest(payload_);
+}
+
+std::string join(const std::vector<int64_t>& values) {
+  std::string out;
+  for (int64_t v : values) out += (out.empty() ? "" : ",") + std::to_string(v);
+  return out;
+}
+
+std::string task_digest(const TaskKey& key) {
+  return RowDigest("task").text(key.program).text(join(key.binding)).integer(static_cast<int>(key.cls)).text(key.target).integer(key.abi).integer(key.threads).finish();
 }
 
 }  // namespace polyweft::db

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "polyweft/records.h"
 
 namespace polyweft::db {
 
@@ -18,5 +21,10 @@ class RowDigest {
  private:
   std::string payload_;
 };
+
+/// The values of a binding, as table `binding` keeps them.
+std::string join(const std::vector<int64_t>& values);
+/// What column `key` of table `record` holds: 16 bytes, the same for equal keys.
+std::string task_digest(const TaskKey& key);
 
 }  // namespace polyweft::db

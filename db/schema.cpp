@@ -3,7 +3,8 @@
 namespace polyweft::db {
 
 // One row a fact; every row carries a digest of its own payload, because SQLite does not notice bit rot inside a cell.
-// A record is the winner of a task: its digest covers everything that best() serves, in whatever table it stands.
+// A record is the winner of a task. It repeats what best() serves of its trace, measurement and certificate, so that a look-up descends three trees (key,
+// record, program) instead of nine; its digest covers all of it. `key` is the digest of the task's key: see task_digest() in row_digest.h.
 const std::vector<SchemaObject>& schema_objects() {
   static const std::vector<SchemaObject> objects = {
       {"program",
@@ -26,13 +27,17 @@ const std::vector<SchemaObject>& schema_objects() {
        "samples INTEGER NOT NULL, ratio REAL NOT NULL, predicted_ns REAL NOT NULL, strategy TEXT NOT NULL, seed INTEGER NOT NULL, "
        "toolchain TEXT NOT NULL, unix_time INTEGER NOT NULL, digest BLOB NOT NULL) STRICT"},
       {"record",
-       "CREATE TABLE record (id INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task(id), trace INTEGER NOT NULL REFERENCES "
-       "trace(id), measurement INTEGER NOT NULL REFERENCES measurement(id), median_ns REAL NOT NULL, nest TEXT NOT NULL, "
-       "origin TEXT NOT NULL, digest BLOB NOT NULL) STRICT"},
+       "CREATE TABLE record (id INTEGER PRIMARY KEY, key BLOB NOT NULL, task INTEGER NOT NULL REFERENCES task(id), program INTEGER NOT NULL "
+       "REFERENCES program(id), trace INTEGER NOT NULL REFERENCES trace(id), measurement INTEGER NOT NULL REFERENCES measurement(id), "
+       "median_ns REAL NOT NULL, origin TEXT NOT NULL, verdict INTEGER NOT NULL, checker_version INTEGER NOT NULL, isl_version TEXT NOT NULL, "
+       "check_ms REAL NOT NULL, trace_text TEXT NOT NULL, nest_hash TEXT NOT NULL, status INTEGER NOT NULL, detail TEXT NOT NULL, "
+       "min_ns REAL NOT NULL, ci_rel REAL NOT NULL, samples INTEGER NOT NULL, ratio REAL NOT NULL, predicted_ns REAL NOT NULL, "
+       "strategy TEXT NOT NULL, seed INTEGER NOT NULL, toolchain TEXT NOT NULL, unix_time INTEGER NOT NULL, digest BLOB NOT NULL, "
+       "nest TEXT NOT NULL) STRICT"},
       {"certificate",
        "CREATE TABLE certificate (record INTEGER PRIMARY KEY REFERENCES record(id), verdict INTEGER NOT NULL, checker_version "
        "INTEGER NOT NULL, isl_version TEXT NOT NULL, check_ms REAL NOT NULL) STRICT"},
-      {"record_by_time", "CREATE INDEX record_by_time ON record (task, median_ns)"},
+      {"record_by_key", "CREATE INDEX record_by_key ON record (key, median_ns)"},
       {"measurement_by_trace", "CREATE INDEX measurement_by_trace ON measurement (trace)"},
   };
   return objects;

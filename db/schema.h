@@ -6,7 +6,7 @@
 
 namespace polyweft::db {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 inline constexpr int kApplicationId = 0x50574546;  // "PWEF"
 
 struct SchemaObject {
@@ -15,5 +15,8 @@ struct SchemaObject {
 };
 /// Tables before the indices on them.
 const std::vector<SchemaObject>& schema_objects();
+
+/// Objects of older versions that this one does not have.
+inline constexpr const char* kNamesOfOlderSchemas[] = {"record_by_time"};
 
 }  // namespace polyweft::db

@@ -3,11 +3,12 @@
 #include <SQLiteCpp/Transaction.h>
 #include <sqlite3.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 
 #include "db/connection.h"
+#include "db/record_rows.h"
 #include "db/row_digest.h"
 #include "db/schema.h"
 #include "db/statistics.h"
@@ -17,121 +18,6 @@ namespace polyweft {
 namespace db {
 namespace {
 
-std::string join(const std::vector<int64_t>& values) {
-  std::string out;
-  for (int64_t v : values) out += (out.empty() ? "" : ",") + std::to_string(v);
-  return out;
-}
-
-std::vector<int64_t> split(const std::string& text) {
-  std::vector<int64_t> out;
-  std::stringstream in(text);
-  for (std::string field; std::getline(in, field, ',');) out.push_back(std::strtoll(field.c_str(), nullptr, 10));
-  return out;
-}
-
-std::string measurement_digest(const std::string& trace, const Measurement& m) {
-  return RowDigest("measurement")
-      .text(trace)
-      .text(m.nest_hash)
-      .integer(static_cast<int>(m.status))
-      .text(m.detail)
-      .real(m.timing.median_ns)
-      .real(m.timing.min_ns)
-      .real(m.timing.ci_rel)
-      .integer(m.timing.samples)
-      .real(m.timing.ratio)
-      .real(m.predicted_ns)
-      .text(m.strategy)
-      .integer(static_cast<int64_t>(m.seed))
-      .text(m.toolchain)
-      .integer(m.unix_time)
-      .finish();
-}
-
-std::string record_digest(const TuningRecord& r) {
-  return RowDigest("record")
-      .text(r.key.program)
-      .text(join(r.key.binding))
-      .integer(static_cast<int>(r.key.cls))
-      .text(r.key.target)
-      .integer(r.key.abi)
-      .integer(r.key.threads)
-      .text(r.trace_text)
-      .text(r.nest_text)
-      .text(r.origin)
-      .integer(static_cast<int>(r.certificate.verdict))
-      .integer(r.certificate.checker_version)
-      .text(r.certificate.isl_version)
-      .text(measurement_digest(r.trace_text, r.measurement))
-      .finish();
-}
-
-std::string program_digest(const std::string& key, const std::string& canonical, const std::string& source, const std::string& name) {
-  return RowDigest("program").text(key).text(canonical).text(source).text(name).finish();
-}
-
-constexpr const char* kMeasurementColumns =
-    "m.nest_hash, m.status, m.detail, m.median_ns, m.min_ns, m.ci_rel, m.samples, m.ratio, m.predicted_ns, m.strategy, m.seed, "
-    "m.toolchain, m.unix_time";
-
-Measurement measurement_at(SQLite::Statement& row, int c) {
-  Measurement m;
-  m.nest_hash = row.getColumn(c).getString();
-  m.status = static_cast<RunStatus>(row.getColumn(c + 1).getInt());
-  m.detail = row.getColumn(c + 2).getString();
-  m.timing.median_ns = row.getColumn(c + 3).getDouble();
-  m.timing.min_ns = row.getColumn(c + 4).getDouble();
-  m.timing.ci_rel = row.getColumn(c + 5).getDouble();
-  m.timing.samples = row.getColumn(c + 6).getInt();
-  m.timing.ratio = row.getColumn(c + 7).getDouble();
-  m.predicted_ns = row.getColumn(c + 8).getDouble();
-  m.strategy = row.getColumn(c + 9).getString();
-  m.seed = static_cast<uint64_t>(row.getColumn(c + 10).getInt64());
-  m.toolchain = row.getColumn(c + 11).getString();
-  m.unix_time = row.getColumn(c + 12).getInt64();
-  return m;
-}
-
-/// SELECT of a whole record; the caller adds a WHERE clause.
-std::string record_select() {
-  return std::string(
-             "SELECT r.id, p.key, b.parameters, k.class, t.fingerprint, k.abi, k.threads, p.canonical, p.source, p.name, "
-             "tr.text, r.nest, r.origin, c.verdict, c.checker_version, c.isl_version, c.check_ms, r.digest, ") +
-         kMeasurementColumns +
-         " FROM record r JOIN task k ON k.id = r.task JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program "
-         "JOIN target t ON t.id = k.target JOIN trace tr ON tr.id = r.trace JOIN measurement m ON m.id = r.measurement "
-         "JOIN certificate c ON c.record = r.id ";
-}
-
-TuningRecord record_at(SQLite::Statement& row) {
-  TuningRecord r;
-  r.id = row.getColumn(0).getInt64();
-  r.key.program = row.getColumn(1).getString();
-  r.key.binding = split(row.getColumn(2).getString());
-  r.key.cls = static_cast<NumericsClass>(row.getColumn(3).getInt());
-  r.key.target = row.getColumn(4).getString();
-  r.key.abi = row.getColumn(5).getInt();
-  r.key.threads = row.getColumn(6).getInt();
-  r.canonical_text = row.getColumn(7).getString();
-  r.program_text = row.getColumn(8).getString();
-  r.program_name = row.getColumn(9).getString();
-  r.trace_text = row.getColumn(10).getString();
-  r.nest_text = row.getColumn(11).getString();
-  r.origin = row.getColumn(12).getString();
-  r.certificate.verdict = static_cast<Verdict>(row.getColumn(13).getInt());
-  r.certificate.checker_version = row.getColumn(14).getInt();
-  r.certificate.isl_version = row.getColumn(15).getString();
-  r.certificate.check_ms = row.getColumn(16).getDouble();
-  r.measurement = measurement_at(row, 18);
-  return r;
-}
-
-std::string blob_at(SQLite::Statement& row, int column) {
-  auto cell = row.getColumn(column);
-  return std::string(static_cast<const char*>(cell.getBlob()), static_cast<size_t>(cell.getBytes()));
-}
-
 Error damaged_row(const std::string& path, const std::string& what) {
   return fail("PW0708", "database " + path + ": " + what + " does not match its digest", {"it is not served; run: polyweft db verify --database " + path});
 }
@@ -140,9 +26,9 @@ class SqliteDatabase final : public Database {
  public:
   explicit SqliteDatabase(Connection connection)
       : connection_(std::move(connection)),
-        best_(*connection_.handle, record_select() +
-                                       "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = ? "
-                                       "AND c.verdict = 1 AND m.status = 0 AND r.origin = 'local' ORDER BY r.median_ns LIMIT 1"),
+        best_(*connection_.handle, "SELECT " + record_columns() +
+                                       " FROM record r JOIN program p ON p.id = r.program WHERE r.key = ? AND r.verdict = 1 AND r.status = 0 "
+                                       "AND r.origin = 'local' ORDER BY r.median_ns LIMIT 1"),
         by_id_(*connection_.handle, record_select() + "WHERE r.id = ?") {}
 
   Result<std::optional<TuningRecord>> best(const TaskKey& key, const std::string& canonical_text) override;
@@ -167,27 +53,28 @@ class SqliteDatabase final : public Database {
     }
   }
   SQLite::Database& handle() { return *connection_.handle; }
-  Result<std::optional<TuningRecord>> one_row(SQLite::Statement& query);
+  Result<std::optional<TuningRecord>> one_row(SQLite::Statement& query, const TaskKey* key);
   int64_t scalar(const std::string& sql) { return handle().execAndGet(sql).getInt64(); }
   int64_t program_row(const TaskKey& key, const std::string& canonical, const std::string& source, const std::string& name);
   void name_program(int64_t id, const std::string& key, const std::string& name);
   int64_t task_row(const TaskKey& key, int64_t program);
   int64_t trace_row(int64_t task, const std::string& text);
   int64_t measurement_row(int64_t trace, const std::string& text, const Measurement& m);
+  int64_t record_row(const TuningRecord& record, const std::array<int64_t, 4>& task_program_trace_measurement);
   int64_t id_of(const std::string& sql, const std::vector<std::string>& texts, const std::vector<int64_t>& integers);
 
   Connection connection_;
   SQLite::Statement best_, by_id_;
 };
 
-// Digest check of one full record row; the statement is reset whatever happens, else it would hold a read lock.
-Result<std::optional<TuningRecord>> SqliteDatabase::one_row(SQLite::Statement& query) {
+// Digest check of one record row, whose key stands in it unless it is given; the statement is reset whatever happens, else it would hold a read lock.
+Result<std::optional<TuningRecord>> SqliteDatabase::one_row(SQLite::Statement& query, const TaskKey* key) {
   if (!query.executeStep()) {
     query.reset();
     return std::optional<TuningRecord>();
   }
-  TuningRecord record = record_at(query);
-  const std::string digest = blob_at(query, 17);
+  TuningRecord record = key ? record_at(query, *key) : record_at(query);
+  const std::string digest = blob_at(query, kDigestColumn);
   query.reset();
   if (digest != record_digest(record)) return damaged_row(connection_.path, "record #" + std::to_string(record.id));
   return std::optional<TuningRecord>(std::move(record));
@@ -197,13 +84,9 @@ Result<std::optional<TuningRecord>> SqliteDatabase::best(const TaskKey& key, con
   using Found = std::optional<TuningRecord>;
   return guarded<Found>([&]() -> Result<Found> {
     best_.reset();
-    best_.bind(1, key.program);
-    best_.bind(2, join(key.binding));
-    best_.bind(3, key.target);
-    best_.bind(4, static_cast<int>(key.cls));
-    best_.bind(5, key.abi);
-    best_.bind(6, key.threads);
-    auto found = one_row(best_);
+    const std::string digest = task_digest(key);
+    best_.bind(1, digest.data(), static_cast<int>(digest.size()));
+    auto found = one_row(best_, &key);
     if (!found || !*found) return found;
     if ((*found)->canonical_text != canonical_text) return Found();  // a colliding key never serves another program
     return found;
@@ -215,7 +98,7 @@ Result<std::optional<TuningRecord>> SqliteDatabase::record(int64_t id) {
   return guarded<Found>([&]() -> Result<Found> {
     by_id_.reset();
     by_id_.bind(1, static_cast<int64_t>(id));
-    return one_row(by_id_);
+    return one_row(by_id_, nullptr);
   });
 }
 
@@ -309,6 +192,39 @@ int64_t SqliteDatabase::measurement_row(int64_t trace, const std::string& text, 
   return handle().getLastInsertRowid();
 }
 
+int64_t SqliteDatabase::record_row(const TuningRecord& r, const std::array<int64_t, 4>& task_program_trace_measurement) {
+  SQLite::Statement add(handle(),
+                        "INSERT INTO record (key, task, program, trace, measurement, median_ns, origin, verdict, checker_version, isl_version, check_ms, "
+                        "trace_text, nest_hash, status, detail, min_ns, ci_rel, samples, ratio, predicted_ns, strategy, seed, toolchain, unix_time, digest, nest) "
+                        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  int position = 0;
+  const Measurement& m = r.measurement;
+  const std::string key = task_digest(r.key), digest = record_digest(r);
+  add.bind(++position, key.data(), static_cast<int>(key.size()));
+  for (int64_t id : task_program_trace_measurement) add.bind(++position, id);
+  add.bind(++position, m.timing.median_ns);
+  add.bind(++position, r.origin);
+  add.bind(++position, static_cast<int>(r.certificate.verdict));
+  add.bind(++position, r.certificate.checker_version);
+  add.bind(++position, r.certificate.isl_version);
+  add.bind(++position, r.certificate.check_ms);
+  add.bind(++position, r.trace_text);
+  add.bind(++position, m.nest_hash);
+  add.bind(++position, static_cast<int>(m.status));
+  add.bind(++position, m.detail);
+  for (double value : {m.timing.min_ns, m.timing.ci_rel}) add.bind(++position, value);
+  add.bind(++position, m.timing.samples);
+  for (double value : {m.timing.ratio, m.predicted_ns}) add.bind(++position, value);
+  add.bind(++position, m.strategy);
+  add.bind(++position, static_cast<int64_t>(m.seed));
+  add.bind(++position, m.toolchain);
+  add.bind(++position, m.unix_time);
+  add.bind(++position, digest.data(), static_cast<int>(digest.size()));
+  add.bind(++position, r.nest_text);
+  add.exec();
+  return handle().getLastInsertRowid();
+}
+
 Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
   return guarded<int64_t>([&]() -> Result<int64_t> {
     SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
@@ -316,17 +232,7 @@ Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
     const int64_t task = task_row(record.key, program);
     const int64_t trace = trace_row(task, record.trace_text);
     const int64_t measurement = measurement_row(trace, record.trace_text, record.measurement);
-    SQLite::Statement add(handle(), "INSERT INTO record (task, trace, measurement, median_ns, nest, origin, digest) VALUES (?, ?, ?, ?, ?, ?, ?)");
-    const std::string digest = record_digest(record);
-    add.bind(1, task);
-    add.bind(2, trace);
-    add.bind(3, measurement);
-    add.bind(4, record.measurement.timing.median_ns);
-    add.bind(5, record.nest_text);
-    add.bind(6, record.origin);
-    add.bind(7, digest.data(), static_cast<int>(digest.size()));
-    add.exec();
-    const int64_t id = handle().getLastInsertRowid();
+    const int64_t id = record_row(record, {task, program, trace, measurement});
     SQLite::Statement certificate(handle(), "INSERT INTO certificate (record, verdict, checker_version, isl_version, check_ms) VALUES (?, ?, ?, ?, ?)");
     certificate.bind(1, id);
     certificate.bind(2, static_cast<int>(record.certificate.verdict));
@@ -354,7 +260,7 @@ Status SqliteDatabase::add_measurements(const TaskKey& key, const std::string& c
 Result<std::vector<std::pair<std::string, Measurement>>> SqliteDatabase::measurements(const TaskKey& key) {
   using Rows = std::vector<std::pair<std::string, Measurement>>;
   return guarded<Rows>([&]() -> Result<Rows> {
-    SQLite::Statement query(handle(), std::string("SELECT tr.text, m.digest, ") + kMeasurementColumns +
+    SQLite::Statement query(handle(), std::string("SELECT tr.text, m.digest, ") + measurement_columns("m") +
                                           " FROM measurement m JOIN trace tr ON tr.id = m.trace JOIN task k ON k.id = tr.task "
                                           "JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program JOIN target t ON t.id = k.target "
                                           "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = ? "
@@ -403,7 +309,7 @@ Candidate compare_keys(const TaskKey& wanted, const TaskKey& found, int64_t id) 
 Result<std::optional<NearestRecord>> SqliteDatabase::nearest(const TaskKey& key) {
   using Found = std::optional<NearestRecord>;
   return guarded<Found>([&]() -> Result<Found> {
-    SQLite::Statement query(handle(), record_select() + "WHERE p.key = ? AND m.status = 0 LIMIT 10000");
+    SQLite::Statement query(handle(), record_select() + "WHERE p.key = ? AND r.status = 0 LIMIT 10000");
     query.bind(1, key.program);
     std::optional<Candidate> best;
     while (query.executeStep()) {
@@ -457,14 +363,14 @@ Result<std::vector<std::string>> SqliteDatabase::integrity() {
     while (keys.executeStep()) problems.push_back("foreign key broken in table " + keys.getColumn(0).getString());
     SQLite::Statement records(handle(), record_select());
     while (records.executeStep())
-      if (blob_at(records, 17) != record_digest(record_at(records)))
+      if (blob_at(records, kDigestColumn) != record_digest(record_at(records)))
         problems.push_back("record #" + std::to_string(records.getColumn(0).getInt64()) + " does not match its digest");
     SQLite::Statement programs(handle(), "SELECT key, canonical, source, name, digest, id FROM program");
     while (programs.executeStep())
       if (blob_at(programs, 4) !=
           program_digest(programs.getColumn(0).getString(), programs.getColumn(1).getString(), programs.getColumn(2).getString(), programs.getColumn(3).getString()))
         problems.push_back("program #" + std::to_string(programs.getColumn(5).getInt64()) + " does not match its digest");
-    SQLite::Statement rows(handle(), std::string("SELECT tr.text, m.digest, m.id, ") + kMeasurementColumns + " FROM measurement m JOIN trace tr ON tr.id = m.trace");
+    SQLite::Statement rows(handle(), std::string("SELECT tr.text, m.digest, m.id, ") + measurement_columns("m") + " FROM measurement m JOIN trace tr ON tr.id = m.trace");
     while (rows.executeStep())
       if (blob_at(rows, 1) != measurement_digest(rows.getColumn(0).getString(), measurement_at(rows, 3)))
         problems.push_back("measurement #" + std::to_string(rows.getColumn(2).getInt64()) + " does not match its digest");

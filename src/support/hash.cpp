@@ -1,5 +1,6 @@
 #include "support/hash.h"
 
+#include <sodium/core.h>
 #include <sodium/crypto_generichash_blake2b.h>
 
 #include <algorithm>
@@ -8,6 +9,12 @@
 
 namespace polyweft {
 namespace {
+
+// Without it libsodium hashes with its portable code, half as fast; the call is safe from any thread and does its work once.
+void choose_implementation() {
+  static const int ready = sodium_init();
+  PW_CHECK(ready >= 0);
+}
 
 const unsigned char* raw(const void* data) {
   return static_cast<const unsigned char*>(data);
@@ -64,6 +71,7 @@ std::optional<Digest256> digest256_from_hex(std::string_view text) {
 }
 
 Digest256 blake2b_256(std::string_view bytes) {
+  choose_implementation();
   Digest256 out;
   crypto_generichash_blake2b(out.bytes.data(), out.bytes.size(), raw(bytes.data()), bytes.size(), nullptr, 0);
   return out;
@@ -75,6 +83,7 @@ Digest128 blake2b_128(std::string_view bytes) {
 
 Digest256 blake2b_256_keyed(std::string_view key, std::string_view bytes) {
   PW_CHECK(key.size() >= 16 && key.size() <= crypto_generichash_blake2b_KEYBYTES_MAX);
+  choose_implementation();
   Digest256 out;
   crypto_generichash_blake2b(out.bytes.data(), out.bytes.size(), raw(bytes.data()), bytes.size(), raw(key.data()), key.size());
   return out;
@@ -85,6 +94,7 @@ struct Hasher::State {
 };
 
 Hasher::Hasher() : state_(std::make_unique<State>()) {
+  choose_implementation();
   crypto_generichash_blake2b_init(&state_->blake, nullptr, 0, sizeof(Digest256));
 }
 Hasher::~Hasher() = default;

@@ -16,6 +16,11 @@
 namespace polyweft {
 namespace {
 
+std::string text_of(const char* path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 class DatabaseTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -155,6 +160,40 @@ TEST_F(DatabaseTest, a_file_with_a_trigger_is_refused) {
   auto database = open_database(path_);
   ASSERT_FALSE(database.ok());
   EXPECT_EQ(database.error().code, "PW0701");
+}
+
+TEST_F(DatabaseTest, a_file_of_schema_1_is_rewritten_and_loses_nothing) {
+  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_1.sql"));
+  auto database = open();
+  TuningRecord first = numbered_record(1), second = numbered_record(2);
+  auto found = database->best(first.key, first.canonical_text);
+  ASSERT_TRUE(found.ok() && found->has_value());
+  first.id = (*found)->id;
+  EXPECT_EQ((*found)->trace_text, first.trace_text);
+  EXPECT_EQ((*found)->nest_text, first.nest_text);
+  EXPECT_EQ((*found)->measurement.timing.ratio, first.measurement.timing.ratio);
+  EXPECT_EQ((*found)->certificate.check_ms, first.certificate.check_ms);
+  auto proven = database->best(second.key, second.canonical_text);
+  ASSERT_TRUE(proven.ok() && proven->has_value());
+  EXPECT_EQ((*proven)->measurement.timing.median_ns, second.measurement.timing.median_ns) << "the faster one of the file is not proven";
+  EXPECT_EQ(database->list(10, 0)->size(), 3u);
+  EXPECT_EQ(database->measurements(first.key)->size(), 2u);
+  EXPECT_EQ(database->stats()->schema, 2);
+  EXPECT_TRUE(database->integrity()->empty());
+  EXPECT_TRUE(database->insert(numbered_record(3)).ok());
+  database.reset();
+  EXPECT_TRUE(open()->integrity()->empty()) << "the second opening finds schema 2";
+}
+
+TEST_F(DatabaseTest, a_file_that_calls_itself_schema_1_and_is_not_is_left_alone) {
+  execute("CREATE TABLE recipes (id INTEGER); PRAGMA user_version = 1");
+  EXPECT_FALSE(open_database(path_).ok());
+  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_1.sql") + "CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END; DROP TABLE recipes;");
+  auto database = open_database(path_);
+  ASSERT_FALSE(database.ok());
+  EXPECT_EQ(database.error().code, "PW0701");
+  execute("UPDATE record SET origin = 'local'; DROP TRIGGER t");
+  EXPECT_EQ(open()->list(10, 0)->size(), 3u);
 }
 
 TEST_F(DatabaseTest, a_newer_schema_is_refused) {
