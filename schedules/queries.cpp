@@ -53,7 +53,7 @@ bool is_point_loop(const TemplateLoop& loop) {
 }
 
 bool is_register_loop(const TemplateLoop& loop) {
-  return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector;
+  return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor;
 }
 
 bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation) {

@@ -29,6 +29,7 @@ Result<NestTemplate> inline_producer(NestTemplate t, const InlineStep& step);
 Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step);
 Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step);
 Result<NestTemplate> split(NestTemplate t, const SplitStep& step);
+Result<NestTemplate> tensorize(NestTemplate t, const TensorizeStep& step);
 Result<NestTemplate> distribute(NestTemplate t, const DistributeStep& step);
 
 }  // namespace polyweft::schedules

@@ -108,8 +108,13 @@ struct DistributeStep {
   std::string statement;
   bool operator==(const DistributeStep&) const = default;
 };
-using Step =
-    std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep, DistributeStep, SplitStep>;
+/// tensorize C k by vpdpbusd_512: point loop k, which its tile loop gives the instruction's extent, and the lanes become one instruction.
+struct TensorizeStep {
+  std::string statement, loop, instruction;
+  bool operator==(const TensorizeStep&) const = default;
+};
+using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
+                          DistributeStep, SplitStep, TensorizeStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

@@ -159,8 +159,8 @@ Layout Emitter::layout_of(const Promotion& promotion, const Window& window) cons
 std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
   std::vector<SizedLoop> out;
   for (const TemplateLoop& loop : stage.loops)
-    out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector ? size_of(loop.lanes) : 0, loop.index >= stage.data_indices, false,
-                   loop.name, loop.cuts});
+    out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor ? size_of(loop.lanes) : 0,
+                   loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail});
   for (const SizedLoop& vector : std::vector<SizedLoop>(out))
     if (vector.mark == MarkKind::vector && vector.reduced)
       for (SizedLoop& loop : out) loop.lane |= loop.is_register() && loop.index == vector.index;

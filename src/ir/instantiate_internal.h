@@ -40,9 +40,10 @@ struct SizedLoop {
   int64_t lanes = 0;
   bool reduced = false;
   bool lane = false;  ///< a register loop over the vectorized reduced index: its iterations have accumulators of their own
-  bool is_register() const { return mark == MarkKind::unroll || mark == MarkKind::vector; }
+  bool is_register() const { return mark == MarkKind::unroll || mark == MarkKind::vector || mark == MarkKind::tensor; }
   std::string name = {};
   std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins
+  std::string detail = {};         ///< of a tensor loop: the instruction; `lanes` is its extent
 };
 
 /// Where the elements of a tensor live for the code below: buffer cell = element - origin. `only_stage`: promotions serve one stage.

@@ -29,6 +29,7 @@ bool Emitter::all_register_from(const Body& body, size_t depth) const {
 
 NodeId Emitter::emit_loop(Body body, size_t depth) {
   switch (body.loops[depth].mark) {
+    case MarkKind::tensor:
     case MarkKind::unroll:
       return emit_unroll(std::move(body), depth);
     case MarkKind::vector:
@@ -111,7 +112,17 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   return seq({node, emit(std::move(body), depth + 1)});
 }
 
-/// unroll u in 0..n: the extent is a constant here.
+namespace {
+
+/// Loops around one compute: no condition lies between.
+bool is_plain_chain(const LoopNest& nest, NodeId id) {
+  while (const auto* loop = std::get_if<Loop>(&nest.nodes[id])) id = loop->body;
+  return std::holds_alternative<Compute>(nest.nodes[id]);
+}
+
+}  // namespace
+
+/// unroll u in 0..n: the extent is a constant here. A tensor loop is one whose extent is the instruction's; a shorter rest is unrolled.
 NodeId Emitter::emit_unroll(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
   Range range = body.ranges[loop.index];
@@ -133,7 +144,9 @@ NodeId Emitter::emit_unroll(Body body, size_t depth) {
   out.lo.of = {Affine::of(0)};
   out.hi.of = {Affine::of(trips)};
   out.mark.kind = MarkKind::unroll;
+  const bool may_be_instruction = loop.mark == MarkKind::tensor && trips == loop.lanes && body.leaf == Leaf::compute;
   out.body = with_fixed_conditions(std::move(body), depth + 1);
+  if (may_be_instruction && !failed_ && is_plain_chain(nest_, out.body)) out.mark = Mark{MarkKind::tensor, 0, loop.detail, false};
   return add(std::move(out));
 }
 

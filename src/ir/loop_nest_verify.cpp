@@ -1,7 +1,8 @@
 // Structural rules of LoopNest: what printer, interpreter, checker and code generation rely on without asking again.
-//   PW0411 tree and variables   PW0412 buffers and layouts   PW0413 accesses   PW0414 marks   PW0415 types and writes
+//   PW0411 tree and variables   PW0412 buffers and layouts   PW0413 accesses   PW0414 marks   PW0415 types and writes   PW0416, PW0417 tensor marks
 #include <set>
 
+#include "ir/instruction.h"
 #include "ir/loop_nest_text.h"
 
 namespace polyweft {
@@ -189,6 +190,9 @@ class Verifier {
     body(loop.body, depth + 1);
     vectors_ -= loop.mark.kind == MarkKind::vector;
     in_scope_[loop.var] = false;
+    if (loop.mark.kind != MarkKind::tensor) return;
+    auto matched = match_tensor_loop(nest_, loop);
+    if (!matched) violate(matched.error().code.c_str(), "for " + var + " tensor: " + matched.error().message);
   }
 
   void mark(const Loop& loop, const std::string& var) const {

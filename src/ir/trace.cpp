@@ -45,6 +45,7 @@ struct Printer {
   std::string operator()(const ComputeAtStep& s) const { return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope); }
   std::string operator()(const FuseStep& s) const { return "fuse " + s.statement + " into " + s.into + " at " + s.at; }
   std::string operator()(const DistributeStep& s) const { return "distribute " + s.statement; }
+  std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + s.loop + " by " + s.instruction; }
   std::string operator()(const SplitStep& s) const {
     std::vector<std::string> at;
     for (int64_t value : s.at) at.push_back(std::to_string(value));
@@ -154,6 +155,7 @@ struct Renamer {
   void operator()(FuseStep& s) const { apply(s.statement), apply(s.into); }
   void operator()(DistributeStep& s) const { apply(s.statement); }
   void operator()(SplitStep& s) const { apply(s.statement); }
+  void operator()(TensorizeStep& s) const { apply(s.statement); }
 };
 
 }  // namespace

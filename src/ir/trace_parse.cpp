@@ -49,7 +49,8 @@ class Parser {
     if (word == "fuse") return fuse();
     if (word == "distribute") return add(DistributeStep{name()});
     if (word == "split") return split();
-    error("trace: unknown step '" + word + "'; known are tile permute split parallel vectorize unroll promote accumulate inline compute_at fuse distribute");
+    if (word == "tensorize") return tensorize();
+    error("trace: unknown step '" + word + "'; known are tile permute split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize");
   }
   template <class T>
   void add(T step) {
@@ -126,6 +127,14 @@ class Parser {
     s.into = name();
     expect_word("at");
     s.at = name();
+    add(std::move(s));
+  }
+  void tensorize() {
+    TensorizeStep s;
+    s.statement = name();
+    s.loop = name();
+    expect_word("by");
+    s.instruction = name();
     add(std::move(s));
   }
   void split() {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/instruction.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/llvm.h"
 #include "targets/common/ranges.h"
@@ -66,6 +67,7 @@ class NestCode {
   void serial_loop(const Loop&);
   void unroll_loop(const Loop&);
   void vector_loop(const Loop&);
+  void over_lanes(const Loop&, const std::function<void()>& inside);
   void parallel_loop(const Loop&);
   void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
   void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
@@ -115,6 +117,12 @@ class NestCode {
   void accumulate(const Compute& compute);
   std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
   std::vector<llvm::Value*> argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
+
+  // tensor instructions: nest_tensor.cpp
+  void tensor_loop(const Loop&);
+  bool call_instruction(const ir::TensorMatch& match, const Loop& reduced);
+  llvm::Value* operand(const ir::TensorMatch& match, size_t number, const Loop& reduced);  ///< null: it lies in memory in another way
+  llvm::Type* register_type_of(const ir::Instruction::Operand& operand);
 
   void clear_caches();
 

@@ -167,6 +167,8 @@ void NestCode::on(const Loop& loop) {
       return vector_loop(loop);
     case MarkKind::parallel:
       return parallel_loop(loop);
+    case MarkKind::tensor:
+      return tensor_loop(loop);
     default:
       return serial_loop(loop);
   }
@@ -192,6 +194,11 @@ void NestCode::unroll_loop(const Loop& loop) {
 
 void NestCode::vector_loop(const Loop& loop) {
   if (lanes_.width > 1 || loop.lo.of.size() != 1) return serial_loop(loop);
+  over_lanes(loop, [&] { emit(loop.body); });
+}
+
+// Substitutes start + lane for the variable, with a mask where not all lanes are active.
+void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside) {
   const Affine lo = fold(loop.lo.of[0]);
   int64_t fixed = loop.mark.width;
   std::vector<Affine> open;
@@ -217,7 +224,7 @@ void NestCode::vector_loop(const Loop& loop) {
     facts_.set(kLane, {0, fixed - 1, 1});
     substitution_[loop.var] = lo + Affine::variable(kLane);
     loads_.clear();
-    emit(loop.body);
+    inside();
     substitution_.erase(loop.var);
     facts_.forget(kLane);
     lanes_ = outer;
@@ -227,9 +234,9 @@ void NestCode::vector_loop(const Loop& loop) {
   if (loop.mark.width == 1) {
     substitution_[loop.var] = lo;
     if (open.empty())
-      emit(loop.body);
+      inside();
     else
-      branch(b_.CreateICmpSGT(bound(loop.hi, false), integer(lo)), [&] { emit(loop.body); }, [] {});
+      branch(b_.CreateICmpSGT(bound(loop.hi, false), integer(lo)), [&] { inside(); }, [] {});
     substitution_.erase(loop.var);
     return;
   }

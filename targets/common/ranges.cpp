@@ -167,6 +167,18 @@ Affine Facts::offset(const Buffer& buffer, const std::vector<Affine>& index) con
     }
     stride *= pieces[p].factor + (p < buffer.layout.pad.size() ? buffer.layout.pad[p] : 0);
   }
+  return without_exact_quotients(out);
+}
+
+Affine Facts::without_exact_quotients(const Affine& e) const {
+  Affine out = Affine::of(e.constant);
+  for (const auto& term : e.terms) {
+    Affine one;
+    one.terms = {term};
+    const bool is_quotient = term.quasi && term.quasi->kind == Quasi::Kind::floor_div && term.quasi->e.constant == 0 && term.coeff % term.quasi->den == 0;
+    if (is_quotient && split(term.quasi->e, term.quasi->den).rest.terms.empty()) one = (term.coeff / term.quasi->den) * term.quasi->e;
+    out = out + one;
+  }
   return out;
 }
 

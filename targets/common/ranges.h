@@ -44,6 +44,8 @@ class Facts {
     Affine rest;
   };
   Split split(const Affine& e, int64_t den) const;
+  /// 128 * floor(k / 4) is 32 * k where k is a multiple of 4.
+  Affine without_exact_quotients(const Affine& e) const;
   std::map<VarId, VarFacts> facts_;
 };
 

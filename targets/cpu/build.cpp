@@ -18,6 +18,7 @@
 #include <mutex>
 #include <set>
 
+#include "ir/instruction.h"
 #include "targets/common/lower.h"
 #include "targets/cpu/spills.h"
 
@@ -60,7 +61,27 @@ struct Lowered {
   std::unique_ptr<llvm::TargetMachine> machine;
 };
 
+/// Every tensor mark names an instruction that the target has.
+Status has_instructions(const LoopNest& nest, const Target& target) {
+  for (const Node& node : nest.nodes) {
+    const auto* loop = std::get_if<Loop>(&node);
+    if (!loop || loop->mark.kind != MarkKind::tensor) continue;
+    auto instruction = ir::instruction_named(loop->mark.detail);
+    if (!instruction) return instruction.error();
+    if ((*instruction)->runs_on(target)) continue;
+    std::string needs;
+    for (const auto& set : (*instruction)->needs) {
+      needs += needs.empty() ? "" : ", or";
+      for (const auto& feature : set) needs += (needs.empty() ? "" : " ") + feature;
+    }
+    return fail("PW0518", "instruction " + loop->mark.detail + " needs " + needs + ", which target " + target.name + " has not",
+                {"tune for this target, or take the step tensorize out of the trace"});
+  }
+  return Ok{};
+}
+
 Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::string& symbol) {
+  if (auto status = has_instructions(nest, target); !status) return status.error();
   auto machine = machine_for(target);
   if (!machine) return machine.error();
   LowerOptions options;

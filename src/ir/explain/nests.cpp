@@ -22,6 +22,8 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0413", "A LoopNest that writes what is read only, or reads what does not exist."},
     {"PW0414", "A LoopNest with a mark where it may not stand: unroll and vector need constant or innermost loops."},
     {"PW0415", "A LoopNest whose expressions have other types than their operators take."},
+    {"PW0416", "Tensor instructions are files of targets/instructions; docs/add_an_instruction.md has their form."},
+    {"PW0417", "What stands inside a mark `tensor` is not what the instruction computes: the message names the operand, type or axis that differs."},
     {"PW0490", "The interpreter takes one tensor for each input of the nest, in order, with its type and extents."},
     {"PW0491", "A LoopNest that reaches outside a buffer, or writes an input, found by running it."},
     {"PW0492", "A LoopNest that reads a cell before anything was written there, found by running it."},

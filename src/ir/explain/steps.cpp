@@ -21,6 +21,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0314", "Something that is read at this place is computed later, or lives inside another loop."},
     {"PW0320", "Programs with recurrences run in the order that isl found; this one has none recorded."},
     {"PW0321", "This version schedules programs with recurrences by their base order only."},
+    {"PW0322",
+     "A statement becomes an instruction where its tile computes the same, its lanes and tile have the instruction's extents, and its operands lie\n"
+     "in memory as the registers want them. The message names what differs; docs/add_an_instruction.md has an example."},
 });
 
 }  // namespace

@@ -1,0 +1,180 @@
+// Instructions of tensor units: every judge (evaluator, interpreter, tags, machine code behind guard pages, checker) on small sizes, tails
+// included, and nests that were changed by hand.
+#include <gtest/gtest.h>
+
+#include "ir/instruction.h"
+#include "lang/parser.h"
+#include "poly/check/checker.h"
+#include "random/pairs.h"
+#include "schedules/steps.h"
+
+namespace polyweft::random_test {
+namespace {
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  return text;
+}
+
+const char* const kProduct = "program g(M = 5, N = 40, K = 24)\nin A: u8[M, K]\nin B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n";
+const char* const kTrace = R"(trace 1
+  tile C [k: 8, j: 2V, i: 3, k: 4]
+  permute C [k.1, j.1, i.1, k.2, k, i, j]
+  promote B in C at j.1 heap layout [d1 / 2V, d0 / 4, d1 % 2V, d0 % 4]
+  accumulate C at i.1 reg
+  unroll C i
+  vectorize C j V
+  tensorize C k by vpdpbusd_W
+)";
+
+Program parsed(const std::string& text) {
+  auto file = lang::parse(text, "test.weft");
+  EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
+  return file->programs.front();
+}
+Trace trace_for(const std::string& text, int lanes) {
+  auto trace = parse_trace(replaced(replaced(replaced(text, "2V", std::to_string(2 * lanes)), "V", std::to_string(lanes)), "W", std::to_string(32 * lanes)));
+  EXPECT_TRUE(trace.ok()) << (trace.ok() ? "" : trace.error().message);
+  return *trace;
+}
+Program sized(const std::string& text, int64_t m, int64_t n, int64_t k) {
+  return parsed(replaced(replaced(replaced(text, "M = 5", "M = " + std::to_string(m)), "N = 40", "N = " + std::to_string(n)), "K = 24", "K = " + std::to_string(k)));
+}
+bool runs_here(const std::string& instruction) {
+  return (*ir::instruction_named(instruction))->runs_on(*find_target("host"));
+}
+
+Pair pair_of(Program program, Trace trace, uint64_t seed = 1) {
+  Pair pair{std::move(program), std::move(trace)};
+  pair.data_seed = seed;
+  pair.ask_checker = true;
+  return pair;
+}
+
+Result<NestTemplate> replayed(const Program& source, const Trace& trace, NumericsClass cls = NumericsClass::reassoc) {
+  return schedules::replay(polyweft::normalize(polyweft::bind(source, *make_binding(source, {}))), cls, trace);
+}
+
+bool has_instruction(const Program& source, const Trace& trace) {
+  auto t = replayed(source, trace);
+  auto nest = instantiate(*t, values_of(trace));
+  return nest.ok() && print(*nest).find("tensor \"") != std::string::npos;
+}
+
+TEST(Tensor, products_of_bytes_on_all_small_sizes) {
+  for (int lanes : {4, 8, 16}) {
+    if (!runs_here("vpdpbusd_" + std::to_string(32 * lanes))) continue;
+    const Trace trace = trace_for(kTrace, lanes);
+    int with_instruction = 0;
+    for (int64_t m : {1, 3, 7})
+      for (int64_t n : {1, 15, 16, 33})
+        for (int64_t k : {1, 3, 4, 5, 8, 9, 23}) {
+          Pair pair = pair_of(sized(kProduct, m, n, k), trace, static_cast<uint64_t>(100 * n + k));
+          const Judgement judgement = judge(pair);
+          EXPECT_EQ(judgement.outcome, Outcome::agreed) << m << " " << n << " " << k << " lanes " << lanes << ": " << judgement.message;
+          EXPECT_FALSE(judgement.not_decided) << judgement.undecided_why;
+          with_instruction += k >= 4 && has_instruction(pair.source, trace);
+        }
+    EXPECT_EQ(with_instruction, 3 * 4 * 5);
+  }
+}
+
+TEST(Tensor, every_class_may_use_exact_sums) {
+  if (!runs_here("vpdpbusd_512")) GTEST_SKIP();
+  for (auto cls : {NumericsClass::strict, NumericsClass::contract}) {
+    Pair pair = pair_of(parsed(kProduct), trace_for(kTrace, 16));
+    pair.cls = cls;
+    EXPECT_EQ(judge(pair).outcome, Outcome::agreed);
+  }
+}
+
+// No operator is known by name: a convolution over channels, and sums of one operand.
+TEST(Tensor, other_reductions_with_the_same_structure) {
+  if (!runs_here("vpdpbusd_512")) GTEST_SKIP();
+  const char* conv =
+      "program conv(H = 6, W = 7, C = 8, O = 20)\nin X: u8[H, W, C]\nin F: i8[3, 3, C, O]\n"
+      "out Y[y: H, x: W, o: O] = sum[r: 3, s: 3, c: C where y + r < H and x + s < W] i32(F[r, s, c, o]) * i32(X[y + r, x + s, c])\n";
+  auto trace = parse_trace(
+      "trace 1\n  tile Y [o: 16, x: 1, c: 4]\n  permute Y [y, o.1, x.1, r, s, c.1, c, x, o]\n"
+      "  promote F in Y at root heap layout [d3 / 16, d0, d1, d2 / 4, d3 % 16, d2 % 4]\n"
+      "  accumulate Y at x.1 reg\n  unroll Y x\n  vectorize Y o 16\n  tensorize Y c by vpdpbusd_512\n");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  const Judgement convolution = judge(pair_of(parsed(conv), *trace));
+  EXPECT_EQ(convolution.outcome, Outcome::agreed) << convolution.message;
+  EXPECT_TRUE(has_instruction(parsed(conv), *trace));
+
+  const char* sums = "program sums(N = 40, K = 24)\nin B: i8[K, N]\nout S[j: N] = sum[k: K] i32(B[k, j])\n";
+  auto columns = parse_trace(
+      "trace 1\n  tile S [j: 16, k: 4]\n  permute S [j.1, k.1, k, j]\n  promote B in S at root heap layout [d1 / 16, d0 / 4, d1 % 16, d0 % 4]\n"
+      "  accumulate S at j.1 reg\n  vectorize S j 16\n  tensorize S k by vpdpbusd_512\n");
+  ASSERT_TRUE(columns.ok());
+  const Judgement sum = judge(pair_of(parsed(sums), *columns));
+  EXPECT_EQ(sum.outcome, Outcome::agreed) << sum.message;
+  EXPECT_TRUE(has_instruction(parsed(sums), *columns));
+}
+
+std::string refusal(const std::string& program, const std::string& trace, NumericsClass cls = NumericsClass::reassoc) {
+  auto t = replayed(parsed(program), trace_for(trace, 16), cls);
+  return t.ok() ? "" : t.error().code + " " + t.error().message;
+}
+
+TEST(Tensor, refusals_name_what_differs) {
+  const std::string product = kProduct, trace = kTrace;
+  ASSERT_EQ(refusal(product, trace), "");
+  EXPECT_EQ(refusal(replaced(product, "B: i8", "B: u8"), trace), "PW0322 tensorize C k: operand B of vpdpbusd_512 is i8, the program reads u8");
+  EXPECT_EQ(refusal(replaced(product, "A: u8", "A: i8"), trace), "PW0322 tensorize C k: operand A of vpdpbusd_512 is u8, the program reads i8");
+  EXPECT_NE(refusal(replaced(replaced(product, "i32(A", "i16(A"), "i32(B", "i16(B"), trace).find("folds a sum in i32, the program a sum in i16"), std::string::npos);
+  EXPECT_NE(refusal(product, replaced(trace, "d1 % 2V, d0 % 4", "d0 % 4, d1 % 2V")).find("must be neighbours in memory"), std::string::npos);
+  EXPECT_NE(refusal(product, replaced(trace, "i: 3, k: 4", "i: 3, k: 8")).find("takes 4 values of k at once"), std::string::npos);
+  EXPECT_NE(refusal(product, replaced(trace, "vectorize C j V", "vectorize C j 8")).find("has 16 lanes"), std::string::npos);
+  EXPECT_NE(refusal(product, replaced(trace, "vpdpbusd_W", "vpdpbusd")).find("PW0416"), std::string::npos);
+  const std::string by_columns = replaced(replaced(product, "A: u8[M, K]", "A: u8[K, M]"), "A[i, k]", "A[k, i]");
+  EXPECT_NE(refusal(by_columns, trace).find("4 values of k of A must be neighbours in memory"), std::string::npos);
+}
+
+TEST(Tensor, changed_nests_are_refuted) {
+  const Program source = sized(kProduct, 6, 64, 24);  // whole tiles: each text below stands in the nest
+  const Program program = polyweft::normalize(polyweft::bind(source, *make_binding(source, {})));
+  const Trace trace = trace_for(kTrace, 16);
+  auto t = schedules::replay(program, NumericsClass::reassoc, trace);
+  ASSERT_TRUE(t.ok());
+  const std::string text = print(*instantiate(*t, {}));
+  EXPECT_EQ(poly::check_nest(program, *parse_loop_nest(text)).verdict, Verdict::proven);
+  const std::pair<const char*, const char*> kChanges[] = {
+      {"[1:1, 0:2, 1:32, 0:4]", "[1:1, 0:1, 1:32, 0:4]"},      // a layout too small for its cells
+      {"A[i.1 + i", "A[i.1 + 1 + i"},                          // another row
+      {"k.2 + k]) * ", "k.2 + k + 1]) * "},                    // another depth: beside the row
+      {"B.p[k.2 + k, 16*j", "B.p[-k.2 + k + 4, 16*j"},         // the groups of the layout in another order
+      {"tensor \"vpdpbusd_512\"", "tensor \"vpdpbusd_256\""},  // an instruction of other lanes
+      {"buffer B.p: i8", "buffer B.p: u8"},                    // another sign
+      {"for k in 0 .. 4 tensor", "for k in 0 .. 3 tensor"},    // a product is missing
+      {"copy B.p[c0@5 + c0@6", "copy B.p[c0@5 - c0@6 + 3"},    // packed in reverse
+  };
+  int changed = 0;
+  for (const auto& [from, to] : kChanges) {
+    const std::string other = replaced(text, from, to);
+    if (other == text) {
+      ADD_FAILURE() << from << " is not in\n" << text;
+      continue;
+    }
+    ++changed;
+    auto nest = parse_loop_nest(other);
+    if (!nest) continue;
+    EXPECT_EQ(poly::check_nest(program, *nest).verdict, Verdict::refuted) << from << " -> " << to;
+  }
+  EXPECT_EQ(changed, 8);
+}
+
+TEST(Tensor, targets_without_the_unit_refuse_the_trace) {
+  for (const char* name : {"x86-64-v3", "x86-64-v2", "x86-64"}) {
+    Pair pair = pair_of(parsed(kProduct), trace_for(kTrace, 16));
+    auto t = replayed(pair.source, pair.trace);
+    auto nest = instantiate(*t, {});
+    auto target = find_target(name);
+    if (!target) continue;
+    EXPECT_FALSE((*ir::instruction_named("vpdpbusd_512"))->runs_on(*target)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace polyweft::random_test
