@@ -71,6 +71,9 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
   BlockShape shape;
   shape.vector = *c.table.unit;
   if (c.table.extent[shape.vector] < 2) return std::nullopt;
+  auto cuts = cuts_at_clamps(c.table, c.stage, shape.vector);
+  if (!cuts) return std::nullopt;
+  shape.cuts = std::move(*cuts);
   shape.unrolled = unrolled_index(c, shape.vector);
   for (const ReadRow& row : c.table.reads) {
     if (row.irregular[shape.vector]) return std::nullopt;
@@ -226,6 +229,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   }
   std::string last = order[outer.size() + levels.size() - 1];
   plan.steps.push_back(AccumulateStep{s, last, Scope::reg});
+  if (!shape.cuts.empty()) plan.steps.push_back(SplitStep{s, v + ".1", shape.cuts});
   for (auto& step : split_taps(c, shape)) plan.steps.push_back(std::move(step));
   if (shape.unrolled) plan.steps.push_back(UnrollStep{s, {u}});
   plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
@@ -279,6 +283,7 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
   std::string place = order[outer.size() + levels.size() - 1];
   plan.steps.push_back(TileStep{reader, levels});
   plan.steps.push_back(PermuteStep{reader, order});
+  if (!shape.cuts.empty()) plan.steps.push_back(SplitStep{reader, v + ".1", shape.cuts});
   plan.steps.push_back(ComputeAtStep{s, reader, place, Scope::reg});
   auto own = reduced_indices(c);
   for (uint32_t k : outer) own.push_back(k);

@@ -44,11 +44,17 @@ PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts
 struct BlockShape {
   uint32_t vector = 0;
   std::optional<uint32_t> unrolled;
-  int64_t lane_block = 0;  ///< tiles of lanes must divide it (index / lane_block is a subscript); 0: any
+  std::vector<int64_t> cuts = {};  ///< of `vector`: parts in which clamps do not act
+  int64_t lane_block = 0;          ///< tiles of lanes must divide it (index / lane_block is a subscript); 0: any
   bool must_pack = false;
 };
 std::optional<BlockShape> block_shape(const PlanContext& c);
 Plan plan_block(const PlanContext& c, const BlockShape& shape);
+/// A stencil's taps, where the stage runs on rows of its reader: all of them unrolled around a vector of the row.
+bool is_row_stencil(const PlanContext& c);
+Plan plan_row_stencil(const PlanContext& c);
+/// The same as a register tile of `reader`, inside its loop `place`.
+Plan plan_stencil_in_registers(const PlanContext& c, const std::string& reader, const std::string& place);
 /// A reduction along unit stride: lanes are partial results.
 std::optional<uint32_t> lane_index(const PlanContext& c);
 Plan plan_lanes(const PlanContext& c, uint32_t index);

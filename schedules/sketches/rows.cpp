@@ -33,7 +33,8 @@ void add_parallel(Plan& plan, const PlanContext& c, const std::vector<std::strin
 Plan plan_pure(const PlanContext& c) {
   Plan plan;
   std::vector<uint32_t> outer;
-  bool has_vector = !c.stage.reduces && c.table.unit && c.table.extent[*c.table.unit] >= 4 && is_dense_along(c, *c.table.unit) && !has_opaque_guard(c) &&
+  auto cuts = c.table.unit ? cuts_at_clamps(c.table, c.stage, *c.table.unit) : std::nullopt;
+  bool has_vector = !c.stage.reduces && cuts && c.table.unit && c.table.extent[*c.table.unit] >= 4 && is_dense_along(c, *c.table.unit) && !has_opaque_guard(c) &&
                     !has_moving_start(c, *c.table.unit);
   for (uint32_t k = 0; k < c.stage.data_indices; ++k)
     if (!has_vector || k != *c.table.unit) outer.push_back(k);
@@ -51,6 +52,7 @@ Plan plan_pure(const PlanContext& c) {
   plan.steps.push_back(TileStep{c.stage.name, levels});
   auto order = loop_order(c, outer, levels, {*c.table.unit});
   plan.steps.push_back(PermuteStep{c.stage.name, order});
+  if (!cuts->empty()) plan.steps.push_back(SplitStep{c.stage.name, v + ".1", *cuts});
   plan.steps.push_back(VectorizeStep{c.stage.name, v, Size{lanes, ""}});
   add_parallel(plan, c, order);
   return plan;
@@ -71,7 +73,8 @@ std::optional<uint32_t> lane_index(const PlanContext& c) {
   std::optional<uint32_t> best;
   for (uint32_t k = c.stage.data_indices; k < c.table.extent.size(); ++k) {
     bool is_unit = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return row.stride[k] == 1; });
-    if (is_unit && is_dense_along(c, k) && c.table.extent[k] >= 8 && !has_moving_start(c, k)) best = k;
+    bool is_clamped = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return row.idle[k].has_value(); });
+    if (is_unit && !is_clamped && is_dense_along(c, k) && c.table.extent[k] >= 8 && !has_moving_start(c, k)) best = k;
   }
   return best;
 }

@@ -50,10 +50,21 @@ std::vector<uint32_t> readers_of(const NestTemplate& t, uint32_t stage) {
   return out;
 }
 
+/// A copy that keeps rows: its elements along the last index lie next to each other in the source too, but where a clamp acts.
+bool is_row_copy(const NestTemplate& t, const Stage& s) {
+  const Equation& equation = equation_of(t, s);
+  if (s.reduces || equation.rhs->op != Op::read || !s.inside.empty() || !s.guards.empty()) return false;
+  const StageTable table = table_of(t, s);
+  const ReadRow& row = table.reads.front();
+  return table.unit && table.reads.size() == 1 && row.stride[*table.unit] == 1 && !row.irregular[*table.unit] && row.block[*table.unit] == 0 &&
+         cuts_at_clamps(table, s, *table.unit).has_value();
+}
+
 /// Rule 4: cheap, or read once; only into elementwise readers, so that no reduction repeats the work.
 bool wants_inline(const NestTemplate& t, uint32_t stage) {
   const Stage& s = t.stages[stage];
   if (s.reduces || equation_of(t, s).targets.size() != 1) return false;
+  if (is_row_copy(t, s)) return !readers_of(t, stage).empty();
   auto readers = readers_of(t, stage);
   bool is_costly = false;
   int count = operator_count(equation_of(t, s).rhs, is_costly);
@@ -122,25 +133,41 @@ std::optional<Plan> epilogue_plan(const Builder& b) {
   return plan;
 }
 
+constexpr int64_t kMostReach = 32;  ///< rows that a strip computes again
+
 /// For each stage the index that runs with each of the host's leading indices; a stage is left out where there is none.
 using Alignment = std::map<uint32_t, std::vector<uint32_t>>;
 
+/// Is the subscript the reader's index, moved by some taps at most? `reach` grows to how far they move it.
+bool follows(const Builder& b, const Stage& reader, const Affine& subscript, VarId index, int64_t& reach) {
+  int64_t moved = 0;
+  for (const Term& term : subscript.terms) {
+    if (term.quasi) return false;
+    if (term.var == index && term.coeff == 1) continue;
+    const uint32_t k = term.var - b.t.program.index_var(0);
+    if (term.var < b.t.program.index_var(0) || term.var == index || k < reader.data_indices) return false;
+    moved += std::abs(term.coeff) * (reader.hi[k] - reader.lo[k] - 1);
+  }
+  reach = std::max(reach, moved);
+  return subscript.coefficient(index) == 1 && moved <= kMostReach;
+}
+
 /// The index of a producer's slot that all placed readers subscript by their own aligned index.
-std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_t place, const Alignment& placed) {
+std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_t place, const Alignment& placed, int64_t& reach) {
   const Equation& equation = equation_of(b.t, b.t.stages[producer]);
   for (size_t d = 0; d < equation.slots.size(); ++d) {
     if (equation.slots[d].var == kNoVar) return std::nullopt;
     bool fits = true;
     for (const auto& [reader, indices] : placed)
       for (const Access& access : reads_of(b.t, b.t.stages[reader], equation.targets[0]))
-        fits &= !access.index[d].data && access.index[d].affine == Affine::variable(b.t.program.index_var(indices[place]));
+        fits &= !access.index[d].data && follows(b, b.t.stages[reader], access.index[d].affine, b.t.program.index_var(indices[place]), reach);
     if (fits) return equation.slots[d].var - b.t.program.index_var(0);
   }
   return std::nullopt;
 }
 
 /// Producers, last first, that can follow the host along `count` leading indices.
-Alignment align(const Builder& b, uint32_t host, size_t count) {
+Alignment align(const Builder& b, uint32_t host, size_t count, int64_t& reach) {
   Alignment placed;
   for (uint32_t k = 0; k < count; ++k) placed[host].push_back(k);
   for (uint32_t k = host; k-- > 0;) {
@@ -151,10 +178,21 @@ Alignment align(const Builder& b, uint32_t host, size_t count) {
     if (!inside || equation.targets.size() != 1 || b.t.program.tensors[equation.targets[0]].kind != TensorKind::local) continue;
     std::vector<uint32_t> indices;
     for (size_t place = 0; place < count; ++place)
-      if (auto index = aligned_index(b, k, place, placed)) indices.push_back(*index);
+      if (auto index = aligned_index(b, k, place, placed, reach)) indices.push_back(*index);
     if (indices.size() == count) placed[k] = std::move(indices);
   }
   return placed;
+}
+
+/// The stencil that only the host reads, point by point: it can live in the registers of the host's vectors.
+std::optional<uint32_t> stencil_for_registers(const Builder& b, uint32_t host, const Alignment& placed, const Plan& own) {
+  bool has_vector = std::any_of(own.steps.begin(), own.steps.end(), [](const Step& s) { return std::holds_alternative<VectorizeStep>(s); });
+  for (const auto& [k, indices] : placed)
+    if (has_vector && k != host && is_epilogue_of(b.t, k, host)) {
+      const PlanContext c = b.context(k, Packing::none, Seat::guest);
+      if (is_row_stencil(c) && block_shape(c)->cuts.empty()) return k;
+    }
+  return std::nullopt;
 }
 
 std::optional<Plan> strip_plan(const Builder& b) {
@@ -163,8 +201,9 @@ std::optional<Plan> strip_plan(const Builder& b) {
   if (h.reduces || h.data_indices < 2 || !h.inside.empty()) return std::nullopt;
   Alignment best;
   size_t leading = 0;
+  int64_t reach = 0;
   for (size_t count = 1; count < h.data_indices; ++count) {
-    Alignment placed = align(b, host, count);
+    Alignment placed = align(b, host, count, reach);
     if (placed.size() < 2 || placed.size() < best.size()) break;
     best = std::move(placed);
     leading = count;
@@ -175,7 +214,11 @@ std::optional<Plan> strip_plan(const Builder& b) {
   Plan plan;
   bool any_block = false;
   for (const auto& [k, indices] : best)
-    if (k != host && b.t.stages[k].reduces) any_block |= block_shape(b.context(k, Packing::none, Seat::guest)).has_value();
+    if (k != host && b.t.stages[k].reduces) {
+      const PlanContext guest = b.context(k, Packing::none, Seat::guest);
+      any_block |= block_shape(guest).has_value() && !is_row_stencil(guest);
+    }
+  any_block |= reach > 0;  // rows computed again ask for high strips like register blocks do
   int64_t extent = c.table.extent[leading - 1];
   std::vector<int64_t> heights;
   for (int64_t height : any_block ? std::vector<int64_t>{4, 8, 14, 16, 28, 32, 64} : std::vector<int64_t>{1, 2, 4, 8})
@@ -202,12 +245,16 @@ std::optional<Plan> strip_plan(const Builder& b) {
   }
   plan.steps.push_back(TileStep{h.name, levels});
   if (order.size() > outside) plan.steps.push_back(PermuteStep{h.name, order});
+  const auto in_registers = stencil_for_registers(b, host, best, own);
+  Plan stencil;
+  if (in_registers) stencil = plan_stencil_in_registers(b.context(*in_registers, Packing::none, Seat::guest), h.name, c.name(*c.table.unit) + ".1");
+  plan.append(stencil);
   for (auto it = best.rbegin(); it != best.rend(); ++it)
-    if (it->first != host) plan.steps.push_back(ComputeAtStep{b.t.stages[it->first].name, h.name, last + ".1", Scope::heap});
+    if (it->first != host && it->first != in_registers) plan.steps.push_back(ComputeAtStep{b.t.stages[it->first].name, h.name, last + ".1", Scope::heap});
   plan.steps.insert(plan.steps.end(), marks.begin(), marks.end());
   if (c.facts.threads > 1) plan.steps.push_back(ParallelStep{h.name, c.table.extent[0] >= c.facts.threads && leading > 1 ? order[0] : last + ".1"});
   for (uint32_t k = 0; k < host; ++k) {
-    if (!b.is_alive(k)) continue;
+    if (!b.is_alive(k) || k == in_registers) continue;
     PlanContext guest = b.context(k, Packing::none, best.count(k) ? Seat::guest : Seat::root);
     guest.openness = Openness::settled;
     plan.append(plan_stage(guest));

@@ -1,5 +1,6 @@
 #include "schedules/sketches/table.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "schedules/queries.h"
@@ -13,6 +14,27 @@ std::vector<int64_t> row_strides(const Box& box) {
   return out;
 }
 
+/// Adds the coefficients of a clamped subscript, as if the clamp did not act, and where that is so. False where it is not that simple.
+bool add_clamp(ReadRow& row, const NestTemplate& t, const Stage& stage, const Term& term, int64_t stride) {
+  const Quasi& q = *term.quasi;
+  VarId first = t.program.index_var(0);
+  if (q.kind != Quasi::Kind::clamp || !q.lo.is_constant() || !q.hi.is_constant()) return false;
+  for (const Term& part : q.e.terms)
+    if (part.quasi || part.var < first || part.coeff != 1) return false;
+  for (const Term& part : q.e.terms) {
+    Interval idle{q.lo.constant - q.e.constant, q.hi.constant - q.e.constant};
+    for (const Term& other : q.e.terms) {
+      if (other.var == part.var) continue;
+      idle.lo -= stage.lo[other.var - first];
+      idle.hi -= stage.hi[other.var - first] - 1;
+    }
+    auto& known = row.idle[part.var - first];
+    known = known ? Interval{std::max(known->lo, idle.lo), std::min(known->hi, idle.hi)} : idle;
+    row.stride[part.var - first] += term.coeff * stride;
+  }
+  return true;
+}
+
 ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) {
   ReadRow row;
   row.tensor = access.id;
@@ -20,6 +42,7 @@ ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) 
   row.stride.assign(stage.lo.size(), 0);
   row.irregular.assign(stage.lo.size(), 0);
   row.block.assign(stage.lo.size(), 0);
+  row.idle.assign(stage.lo.size(), std::nullopt);
   auto strides = row_strides(t.boxes[access.id]);
   VarId first = t.program.index_var(0);
   auto mark = [&](VarId v) {
@@ -38,6 +61,7 @@ ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) 
         block = std::gcd(block, q.den);
         continue;
       }
+      if (add_clamp(row, t, stage, term, strides[d])) continue;
       std::vector<VarId> used;
       Affine quasi;
       quasi.terms = {term};
@@ -69,6 +93,17 @@ StageTable table_of(const NestTemplate& t, const Stage& stage) {
   }
   if (!equation.slots.empty() && equation.slots.back().var != kNoVar) table.unit = equation.slots.back().var - t.program.index_var(0);
   return table;
+}
+
+std::optional<std::vector<int64_t>> cuts_at_clamps(const StageTable& table, const Stage& stage, uint32_t index) {
+  Interval idle{stage.lo[index], stage.hi[index] - 1};
+  for (const ReadRow& row : table.reads)
+    if (row.idle[index]) idle = Interval{std::max(idle.lo, row.idle[index]->lo), std::min(idle.hi, row.idle[index]->hi)};
+  if (idle.hi - idle.lo + 1 < (stage.hi[index] - stage.lo[index] + 1) / 2) return std::nullopt;
+  std::vector<int64_t> out;
+  if (idle.lo > stage.lo[index]) out.push_back(idle.lo);
+  if (idle.hi + 1 < stage.hi[index]) out.push_back(idle.hi + 1);
+  return out;
 }
 
 std::optional<uint32_t> dimension_alone(const NestTemplate& t, const Access& access, uint32_t index) {

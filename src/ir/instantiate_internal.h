@@ -110,6 +110,7 @@ class Emitter {
   std::pair<int64_t, int64_t> numeric_bounds(const Affine& e) const;
   std::optional<int64_t> residue(const Affine& e, int64_t modulus) const;
   Affine without_lanes(const Affine& e) const;
+  Affine without_idle_limits(const Quasi& clamped) const;
   bool never_cuts(const Limit& limit, int64_t extent) const;
   void prune(Range& range) const;
   void settle(Range& range) const;

@@ -48,14 +48,29 @@ std::optional<int64_t> Emitter::residue(const Affine& e, int64_t modulus) const 
   return positive_remainder(e.constant, modulus);
 }
 
+/// min(max(e, lo), hi) without what cannot act on the values that the variables take here: in the middle of an image a clamped column is the column.
+Affine Emitter::without_idle_limits(const Quasi& clamped) const {
+  const Affine e = without_lanes(clamped.e);
+  const bool stays_above = numeric_bounds(e - clamped.lo).first >= 0, stays_below = numeric_bounds(clamped.hi - e).first >= 0;
+  if (stays_above && stays_below) return e;
+  // min acts last: where it always does, the result is hi, whatever max made.
+  if (numeric_bounds(e - clamped.hi).first >= 0) return clamped.hi;
+  if (numeric_bounds(clamped.lo - e).first >= 0 && numeric_bounds(clamped.hi - clamped.lo).first >= 0) return clamped.lo;
+  return clamp(e, clamped.lo, clamped.hi);
+}
+
 /// Quotients without the variables that cannot change them: floor((x + v) / 32) is floor(x / 32) for x a multiple of 16 and 0 <= v < 16.
 Affine Emitter::without_lanes(const Affine& e) const {
   Affine out = Affine::of(e.constant);
   for (const Term& term : e.terms) {
     Affine same;
     same.terms = {term};
-    if (!term.quasi || term.quasi->kind != Quasi::Kind::floor_div) {
+    if (!term.quasi) {
       out = out + same;
+      continue;
+    }
+    if (term.quasi->kind == Quasi::Kind::clamp) {
+      out = out + term.coeff * without_idle_limits(*term.quasi);
       continue;
     }
     const int64_t den = term.quasi->den;

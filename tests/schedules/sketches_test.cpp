@@ -56,6 +56,38 @@ TEST(GroupedSketches, vectorize_grouped_convolutions_and_split_their_taps) {
   }
 }
 
+constexpr const char* kClampedStencil =
+    "program stencil(H = 11, W = 85)\nin X: f32[H, W]\nin k: f32[3, 3]\nlet P[y: -1..H+1, x: -1..W+1] = X[clamp(y, 0, H-1), clamp(x, 0, W-1)]\n"
+    "let C[y: H, x: W] = sum[r: 3, s: 3] P[y + r - 1, x + s - 1] * k[r, s]\nlet D[y: 2..H-2, x: W] = sum[r: 5] C[y + r - 2, x] * k[0, 1]\n"
+    "out Y[y: 2..H-2, x: W] = D[y, x] - C[y, x]\n";
+
+/// All sketches of a program at their first decisions compute what the evaluator computes; their texts.
+std::string checked_sketches(const Program& program) {
+  auto traces = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 1});
+  std::string texts;
+  for (const Trace& trace : traces) {
+    auto t = schedules::replay(program, NumericsClass::reassoc, trace);
+    EXPECT_TRUE(t.ok()) << trace.text();
+    if (!t) continue;
+    auto nest = instantiate(*t, values_of(t->trace));
+    EXPECT_TRUE(nest.ok()) << trace.text();
+    if (!nest) continue;
+    EXPECT_EQ(difference(program, *nest, 7, ir::DataKind::random), "") << trace.text() << print(*nest);
+    texts += trace.text();
+  }
+  return texts;
+}
+
+// Padding by clamps is not copied: the row is split where the clamp begins to act, and is dense in the middle. Rows of a producer that several
+// rows of the reader need are computed in each strip.
+TEST(RowSketches, fuse_stencils_by_rows_and_split_at_clamps) {
+  const std::string text = checked_sketches(normalized_program(kClampedStencil));
+  EXPECT_NE(text.find("inline P"), std::string::npos) << text;
+  EXPECT_NE(text.find("split C x.1 at 1, 84"), std::string::npos) << text;
+  EXPECT_NE(text.find("compute_at C in Y at y.1 heap"), std::string::npos) << text;
+  EXPECT_NE(text.find("compute_at D in Y at x.1 reg"), std::string::npos) << text;
+}
+
 class Sketches : public testing::TestWithParam<Example> {};
 
 TEST_P(Sketches, compute_what_the_evaluator_computes) {
