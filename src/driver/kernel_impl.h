@@ -1,4 +1,4 @@
-// The inside of Kernel and the comparison of its outputs.
+// The inside of Kernel, and the comparison of its outputs (compare.cpp).
 #pragma once
 
 #include <memory>
@@ -15,8 +15,14 @@ struct Kernel::Impl {
   std::string origin;
 };
 
-/// Compares by the bounds of the task; `detail` says the first difference or the greatest share of the bound.
-Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vector<TensorData> got, const std::vector<TensorData>& expected, const RunnerTask& bounds,
+/// What two results of a task may differ by: nothing, or the bound of each element (f64 tensors, one for each output), or without those a rule of thumb.
+struct Tolerance {
+  bool bit_exact = false;
+  double relative_bound = 0;
+  std::vector<TensorData> bounds;
+};
+/// `detail` says the first difference, or the greatest share of the tolerance and where that came from.
+Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vector<TensorData> got, const std::vector<TensorData>& expected, const Tolerance& tolerance,
                            const std::string& origin);
 
 }  // namespace polyweft

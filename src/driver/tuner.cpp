@@ -8,6 +8,7 @@
 #include "driver/task.h"
 #include "driver/tune_session.h"
 #include "driver/workshop.h"
+#include "ir/bound_program.h"
 #include "ir/seeded_data.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
@@ -194,17 +195,19 @@ struct Tuner::Impl {
     out.id = out.reference.id;
     out.threads = t.key.threads;
     set_rule_of_thumb(t, out);
-    // Naive loops in double precision: above this the bounds would take longer than the search.
-    constexpr double kMostBoundFlops = 1e9;
-    if (!out.bit_exact && count_flops(base) <= kMostBoundFlops) add_bound_kernel(t, out);
+    if (auto nest = bound_nest(t, base, out.bit_exact))
+      if (auto kernel = workshop.for_runner(*nest)) out.bound = std::move(kernel).value();
     return out;
   }
-  // The running error bound of every output element (LANGUAGE: numerics), as a kernel of its own; where there is none, the rule of thumb counts.
-  void add_bound_kernel(const Task& t, RunnerTask& out) {
+  // The running error bound of every output element (language page, numerics), as a nest of its own; where there is none, the rule of thumb counts.
+  std::optional<LoopNest> bound_nest(const Task& t, const LoopNest& base, bool bit_exact) {
+    // Naive loops in double precision: above this the bounds would take longer than the search.
+    constexpr double kMostBoundFlops = 1e9;
+    if (bit_exact || count_flops(base) > kMostBoundFlops) return std::nullopt;
     auto nest = isl.bound_nest(t);
-    if (!nest) return;
-    if (auto kernel = workshop.for_runner(*nest)) out.bound = std::move(kernel).value();
+    return nest ? std::optional(std::move(nest).value()) : std::nullopt;
   }
+  Tolerance tolerance(const Task& t, const LoopNest& base, const std::vector<TensorData>& inputs);
 
   Status start_runner() {
     if (runner) return Ok{};
@@ -389,6 +392,19 @@ Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const
   return ir::seeded_inputs(task->program, seed, set == InputSet::integer_valued ? ir::DataKind::integers : ir::DataKind::random);
 }
 
+// Where no bounds can be computed, the rule of thumb counts, and the comparison says so.
+Tolerance Tuner::Impl::tolerance(const Task& t, const LoopNest& base, const std::vector<TensorData>& inputs) {
+  RunnerTask rule;
+  set_rule_of_thumb(t, rule);
+  Tolerance out{rule.bit_exact, rule.relative_bound, {}};
+  const auto nest = bound_nest(t, base, out.bit_exact);
+  if (!nest) return out;
+  auto kernel = load_kernel(workshop, *nest, ir::bound_program(t.program), "error bound");
+  if (!kernel) return out;
+  if (auto bounds = kernel->run(inputs)) out.bounds = std::move(bounds).value();
+  return out;
+}
+
 Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs) {
   auto task = impl_->task(program, options);
   if (!task) return task.error();
@@ -404,9 +420,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   if (!got) return got.error();
   auto expected = reference->run(inputs);
   if (!expected) return expected.error();
-  RunnerTask bounds;
-  set_rule_of_thumb(*task, bounds);
-  return compare_outputs(kernel->arguments(), *got, *expected, bounds, plan->origin);
+  return compare_outputs(kernel->arguments(), *got, *expected, impl_->tolerance(*task, *base, inputs), plan->origin);
 }
 
 Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget, const std::vector<BenchRival>& against) {

@@ -1,0 +1,63 @@
+// compare_outputs: what run --verify says of two results.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "driver/kernel_impl.h"
+
+namespace polyweft {
+namespace {
+
+TensorData floats(ElementType type, const std::vector<double>& values) {
+  TensorData data = make_tensor(type, {2, static_cast<int64_t>(values.size()) / 2});
+  for (size_t i = 0; i < values.size(); ++i) data.set(static_cast<int64_t>(i), {type, values[i], 0});
+  return data;
+}
+
+ArgumentSpec output() {
+  ArgumentSpec spec;
+  spec.name = "C";
+  spec.type = ElementType::f32;
+  spec.extents = {2, 2};
+  spec.is_output = true;
+  return spec;
+}
+
+Comparison compare(const std::vector<double>& got, const std::vector<double>& want, const Tolerance& tolerance) {
+  return compare_outputs({output()}, {floats(ElementType::f32, got)}, {floats(ElementType::f32, want)}, tolerance, "the kernel");
+}
+
+TEST(CompareOutputs, each_element_has_its_own_bound) {
+  const Tolerance tolerance{false, 0, {floats(ElementType::f64, {0.5, 0.5, 0.5, 0.125})}};
+  const Comparison within = compare({1, 2, 3, 4.125}, {1.25, 2, 3, 4}, tolerance);
+  EXPECT_TRUE(within.equal);
+  EXPECT_EQ(within.detail, "4 elements of the kernel equal the base nest's (at most 1.000 of the error bound)");
+  const Comparison outside = compare({1, 2, 3, 4.25}, {1.25, 2, 3, 4}, tolerance);
+  EXPECT_FALSE(outside.equal);
+  EXPECT_EQ(outside.detail, "C[1,1] is 4.25, the reference has 4; they may differ by 0.125");
+}
+
+TEST(CompareOutputs, strict_results_agree_bit_for_bit) {
+  const Tolerance tolerance{true, 1, {}};
+  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2, 3, 4}, tolerance).detail, "4 elements of the kernel equal the base nest's, bit for bit");
+  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2.0000002384185791, 3, 4}, tolerance).detail, "C[0,1] is 2, the reference has 2.00000024");
+}
+
+TEST(CompareOutputs, without_bounds_the_rule_of_thumb_counts_and_says_so) {
+  const Tolerance tolerance{false, 0.25, {}};
+  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2, 3, 4}, tolerance).detail, "4 elements of the kernel equal the base nest's (at most 0.000 of the rule of thumb)");
+  EXPECT_FALSE(compare({1, 2, 3, 5.5}, {1, 2, 3, 4}, tolerance).equal);
+}
+
+TEST(CompareOutputs, a_missing_number_is_no_licence) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Tolerance no_number{false, 0, {floats(ElementType::f64, {nan, nan, nan, nan})}};
+  EXPECT_TRUE(compare({1, 2, 3, 4}, {1.001, 2, 3, 4}, no_number).equal);
+  EXPECT_FALSE(compare({1, 2, 3, 4}, {1.1, 2, 3, 4}, no_number).equal);
+  EXPECT_TRUE(compare({nan, 2, 3, 4}, {nan, 2, 3, 4}, {true, 0, {}}).equal);
+  EXPECT_FALSE(compare({nan, 2, 3, 4}, {1, 2, 3, 4}, no_number).equal);
+}
+
+}  // namespace
+}  // namespace polyweft
