@@ -16,7 +16,7 @@ constexpr double kOverlap = 0.7;             // share of traffic hidden behind a
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
 bool is_block_loop(MarkKind mark) {
-  return mark == MarkKind::unroll || mark == MarkKind::vector;
+  return mark == MarkKind::unroll || mark == MarkKind::vector || mark == MarkKind::tensor;
 }
 
 // First loop of the register block: the unroll and vector loops below the last serial one.
@@ -58,7 +58,10 @@ class Estimate {
     return product;
   }
   // Lanes take one vector operation however many are active.
-  static double issues(const LoopContext& loop) { return loop.mark == MarkKind::vector ? std::ceil(loop.trips / std::max(1, loop.width)) : loop.trips; }
+  static double issues(const LoopContext& loop) {
+    if (loop.mark == MarkKind::tensor) return 1;  // one instruction
+    return loop.mark == MarkKind::vector ? std::ceil(loop.trips / std::max(1, loop.width)) : loop.trips;
+  }
 
   double vector_width_factor(const Leaf& leaf, size_t begin) const {
     for (size_t l = begin; l < leaf.loops.size(); ++l)
@@ -75,7 +78,7 @@ class Estimate {
     double product = 1;
     for (size_t l = begin; l < leaf.loops.size(); ++l) {
       if (!moves(use, l)) continue;
-      const bool strided = leaf.loops[l].mark == MarkKind::vector && !is_contiguous(nest_, use, l);
+      const bool strided = leaf.loops[l].mark == MarkKind::vector && !leaf.is_instruction && !is_contiguous(nest_, use, l);
       product *= strided ? leaf.loops[l].trips : issues(leaf.loops[l]);
     }
     return product;

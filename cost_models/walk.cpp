@@ -80,6 +80,8 @@ class Walker {
     }
     for (const auto& rhs : compute.rhs) count(rhs, leaf);
     if (compute.how == Write::accumulate && !compute.fused) leaf.operations += 1;
+    for (const LoopContext& loop : loops_) leaf.is_instruction |= loop.mark == MarkKind::tensor;
+    if (leaf.is_instruction) leaf.operations = 1;
     leaves_.push_back(std::move(leaf));
   }
   void on(const Copy& copy) {

@@ -35,6 +35,7 @@ struct Leaf {
   bool accumulates_in_register = false;
   ElementType type = ElementType::f32;
   bool is_copy = false;
+  bool is_instruction = false;                      ///< inside a tensor mark: one operation, whatever it computes
   std::vector<std::pair<BufferId, size_t>> allocs;  ///< buffers allocated around it and the loop depth of their Alloc
 };
 

@@ -85,6 +85,10 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
     if (!used_again || !dimension_alone(c.t, row.access, shape.vector)) return std::nullopt;
     shape.must_pack = true;
   }
+  shape.tensor = tensor_use(c, shape);
+  for (const ReadRow& row : c.table.reads)
+    if (shape.tensor && !c.t.program.tensors[row.tensor].is_const_input)
+      shape.must_pack |= std::count(shape.tensor->lane_groups.begin(), shape.tensor->lane_groups.end(), row.tensor) > 0;
   if (shape.lane_block % c.lanes() != 0 || (shape.lane_block != 0 && c.stage.lo[shape.vector] % shape.lane_block != 0)) return std::nullopt;
   return shape;
 }
@@ -123,11 +127,13 @@ void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shap
 bool wants_vector_pack(const PlanContext& c, const ReadRow& row, const BlockShape& shape) {
   if (!row.uses(shape.vector) || !dimension_alone(c.t, row.access, shape.vector)) return false;
   if (shape.unrolled && row.uses(*shape.unrolled)) return false;
+  if (shape.tensor && std::count(shape.tensor->lane_groups.begin(), shape.tensor->lane_groups.end(), row.tensor)) return true;
   if (row.stride[shape.vector] != 1) return true;
   return c.packing != Packing::none || c.t.program.tensors[row.tensor].is_const_input;
 }
 
 bool wants_row_pack(const PlanContext& c, const ReadRow& row, const BlockShape& shape) {
+  if (shape.tensor) return false;  // its rows hold the groups of the instruction as they are
   return c.packing == Packing::all && shape.unrolled && row.uses(*shape.unrolled) && !row.uses(shape.vector) && dimension_alone(c.t, row.access, *shape.unrolled);
 }
 
@@ -164,7 +170,7 @@ std::string place_of(const PlanContext& c, const ReadRow& row, const std::vector
 /// block streams all of it anyway).
 void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
   if (c.seat == Seat::guest) return;
-  int64_t bytes = size_bytes(c.t.program.tensors[equation_of(c.t, c.stage).targets[0]].type);
+  int64_t bytes = size_bytes(c.t.program.tensors[shape.tensor ? shape.tensor->lane_groups.front() : equation_of(c.t, c.stage).targets[0]].type);
   int64_t l1 = c.facts.cache_bytes.empty() ? 32 << 10 : c.facts.cache_bytes[0];
   int64_t l2 = c.facts.cache_bytes.size() < 2 ? 16 * l1 : c.facts.cache_bytes[1];
   auto reduced = reduced_indices(c);
@@ -205,15 +211,17 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   if (sizes.mc) levels.push_back({u, *sizes.mc});
   levels.push_back({v, sizes.nr});
   if (shape.unrolled) levels.push_back({u, sizes.mr});
-  plan.steps.push_back(TileStep{s, levels});
   auto outer = data_indices_but(c, shape);
+  const size_t lane_levels = levels.size() - (shape.unrolled ? 1 : 0);
+  const size_t last_level = outer.size() + levels.size() - 1;
+  if (shape.tensor) levels.push_back({c.name(shape.tensor->reduced), Size{shape.tensor->extent, ""}});
+  plan.steps.push_back(TileStep{s, levels});
   std::vector<uint32_t> points = reduced;
   if (shape.unrolled) points.push_back(*shape.unrolled);
   points.push_back(shape.vector);
-  const size_t lane_levels = levels.size() - (shape.unrolled ? 1 : 0);
   auto order = loop_order(c, c.lanes_outside ? lane_levels : 0, outer, levels, points);
   plan.steps.push_back(PermuteStep{s, order});
-  size_t block = outer.size() + levels.size() - (shape.unrolled ? 2 : 1);
+  size_t block = last_level - (shape.unrolled ? 1 : 0);
   std::vector<TensorId> promoted;
   for (const ReadRow& row : c.table.reads) {
     bool by_vector = wants_vector_pack(c, row, shape), by_row = wants_row_pack(c, row, shape);
@@ -225,14 +233,16 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
     step.scope = Scope::heap;
     step.at = c.t.program.tensors[row.tensor].is_const_input && !c.t.program.tensors[row.tensor].hidden ? "root" : place_of(c, row, order, block);
     step.layout = panel_layout(c, row, by_vector ? shape.vector : *shape.unrolled, by_vector ? sizes.nr : sizes.mr);
+    if (shape.tensor) step.layout = in_groups(step.layout, c, row, *shape.tensor);
     plan.steps.push_back(std::move(step));
   }
-  std::string last = order[outer.size() + levels.size() - 1];
+  std::string last = order[last_level];
   plan.steps.push_back(AccumulateStep{s, last, Scope::reg});
   if (!shape.cuts.empty()) plan.steps.push_back(SplitStep{s, v + ".1", shape.cuts});
   for (auto& step : split_taps(c, shape)) plan.steps.push_back(std::move(step));
   if (shape.unrolled) plan.steps.push_back(UnrollStep{s, {u}});
   plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
+  if (shape.tensor) plan.steps.push_back(TensorizeStep{s, c.name(shape.tensor->reduced), shape.tensor->instruction});
   if (c.facts.threads > 1 && c.seat == Seat::root) {
     std::string loop = !outer.empty() && c.table.extent[outer[0]] >= c.facts.threads ? c.name(outer[0]) : sizes.mc ? u + ".1" : last;
     plan.steps.push_back(ParallelStep{s, loop});
@@ -288,16 +298,23 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
   auto own = reduced_indices(c);
   for (uint32_t k : outer) own.push_back(k);
   own.insert(own.end(), points.begin(), points.end());
-  plan.steps.push_back(PermuteStep{s, loop_order(c, {}, {}, own)});
+  std::vector<TileStep::Level> groups;
+  if (shape.tensor) groups.push_back({c.name(shape.tensor->reduced), Size{shape.tensor->extent, ""}});
+  if (shape.tensor) plan.steps.push_back(TileStep{s, groups});
+  plan.steps.push_back(PermuteStep{s, loop_order(c, {}, groups, own)});
   for (auto& step : split_taps(c, shape)) plan.steps.push_back(std::move(step));
   for (const ReadRow& row : c.table.reads)
-    if (c.t.program.tensors[row.tensor].is_const_input && wants_vector_pack(c, row, shape))
-      plan.steps.push_back(PromoteStep{c.t.program.tensors[row.tensor].name, s, "root", Scope::heap, panel_layout(c, row, shape.vector, sizes.nr)});
+    if (c.t.program.tensors[row.tensor].is_const_input && wants_vector_pack(c, row, shape)) {
+      auto layout = panel_layout(c, row, shape.vector, sizes.nr);
+      if (shape.tensor) layout = in_groups(layout, c, row, *shape.tensor);
+      plan.steps.push_back(PromoteStep{c.t.program.tensors[row.tensor].name, s, "root", Scope::heap, std::move(layout)});
+    }
   for (const PlanContext* each : {&c, &z}) {
     if (shape.unrolled) plan.steps.push_back(UnrollStep{each->stage.name, {each->name(*shape.unrolled)}});
     plan.steps.push_back(VectorizeStep{each->stage.name, each->name(shape.vector), Size{c.lanes(), ""}});
   }
   plan.steps.push_back(UnrollStep{s, {c.name(shape.vector)}});
+  if (shape.tensor) plan.steps.push_back(TensorizeStep{s, c.name(shape.tensor->reduced), shape.tensor->instruction});
   if (is_parallel) plan.steps.push_back(ParallelStep{reader, order[0]});
   return plan;
 }

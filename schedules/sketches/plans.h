@@ -41,13 +41,25 @@ struct PlanContext {
 PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts& facts);
 
 /// Rule 1 to 3: a register tile u x v, cache tiles, packing. Empty steps where the stage has no such shape.
+/// Rule 10: an instruction whose nest the stage's sum is, over the lanes and a tile of one reduced index.
+struct TensorUse {
+  std::string instruction;
+  uint32_t reduced = 0;
+  int64_t extent = 1;                 ///< of the tile
+  std::vector<TensorId> lane_groups;  ///< operands that need `extent` values of the reduced index side by side for each lane
+};
 struct BlockShape {
   uint32_t vector = 0;
   std::optional<uint32_t> unrolled;
   std::vector<int64_t> cuts = {};  ///< of `vector`: parts in which clamps do not act
   int64_t lane_block = 0;          ///< tiles of lanes must divide it (index / lane_block is a subscript); 0: any
   bool must_pack = false;
+  std::optional<TensorUse> tensor = std::nullopt;
 };
+/// The first instruction of the target that fits; none where packing would cost more than it saves.
+std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shape);
+/// The layout with its digit of the reduced index in groups, innermost.
+std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row, const TensorUse& use);
 std::optional<BlockShape> block_shape(const PlanContext& c);
 Plan plan_block(const PlanContext& c, const BlockShape& shape);
 /// A stencil's taps, where the stage runs on rows of its reader: all of them unrolled around a vector of the row.

@@ -15,6 +15,7 @@ struct TargetFacts {
   int vector_registers = 32;
   std::vector<int64_t> cache_bytes = {48 << 10, 2 << 20, 32 << 20};  ///< L1 first, of one core
   int threads = 1;
+  std::vector<std::string> instructions = {};  ///< tensor instructions that the target has
 };
 
 /// 1 to 6 traces, each replayable on this program and class, the plainest last. A program with a recurrence has the empty trace alone.

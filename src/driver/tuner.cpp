@@ -9,6 +9,7 @@
 #include "driver/tune_session.h"
 #include "driver/workshop.h"
 #include "ir/bound_program.h"
+#include "ir/instruction.h"
 #include "ir/seeded_data.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
@@ -97,6 +98,8 @@ struct Tuner::Impl {
     facts.vector_registers = machine.vector_registers;
     facts.cache_bytes = machine.cache_bytes;
     facts.threads = t.key.threads;
+    for (const ir::Instruction& instruction : ir::known_instructions())
+      if (instruction.runs_on(workshop.target()) && instruction.allows(t.key.cls)) facts.instructions.push_back(instruction.name);
     auto recurrence = recurrence_nest(t);
     if (!recurrence) return recurrence.error();
     return schedules::sketch_templates(t.program, t.key.cls, facts, *recurrence);
