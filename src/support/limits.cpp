@@ -43,7 +43,8 @@ extern "C" void leave_when_orphaned(int) {
 }  // namespace
 
 Status apply_limits(pid_t pid, const ProcessLimits& limits) {
-  std::vector<NamedLimit> wanted{{RLIMIT_CORE, "core size", 0}, {RLIMIT_FSIZE, "file size", limits.file_bytes}};
+  const uint64_t file_bytes = kBuiltWithThreadSanitizer ? std::max<uint64_t>(limits.file_bytes, uint64_t{64} << 20) : limits.file_bytes;
+  std::vector<NamedLimit> wanted{{RLIMIT_CORE, "core size", 0}, {RLIMIT_FSIZE, "file size", file_bytes}};
   if (limits.address_space_bytes != 0 && !kBuiltWithSanitizer) wanted.push_back({RLIMIT_AS, "address space", limits.address_space_bytes});
   if (limits.cpu_seconds != 0) wanted.push_back({RLIMIT_CPU, "cpu seconds", limits.cpu_seconds});
   if (limits.open_files != 0) wanted.push_back({RLIMIT_NOFILE, "open files", limits.open_files});

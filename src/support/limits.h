@@ -24,11 +24,17 @@ inline constexpr bool kBuiltWithSanitizer = false;
 inline constexpr bool kBuiltWithSanitizer = false;
 #endif
 
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kBuiltWithThreadSanitizer = true;
+#else
+inline constexpr bool kBuiltWithThreadSanitizer = false;
+#endif
+
 /// Zero means "no limit of ours" for every field except core and file sizes, which are always limited to what they say.
 struct ProcessLimits {
   uint64_t address_space_bytes = 0;  ///< RLIMIT_AS; ignored in sanitizer builds
   uint64_t cpu_seconds = 0;          ///< RLIMIT_CPU: a backstop; the wall deadline of a call is the real one
-  uint64_t file_bytes = 0;           ///< RLIMIT_FSIZE: what the child may write into files
+  uint64_t file_bytes = 0;           ///< RLIMIT_FSIZE: what the child may write into files; at least 64 MiB under ThreadSanitizer, which starts by writing one
   uint64_t open_files = 64;          ///< RLIMIT_NOFILE
   uint64_t processes = 0;            ///< RLIMIT_NPROC; does not bind root, a backstop only
 };
