@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cost_models/walk.h"
+#include "cost_models/traffic.h"
 #include "polyweft/cost_model.h"
 
 namespace polyweft {
@@ -11,8 +11,6 @@ namespace cost {
 namespace {
 
 constexpr int kSamples = 6;
-constexpr double kLineBytes = 64;
-constexpr double kOverlap = 0.7;             // share of traffic hidden behind arithmetic by out-of-order execution and prefetch
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
 bool is_block_loop(MarkKind mark) {
@@ -47,8 +45,9 @@ class Estimate {
   double cycles(const Leaf& leaf) const {
     const size_t begin = block_begin(leaf);
     const double runs = trips(leaf, 0, begin);
-    return runs * block_cycles(leaf, begin) + loop_overhead(leaf, begin) + (1 - kOverlap) * traffic_cycles(leaf) +
-           kOverlap * std::max(0.0, traffic_cycles(leaf) - runs * block_cycles(leaf, begin));
+    const double work = runs * block_cycles(leaf, begin);
+    const TrafficCycles traffic = traffic_of(nest_, leaf, begin, machine_);
+    return work + loop_overhead(leaf, begin) + traffic.exposed + std::max(0.0, traffic.hidden - work);
   }
 
  private:
@@ -93,9 +92,6 @@ class Estimate {
       }
     return product;
   }
-  bool is_accumulation(const Leaf& leaf) const {
-    return leaf.accesses.size() > 1 && leaf.accesses[0].is_store && !leaf.accesses[1].is_store && leaf.accesses[0].buffer == leaf.accesses[1].buffer;
-  }
   double block_cycles(const Leaf& leaf, size_t begin) const {
     double loads = 0, stores = 0;
     for (const auto& use : leaf.accesses) {
@@ -126,60 +122,6 @@ class Estimate {
     return total;
   }
 
-  // Box of elements that loops [from, end) touch; whole lines along the last physical dimension.
-  double footprint_bytes(const Leaf& leaf, const AccessUse& use, size_t from) const {
-    const auto& buffer = nest_.buffers[use.buffer];
-    const double element = static_cast<double>(size_bytes(buffer.type));
-    const uint32_t last = buffer.layout.pieces.empty() ? 0 : buffer.layout.pieces.back().dim;
-    double bytes = element;
-    for (size_t d = 0; d < buffer.extents.size(); ++d) {
-      double length = 1;
-      for (size_t l = from; l < leaf.loops.size(); ++l) length += std::abs(static_cast<double>(use.coeff[l][d])) * (leaf.loops[l].trips - 1);
-      if (use.has_gather) length = static_cast<double>(buffer.extents[d]);
-      length = std::min(length, static_cast<double>(buffer.extents[d]));
-      if (d == last) length = std::max(length, std::min(kLineBytes / element, static_cast<double>(buffer.extents[d])));
-      bytes *= length;
-    }
-    return bytes;
-  }
-  double all_footprints(const Leaf& leaf, size_t from) const {
-    double bytes = 0;
-    for (size_t a = 0; a < leaf.accesses.size(); ++a) {
-      const bool same_as_store = a == 1 && is_accumulation(leaf);
-      if (nest_.buffers[leaf.accesses[a].buffer].scope != Scope::reg && !same_as_store) bytes += footprint_bytes(leaf, leaf.accesses[a], from);
-    }
-    return bytes;
-  }
-  // Loops outside the outermost one whose footprint fits this cache bring everything in again, unless the access does not move with them.
-  double level_cycles(const Leaf& leaf, size_t level) const {
-    const double capacity = static_cast<double>(machine_.cache_bytes[level]);
-    size_t fits = leaf.loops.size();
-    while (fits > 0 && all_footprints(leaf, fits - 1) <= capacity) --fits;
-    if (fits == 0) return 0;  // all of it stays here from one call to the next
-    double bytes = 0;
-    for (const auto& use : leaf.accesses) {
-      if (nest_.buffers[use.buffer].scope == Scope::reg) continue;
-      bytes += moved_bytes(leaf, use, fits, capacity);
-    }
-    return bytes / machine_.bytes_per_cycle[level + 1];
-  }
-  double moved_bytes(const Leaf& leaf, const AccessUse& use, size_t fits, double capacity) const {
-    // Reuse across the loop just outside: what it does not move with stays if the rest of the footprint leaves room.
-    size_t from = fits;
-    while (from > 0 && !moves(use, from - 1) && all_footprints(leaf, from - 1) <= 2 * capacity) --from;
-    const double whole = static_cast<double>(size_bytes(nest_.buffers[use.buffer].type));
-    double total = footprint_bytes(leaf, use, from) * trips(leaf, 0, from);
-    // Streaming: lines that neighbouring iterations of the next loop share are brought in once.
-    if (from > 0 && moves(use, from - 1)) total = std::min(total, footprint_bytes(leaf, use, from - 1) * trips(leaf, 0, from - 1));
-    if (footprint_bytes(leaf, use, 0) <= capacity / 2) total = std::min(total, footprint_bytes(leaf, use, 0));  // stays resident for the whole call
-    return std::max(total, whole);
-  }
-  double traffic_cycles(const Leaf& leaf) const {
-    double cycles = 0;
-    for (size_t level = 0; level < machine_.cache_bytes.size(); ++level) cycles += level_cycles(leaf, level);
-    return cycles;
-  }
-
   const LoopNest& nest_;
   const MachineModel& machine_;
 };
@@ -194,7 +136,7 @@ double parallel_factor(const Leaf& leaf, int threads) {
 class AnalyticModel final : public CostModel {
  public:
   explicit AnalyticModel(MachineModel machine) : machine_(std::move(machine)) {}
-  std::string name() const override { return "analytic/1"; }
+  std::string name() const override { return "analytic/2"; }
   double predict_ns(const LoopNest& nest) const override {
     const Estimate estimate(nest, machine_);
     double cycles = 0;

@@ -21,6 +21,9 @@ struct MachineModel {
   double loads_per_cycle = 2, stores_per_cycle = 1;
   std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};  ///< usable by one thread, L1 first
   std::vector<double> bytes_per_cycle = {64, 40, 9, 5};             ///< L1, L2, L3, memory
+  std::vector<int> cache_ways = {12, 16};                           ///< as far as conflicts between sets count; the rest has none
+  std::vector<int64_t> tlb_pages = {64, 1536};                      ///< entries for small pages, first level first
+  std::vector<double> tlb_miss_cycles = {7, 30};                    ///< of each level
   double fork_join_ns = 5'000;
   int threads = 1;
 };

@@ -24,6 +24,7 @@ struct GemmShape {
   int32_t width = 16;  // 1: scalar
   bool in_registers = true;
   bool parallel = false;
+  bool columns_outside = false;  // all row tiles of a column tile, one after the other
 };
 
 Buffer argument(const char* name, std::vector<int64_t> extents, bool output) {
@@ -54,7 +55,8 @@ class GemmNest {
     if (s_.in_registers) tile = nest_.add(Alloc{3, nest_.add(Seq{{tile, store()}})});
     Mark outer;
     if (s_.parallel) outer.kind = MarkKind::parallel;
-    nest_.root = loop(it_, s_.m, s_.mr, outer, loop(jt_, s_.n, s_.vectors * s_.width, {}, tile));
+    const int64_t nr = s_.vectors * s_.width;
+    nest_.root = s_.columns_outside ? loop(jt_, s_.n, nr, outer, loop(it_, s_.m, s_.mr, {}, tile)) : loop(it_, s_.m, s_.mr, outer, loop(jt_, s_.n, nr, {}, tile));
     return nest_;
   }
 
@@ -153,6 +155,24 @@ TEST(AnalyticModel, two_threads_nearly_halve_a_large_product) {
 TEST(AnalyticModel, masked_lanes_cost_as_much_as_active_ones) {
   // 17 columns take two vectors a row: twice the time of 16.
   EXPECT_GT(predicted({.n = 17, .vectors = 1}), 1.5 * predicted({.n = 16, .vectors = 1}));
+}
+
+// Nanoseconds a point of the product.
+double per_point(const GemmShape& s) {
+  return predicted(s) / static_cast<double>(s.m * s.n * s.k);
+}
+
+TEST(AnalyticModel, rows_a_power_of_two_apart_crowd_a_few_cache_sets) {
+  // 600 rows of two lines, 4096 bytes apart, for every row tile: they lie in 64 of L2's sets. Two lines more between rows spread them.
+  EXPECT_GT(per_point({.m = 504, .n = 1024, .k = 600, .columns_outside = true}), 1.05 * per_point({.m = 504, .n = 1056, .k = 600, .columns_outside = true}));
+}
+
+TEST(AnalyticModel, rows_on_pages_of_their_own_wait_for_translation) {
+  // 1,600 rows of B are read for each tile, each on a page of its own: more than the translations kept nearby. Without that it is cheaper.
+  MachineModel many = machine();
+  many.tlb_pages = {1 << 20, 1 << 20};
+  const GemmShape shape = {.m = 504, .n = 1056, .k = 1600};
+  EXPECT_GT(predicted(shape), 1.1 * predicted(shape, many));
 }
 
 }  // namespace

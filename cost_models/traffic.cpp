@@ -1,0 +1,131 @@
+// What is reused stays: a granule (line or page) is still there when it is needed again if all that was touched in between fits, and if its
+// own access does not crowd the few sets that a stride of a power of two reaches.
+#include "cost_models/traffic.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cost_models/reach.h"
+
+namespace polyweft::cost {
+namespace {
+
+constexpr double kLineBytes = 64, kPageBytes = 4096;
+// Fitted to measured ranks (bench_rank).
+constexpr double kStreamBytes = 1024;    // pieces as long as this are fetched ahead by hardware
+constexpr double kStreamExposed = 0.05;  // share of a stream's transfer that arithmetic does not hide
+constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher sees coming
+constexpr double kTlbExposed = 0.8;
+
+struct Level {
+  Store store;
+  double cycles = 0;  ///< a granule brought in from the next level
+  bool is_cache = true;
+  bool is_near = false;  ///< the next level is close enough for out-of-order execution to hide its latency
+};
+
+std::vector<Level> levels_of(const MachineModel& machine) {
+  std::vector<Level> out;
+  for (size_t l = 0; l < machine.cache_bytes.size(); ++l) {
+    const double lines = static_cast<double>(machine.cache_bytes[l]) / kLineBytes;
+    const double sets = l < machine.cache_ways.size() ? lines / machine.cache_ways[l] : 0;
+    out.push_back({{kLineBytes, lines, sets}, kLineBytes / machine.bytes_per_cycle[l + 1], true, l == 0});
+  }
+  for (size_t l = 0; l < machine.tlb_pages.size(); ++l)
+    out.push_back({{kPageBytes, static_cast<double>(machine.tlb_pages[l]), 0}, machine.tlb_miss_cycles[l], false, false});
+  return out;
+}
+
+class Traffic {
+ public:
+  Traffic(const LoopNest& nest, const Leaf& leaf, size_t block) : nest_(nest), leaf_(leaf), block_(block) {
+    for (size_t a = 0; a < leaf.accesses.size(); ++a) {
+      const AccessUse& use = leaf.accesses[a];
+      const bool is_loaded_for_store = a == 1 && is_accumulation(leaf);
+      if (nest.buffers[use.buffer].scope == Scope::reg || is_loaded_for_store) continue;
+      uses_.push_back(&use);
+      strides_.push_back(strides_bytes(nest.buffers[use.buffer], use));
+    }
+  }
+  TrafficCycles cycles(const Level& level) {
+    measure(level.store);
+    TrafficCycles out;
+    for (size_t a = 0; a < uses_.size(); ++a) add(level, a, out);
+    return out;
+  }
+
+ private:
+  // reaches_[from][access] and their sums.
+  void measure(const Store& store) {
+    const size_t depth = leaf_.loops.size();
+    reaches_.assign(depth + 1, {});
+    sums_.assign(depth + 1, 0);
+    for (size_t from = 0; from <= depth; ++from)
+      for (size_t a = 0; a < uses_.size(); ++a) {
+        reaches_[from].push_back(reach_of(nest_.buffers[uses_[a]->buffer], *uses_[a], strides_[a], leaf_, from, store));
+        sums_[from] += reaches_[from].back().granules;
+      }
+  }
+  bool stays(const Store& store, size_t a, size_t from) const { return sums_[from] <= store.granules && reaches_[from][a].crowded() <= store.granules; }
+  double trips_outside(size_t from) const {
+    double out = 1;
+    for (size_t l = 0; l < from; ++l) out *= leaf_.loops[l].trips;
+    return out;
+  }
+  size_t without_single(size_t from) const {
+    while (from > 0 && leaf_.loops[from - 1].trips <= 1) --from;
+    return from;
+  }
+  void add(const Level& level, size_t a, TrafficCycles& out) const {
+    size_t from = leaf_.loops.size();
+    while (from > 0 && stays(level.store, a, from - 1)) --from;
+    if (from == 0) return;  // all of it stays from one call to the next
+    // Loops that it does not move with find again what one of their iterations touched; only the innermost of them, else more was touched.
+    from = without_single(from);
+    if (from > 0 && strides_[a][from - 1] == 0 && stays(level.store, a, from)) --from;
+    from = without_single(from);
+    double granules = reaches_[from][a].granules * trips_outside(from);
+    // Neighbouring iterations of the next loop that touch the same granules bring them in once.
+    if (from > 0 && strides_[a][from - 1] > 0 && strides_[a][from - 1] < level.store.granule_bytes && stays(level.store, a, from))
+      granules = std::min(granules, std::max(reaches_[from - 1][a].granules, reaches_[from][a].granules) * trips_outside(from - 1));
+    charge(level, a, granules, out);
+  }
+  void charge(const Level& level, size_t a, double granules, TrafficCycles& out) const {
+    const double cycles = granules * level.cycles;
+    if (!level.is_cache) {
+      out.exposed += kTlbExposed * cycles;
+      out.hidden += cycles;
+      return;
+    }
+    const bool is_stream = reaches_[block_ > 0 ? block_ - 1 : 0][a].run_bytes >= kStreamBytes || level.is_near;
+    out.exposed += (is_stream ? kStreamExposed : kScatterExposed) * cycles;
+    out.hidden += cycles;
+  }
+
+  const LoopNest& nest_;
+  const Leaf& leaf_;
+  size_t block_;
+  std::vector<const AccessUse*> uses_;
+  std::vector<std::vector<double>> strides_;
+  std::vector<std::vector<Reach>> reaches_;
+  std::vector<double> sums_;
+};
+
+}  // namespace
+
+bool is_accumulation(const Leaf& leaf) {
+  return leaf.accesses.size() > 1 && leaf.accesses[0].is_store && !leaf.accesses[1].is_store && leaf.accesses[0].buffer == leaf.accesses[1].buffer;
+}
+
+TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine) {
+  TrafficCycles out;
+  Traffic traffic(nest, leaf, block);
+  for (const Level& level : levels_of(machine)) {
+    const TrafficCycles part = traffic.cycles(level);
+    out.hidden += part.hidden;
+    out.exposed += part.exposed;
+  }
+  return out;
+}
+
+}  // namespace polyweft::cost

@@ -1,0 +1,79 @@
+// Lines, pages and sets of accesses, against enumeration of every address.
+#include "cost_models/reach.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace polyweft::cost {
+namespace {
+
+struct Walked {
+  std::set<int64_t> granules, sets;
+};
+
+Buffer matrix(int64_t rows, int64_t columns, Layout layout = {}) {
+  Buffer b;
+  b.extents = {rows, columns};
+  b.layout = layout.pieces.empty() ? row_major(b.extents) : layout;
+  return b;
+}
+
+// Two loops: rows by `row_step`, columns by 1.
+Leaf two_loops(int64_t rows, int64_t row_step, int64_t columns) {
+  Leaf leaf;
+  leaf.loops = {{0, static_cast<double>(rows), row_step}, {1, static_cast<double>(columns), 1}};
+  AccessUse use;
+  use.coeff = {{row_step, 0}, {0, 1}};
+  leaf.accesses = {use};
+  return leaf;
+}
+
+Walked walk(const Buffer& b, int64_t rows, int64_t row_step, int64_t columns, const Store& store) {
+  Walked out;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) {
+      const int64_t granule = physical_offset(b, {r * row_step, c}) * size_bytes(b.type) / static_cast<int64_t>(store.granule_bytes);
+      out.granules.insert(granule);
+      if (store.sets > 0) out.sets.insert(granule % static_cast<int64_t>(store.sets));
+    }
+  return out;
+}
+
+TEST(Reach, lines_and_sets_of_row_major_boxes_are_those_that_addresses_meet) {
+  const Store l1{64, 768, 64};
+  for (int64_t columns_of_matrix : {64, 96, 128, 1024, 1040, 1056, 2048})
+    for (int64_t rows : {1, 3, 14, 64})
+      for (int64_t columns : {16, 32, 64}) {
+        const Buffer b = matrix(128, columns_of_matrix);
+        const Leaf leaf = two_loops(rows, 1, columns);
+        const auto strides = strides_bytes(b, leaf.accesses[0]);
+        const Reach reach = reach_of(b, leaf.accesses[0], strides, leaf, 0, l1);
+        const Walked truth = walk(b, rows, 1, columns, l1);
+        EXPECT_EQ(reach.granules, static_cast<double>(truth.granules.size())) << columns_of_matrix << " " << rows << " " << columns;
+        const double sets = static_cast<double>(truth.sets.size());
+        EXPECT_GE(reach.set_share * 64, 0.5 * sets) << columns_of_matrix << " " << rows << " " << columns;
+        EXPECT_LE(reach.set_share * 64, 2 * sets) << columns_of_matrix << " " << rows << " " << columns;
+      }
+}
+
+TEST(Reach, panels_of_a_packed_layout_lie_side_by_side) {
+  const Buffer packed = matrix(64, 96, Layout{{{1, 3}, {0, 64}, {1, 32}}, {}});
+  const Leaf leaf = two_loops(64, 1, 32);
+  const auto strides = strides_bytes(packed, leaf.accesses[0]);
+  EXPECT_EQ(strides[0], 32 * 4);
+  EXPECT_EQ(strides[1], 4);
+  const Reach reach = reach_of(packed, leaf.accesses[0], strides, leaf, 0, {64, 768, 64});
+  EXPECT_EQ(reach.granules, 64 * 2);
+  EXPECT_EQ(reach.run_bytes, 64 * 32 * 4);
+  EXPECT_EQ(reach.set_share, 1);
+}
+
+TEST(Reach, pages_of_rows_a_page_apart_are_as_many_as_rows) {
+  const Buffer b = matrix(128, 1024);
+  const Leaf leaf = two_loops(100, 1, 32);
+  EXPECT_EQ(reach_of(b, leaf.accesses[0], strides_bytes(b, leaf.accesses[0]), leaf, 0, {4096, 64, 0}).granules, 100);
+}
+
+}  // namespace
+}  // namespace polyweft::cost
