@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/instruction.h"
+
 namespace polyweft::cost {
 namespace {
 
@@ -67,7 +69,10 @@ class Walker {
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
     values_[loop.var] = lo + loop.step * chosen(trips);
     loops_.push_back({loop.var, static_cast<double>(trips), loop.step, loop.mark.kind, loop.mark.width});
+    if (loop.mark.kind == MarkKind::tensor)
+      if (auto instruction = ir::instruction_named(loop.mark.detail)) instruction_ = *instruction;
     visit(loop.body);
+    if (loop.mark.kind == MarkKind::tensor) instruction_ = nullptr;
     loops_.pop_back();
   }
   void on(const Compute& compute) {
@@ -80,8 +85,8 @@ class Walker {
     }
     for (const auto& rhs : compute.rhs) count(rhs, leaf);
     if (compute.how == Write::accumulate && !compute.fused) leaf.operations += 1;
-    for (const LoopContext& loop : loops_) leaf.is_instruction |= loop.mark == MarkKind::tensor;
-    if (leaf.is_instruction) leaf.operations = 1;
+    if (instruction_) leaf.operations = instruction_->issues;
+    leaf.is_instruction = instruction_ != nullptr;
     leaves_.push_back(std::move(leaf));
   }
   void on(const Copy& copy) {
@@ -107,8 +112,17 @@ class Walker {
       if (slow > 0)
         leaf.slow_operations += slow;
       else
-        leaf.operations += 1;
+        leaf.operations += node.op == Op::convert && node.args[0]->op == Op::read ? share(use(node.args[0]->access, false)) : 1;
     });
+  }
+  // What is read once for several iterations of the register block is also converted once.
+  double share(const AccessUse& use) const {
+    double iterations = 1;
+    for (size_t l = loops_.size(); l-- > 0 && (loops_[l].mark == MarkKind::unroll || loops_[l].mark == MarkKind::vector);) {
+      const bool moves = std::any_of(use.coeff[l].begin(), use.coeff[l].end(), [](int64_t c) { return c != 0; });
+      if (!moves && loops_[l].mark == MarkKind::unroll) iterations *= std::max(1.0, loops_[l].trips);
+    }
+    return 1 / iterations;
   }
   AccessUse use(const Access& access, bool is_store) const {
     AccessUse out;
@@ -153,6 +167,7 @@ class Walker {
   int sample_, samples_;
   std::vector<int64_t> values_;
   std::vector<LoopContext> loops_;
+  const ir::Instruction* instruction_ = nullptr;  ///< of the tensor mark around
   std::vector<std::pair<BufferId, size_t>> allocs_;
   std::vector<Leaf> leaves_;
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/instruction.h"
 #include "schedules/queries.h"
 #include "schedules/sketches/plans.h"
 #include "schedules/steps.h"
@@ -281,7 +282,40 @@ void add_if_new(std::vector<Trace>& out, Trace trace, const Program& program, Nu
 
 }  // namespace
 
+namespace {
+
+/// Instructions that hold their unit no longer than one multiply-add: always worth it. Of the others, plain vectors are proposed as well.
+std::vector<std::string> fast_ones(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const auto& name : names)
+    if (auto instruction = ir::instruction_named(name); instruction && (*instruction)->issues <= 1) out.push_back(name);
+  return out;
+}
+
+bool uses_other(const std::vector<Trace>& traces, const std::vector<std::string>& names) {
+  for (const Trace& trace : traces)
+    for (const Step& step : trace.steps)
+      if (const auto* s = std::get_if<TensorizeStep>(&step); s && std::find(names.begin(), names.end(), s->instruction) == names.end()) return true;
+  return false;
+}
+
+std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, const TargetFacts& facts);
+
+}  // namespace
+
 std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts) {
+  std::vector<Trace> out = sketches_with(normalized, cls, facts);
+  TargetFacts plain = facts;
+  plain.instructions = fast_ones(facts.instructions);
+  if (!uses_other(out, plain.instructions)) return out;
+  for (Trace& trace : sketches_with(normalized, cls, plain))
+    if (std::find(out.begin(), out.end(), trace) == out.end()) out.push_back(std::move(trace));
+  return out;
+}
+
+namespace {
+
+std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, const TargetFacts& facts) {
   auto base = base_template(normalized, cls);
   std::vector<Trace> out;
   if (!base || base->stages.empty()) return {Trace{}};
@@ -297,6 +331,8 @@ std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const 
   if (out.empty()) out.push_back(Trace{});
   return out;
 }
+
+}  // namespace
 
 Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const TargetFacts& facts,
                                                    std::shared_ptr<const LoopNest> recurrence_nest) {

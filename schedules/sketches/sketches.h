@@ -18,7 +18,7 @@ struct TargetFacts {
   std::vector<std::string> instructions = {};  ///< tensor instructions that the target has
 };
 
-/// 1 to 6 traces, each replayable on this program and class, the plainest last. A program with a recurrence has the empty trace alone.
+/// 1 to 12 traces, each replayable on this program and class, the plainest last. A program with a recurrence has the empty trace alone.
 std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts);
 
 /// The sketches as templates. `recurrence_nest` as for base_template.

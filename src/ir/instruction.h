@@ -3,6 +3,7 @@
 //   instruction 1
 //   name vpdpbusd_512
 //   needs avx512vnni                      # features of the target; "|" between sets of which one is enough
+//   issues 1                              # how long it holds a multiply-add unit, in multiply-adds; for cost models
 //   classes strict contract reassoc       # numerics classes whose rules its arithmetic keeps
 //   call llvm.x86.avx512.vpdpbusd.512 (D: i32x16, A: i8x64, B: i8x64)
 //   nest 1 vpdpbusd_512 class strict      # one Compute that accumulates, inside loops of constant extent
@@ -36,6 +37,7 @@ struct Instruction {
   std::string name;
   std::vector<std::vector<std::string>> needs;  ///< one of these sets of features
   std::vector<NumericsClass> classes;
+  double issues = 1;  ///< multiply-adds that a unit could do in its time
   std::string call;
   std::vector<Operand> operands;  ///< in the order of the call; the first is the result and its old value
   std::vector<Axis> axes;         ///< loops, outermost first

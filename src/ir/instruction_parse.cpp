@@ -70,6 +70,9 @@ class Reader {
         require(cls.has_value(), "there is no class " + word);
         out_.classes.push_back(*cls);
       }
+    } else if (key == "issues") {
+      require(words.size() == 1 && words[0].size() < 4 && words[0].find_first_not_of("0123456789") == std::string::npos && words[0] != "0", "issues: expected a number");
+      out_.issues = std::stoi(words[0]);
     } else if (key == "call") {
       call_ = line.substr(line.find("call") + 4);
     } else {

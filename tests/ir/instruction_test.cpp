@@ -52,6 +52,7 @@ TEST(Instruction, malformed_files_are_refused) {
       {"instruction 1", "instruction 2"},
       {"classes strict", "classes exact"},
       {"needs avx512vnni", "needs avx512vnni |"},
+      {"needs avx512vnni", "issues 0\nneeds avx512vnni"},
       {"(D: i32x16, A: i8x64", "(A: i8x64, D: i32x16"},
       {", B: i8x64)", ")"},
       {"i32x16", "i32"},

@@ -89,6 +89,37 @@ TEST(Tensor, every_class_may_use_exact_sums) {
   }
 }
 
+std::string bf16_text(const std::string& text) {
+  return replaced(replaced(replaced(replaced(text, "u8", "bf16"), "i8", "bf16"), "i32(", "f32("), "vpdpbusd", "vdpbf16ps");
+}
+const char* const kPairsTrace = R"(trace 1
+  tile C [k: 8, j: 2V, i: 3, k: 2]
+  permute C [k.1, j.1, i.1, k.2, k, i, j]
+  promote B in C at j.1 heap layout [d1 / 2V, d0 / 2, d1 % 2V, d0 % 2]
+  accumulate C at i.1 reg
+  unroll C i
+  vectorize C j V
+  tensorize C k by vdpbf16ps_W
+)";
+
+// Whole numbers bit for bit, others within the running bound; the order inside the instruction is its own.
+TEST(Tensor, products_of_bf16_pairs) {
+  for (int lanes : {4, 8, 16}) {
+    if (!runs_here("vdpbf16ps_" + std::to_string(32 * lanes))) continue;
+    const Trace trace = trace_for(kPairsTrace, lanes);
+    for (int64_t n : {15, 33})
+      for (int64_t k : {1, 2, 7, 21})
+        for (bool whole : {true, false}) {
+          Pair pair = pair_of(sized(bf16_text(kProduct), 7, n, k), trace, static_cast<uint64_t>(10 * n + k));
+          pair.whole_numbers = whole;
+          pair.ask_checker = whole && n == 33;
+          const Judgement judgement = judge(pair);
+          EXPECT_EQ(judgement.outcome, Outcome::agreed) << n << " " << k << " lanes " << lanes << ": " << judgement.message;
+          EXPECT_EQ(has_instruction(pair.source, trace), k >= 2);
+        }
+  }
+}
+
 // No operator is known by name: a convolution over channels, and sums of one operand.
 TEST(Tensor, other_reductions_with_the_same_structure) {
   if (!runs_here("vpdpbusd_512")) GTEST_SKIP();
@@ -179,6 +210,14 @@ TEST(Tensor, sketches_leave_other_sums_alone) {
     for (const Trace& trace : schedules::sketches(polyweft::normalize(polyweft::bind(source, *make_binding(source, {}))), NumericsClass::reassoc, facts))
       EXPECT_EQ(trace.text().find("tensorize"), std::string::npos) << text << trace.text();
   }
+}
+
+TEST(Tensor, roundings_and_flushes_need_class_reassoc) {
+  const std::string text = bf16_text(kProduct);
+  EXPECT_EQ(refusal(text, kPairsTrace), "");
+  for (auto cls : {NumericsClass::strict, NumericsClass::contract}) EXPECT_EQ(refusal(text, kPairsTrace, cls).substr(0, 6), "PW0307");
+  // A sum in bf16 rounds after each term: another value.
+  EXPECT_NE(refusal(replaced(text, "f32(", "bf16("), kPairsTrace).find("PW0322"), std::string::npos);
 }
 
 TEST(Tensor, changed_nests_are_refuted) {
