@@ -57,7 +57,10 @@ struct TuneStart {
   std::string key;         ///< of the program: 32 hex digits
   double flops = 0;        ///< of one call: multiply-add counts 2
   double bytes = 0;        ///< of all inputs and outputs
-  double peak_gflops = 0;  ///< FMA peak of the task's threads, measured now; 0 where it cannot be
+  double peak_gflops = 0;  ///< peak of f32 multiply-adds on the task's threads, measured now; 0 where it cannot be
+  double memory_gb_s = 0;  ///< rate of reading past the caches, measured now; 0 where it cannot be
+  /// Roofline, nanoseconds: `flops` at the peak (half of it for f64) or, where `bytes` exceed the caches, `bytes` at the memory rate; 0: not known.
+  double bound_ns = 0;
   int sketches = 0;
   double points = 0;  ///< of the space, before constraints
   std::optional<NearestRecord> nearest;
@@ -77,6 +80,7 @@ struct TuneProgress {
 struct TuneOptions : TaskOptions {
   std::chrono::milliseconds budget{60'000};  ///< zero: no limit (then trials must be set)
   int trials = 0;                            ///< zero: no limit
+  double until = 0;                          ///< ends the search at this share of the roofline (TuneStart::bound_ns / best), 0 < until <= 1; zero: never
   uint64_t seed = 1;
   bool refresh = false;  ///< search even where the database has a record
   std::function<void(const TuneProgress&)> progress;
@@ -92,7 +96,7 @@ struct TuneReport {
   double flops = 0;         ///< of one call: multiply-add counts 2
   double reference_ns = 0;  ///< the untuned base nest
   double peak_gflops = 0;   ///< as TuneStart's; 0 for a hit
-  std::string reason;       ///< why it ended: "budget", "trials", "space exhausted", "hit", "interrupted"
+  std::string reason;       ///< why it ended: "budget", "trials", "share of the roofline", "space exhausted", "hit", "interrupted"
 };
 
 /// A kernel loaded in this process: call it as often as you like; calls on one object must not overlap.

@@ -69,6 +69,8 @@ void TuneDisplay::start(const TuneProgress& event) {
                                {"flops", plan.flops},
                                {"bytes", plan.bytes},
                                {"peak_gflops", plan.peak_gflops},
+                               {"memory_gb_s", plan.memory_gb_s},
+                               {"bound_ns", plan.bound_ns},
                                {"sketches", plan.sketches},
                                {"points", plan.points},
                                {"nearest", plan.nearest ? nlohmann::json(plan.nearest->id) : nlohmann::json()},
@@ -81,11 +83,11 @@ void TuneDisplay::start(const TuneProgress& event) {
 void TuneDisplay::header(const TuneStart& plan) {
   line(fmt::format("{}  {}  {}   key {}", painted(view_.program, Paint::bold, terminal_.color_err), view_.binding, options_.numerics, plan.key.substr(0, 8)));
   std::string target = fmt::format("target    {}: {}, {} thread{}", printable(target_.name), describe_units(target_), options_.threads, options_.threads == 1 ? "" : "s");
-  if (peak_gflops_ > 0) target += fmt::format("; peak {:.0f} GFLOP/s (measured now)", peak_gflops_);
+  if (peak_gflops_ > 0) target += fmt::format("; peak {:.0f} GFLOP/s, {:.1f} GB/s (measured now)", peak_gflops_, plan.memory_gb_s);
   line(target);
   std::string work = fmt::format("work      {} in and out", human_bytes(plan.bytes));
   if (flops_ > 0) work += fmt::format(", {:.3g} GFLOP", flops_ / 1e9);
-  if (flops_ > 0 && peak_gflops_ > 0) work += fmt::format(": at least {} at the peak", human_time(flops_ / peak_gflops_));
+  if (plan.bound_ns > 0) work += fmt::format(": at least {}", human_time(plan.bound_ns));
   line(work);
   line(fmt::format("database  {}", printable(database_of(options_))));
   if (plan.nearest && plan.nearest->differs_in.empty())

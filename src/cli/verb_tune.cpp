@@ -14,7 +14,7 @@ namespace {
 
 struct TuneCommand : CommonOptions {
   std::vector<std::string> files;
-  std::string budget;
+  std::string budget, effort, until;
   int trials = 0;
   uint64_t seed = 1;
   bool refresh = false;
@@ -46,6 +46,20 @@ Result<std::chrono::milliseconds> parse_budget(const std::string& text) {
   return std::chrono::milliseconds(static_cast<int64_t>(value * scale));
 }
 
+// "0.9-of-roofline", "0.9".
+Result<double> parse_share(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const std::string rest = end;
+  if (end == text.c_str() || !(rest.empty() || rest == "-of-roofline") || !(value > 0 && value <= 1))
+    return fail("PW0003", "--until " + text + ": expected a share above 0 and at most 1, e.g. 0.9-of-roofline");
+  return value;
+}
+
+// Words for people who do not want to think about seconds.
+constexpr std::pair<const char*, std::chrono::seconds> kEfforts[] = {
+    {"quick", std::chrono::seconds(10)}, {"normal", std::chrono::seconds(60)}, {"full", std::chrono::seconds(600)}};
+
 Result<TuneOptions> tune_options(const TuneCommand& command) {
   TuneOptions tune;
   if (auto filled = fill_task(command, tune); !filled) return filled.error();
@@ -55,6 +69,13 @@ Result<TuneOptions> tune_options(const TuneCommand& command) {
     tune.budget = *budget;
   } else if (command.trials > 0) {
     tune.budget = std::chrono::milliseconds(0);
+  }
+  for (const auto& [word, budget] : kEfforts)
+    if (command.effort == word) tune.budget = budget;
+  if (!command.until.empty()) {
+    auto share = parse_share(command.until);
+    if (!share) return share.error();
+    tune.until = *share;
   }
   tune.trials = command.trials;
   tune.seed = command.seed;
@@ -117,6 +138,11 @@ Verb add_tune(CLI::App& app) {
   options->add_to(app);
   app.add_option("FILE", options->files, "Program texts, or FILE:PROGRAM")->required();
   app.add_option("--budget", options->budget, "Wall time a program: 60s, 500ms, 5m (default 60s where no limit is given)")->type_name("TIME");
+  app.add_option("--effort", options->effort, "quick (10 s), normal (60 s) or full (10 minutes) a program, instead of --budget")
+      ->type_name("WORD")
+      ->check(CLI::IsMember({"quick", "normal", "full"}))
+      ->excludes("--budget");
+  app.add_option("--until", options->until, "End at this share of the roofline: 0.9-of-roofline")->type_name("SHARE");
   app.add_option("--trials", options->trials, "At most this many measured candidates")->type_name("N")->check(CLI::PositiveNumber);
   app.add_option("--seed", options->seed, "Which candidates are tried")->type_name("N")->capture_default_str();
   app.add_flag("--refresh", options->refresh, "Search even where the database has a record");

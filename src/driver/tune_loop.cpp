@@ -35,6 +35,8 @@ bool TuneLoop::should_end() {
     reason_ = "budget";
   } else if (options_.trials > 0 && trials_ >= options_.trials) {
     reason_ = "trials";
+  } else if (options_.until > 0 && best_ns_ > 0 && world_.bound_ns >= options_.until * best_ns_) {
+    reason_ = "share of the roofline";
   }
   return !reason_.empty();
 }

@@ -24,6 +24,7 @@ struct TuneWorld {
   Database* database = nullptr;  ///< may be null
   std::function<double()> elapsed_s;
   std::function<int64_t()> unix_time;
+  double bound_ns = 0;  ///< roofline of one call; 0: not known
 };
 
 struct Winner {

@@ -82,8 +82,9 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   world.database = services.database;
   world.elapsed_s = [start = session.start] { return seconds_since(start); };
   world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
-  const TuneStart plan = tune_start(session.task, session.base, session.templates, services.workshop.measured_peak_gflops(session.task.key.threads), world.database);
+  const TuneStart plan = tune_start(session.task, session.base, session.templates, services.workshop, world.database);
   announce(plan, session.options, world.elapsed_s());
+  world.bound_ns = plan.bound_ns;
   TuneLoop loop(session.task, session.templates, *strategy, session.options, world);
   if (auto ran = loop.run(); !ran) return ran.error();
 

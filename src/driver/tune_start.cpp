@@ -1,5 +1,7 @@
 #include "driver/tune_start.h"
 
+#include <algorithm>
+
 namespace polyweft {
 namespace {
 
@@ -15,14 +17,25 @@ double bytes_of(const ArgumentSpec& argument) {
   return bytes;
 }
 
+// What no schedule can beat: the arithmetic at the peak, and the arguments once through memory where they cannot stay in a cache.
+double roofline_ns(const TuneStart& plan, const Program& program, int64_t cache_bytes) {
+  const bool wide = std::any_of(program.tensors.begin(), program.tensors.end(), [](const Tensor& tensor) { return tensor.type == ElementType::f64; });
+  const double compute = plan.peak_gflops > 0 ? plan.flops / plan.peak_gflops * (wide ? 2 : 1) : 0;
+  const double memory = plan.memory_gb_s > 0 && plan.bytes > static_cast<double>(cache_bytes) ? plan.bytes / plan.memory_gb_s : 0;
+  return std::max(compute, memory);
+}
+
 }  // namespace
 
-TuneStart tune_start(const Task& task, const LoopNest& base, const std::vector<NestTemplate>& templates, double peak_gflops, Database* database) {
+TuneStart tune_start(const Task& task, const LoopNest& base, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database) {
   TuneStart out;
   out.key = task.key.program;
   out.flops = count_flops(base);
   for (const auto& argument : argument_specs(base, task.program)) out.bytes += bytes_of(argument);
-  out.peak_gflops = peak_gflops;
+  out.peak_gflops = workshop.measured_peak_gflops(task.key.threads);
+  out.memory_gb_s = workshop.measured_memory_gb_s(task.key.threads);
+  const auto& caches = workshop.machine_model(task.key.threads).cache_bytes;
+  out.bound_ns = roofline_ns(out, task.program, caches.empty() ? 0 : caches.back());
   out.sketches = static_cast<int>(templates.size());
   for (const auto& nest_template : templates) out.points += points_of(nest_template.trace);
   if (!database) return out;

@@ -212,6 +212,10 @@ double Workshop::measured_peak_gflops(int threads) const {
   return target_.is_host ? targets::measured_fma_peak_gflops(target_, threads) : 0;
 }
 
+double Workshop::measured_memory_gb_s(int threads) const {
+  return target_.is_host ? targets::measured_memory_gb_s(threads) : 0;
+}
+
 std::string toolchain() {
   return "polyweft 0.1.0 llvm " + targets::llvm_version() + " isl 0.25";
 }

@@ -36,6 +36,8 @@ class Workshop {
   MachineModel machine_model(int threads) const;
   /// FMA peak of `threads` threads of this machine, measured now; 0 where the target is not this machine.
   double measured_peak_gflops(int threads) const;
+  /// GB/s past the caches, measured now; 0 where the target is not this machine.
+  double measured_memory_gb_s(int threads) const;
   const Target& target() const { return target_; }
 
  private:

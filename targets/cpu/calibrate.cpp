@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <functional>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -63,18 +66,38 @@ double best_rate(double (*loop)(), std::chrono::milliseconds budget) {
   return best;
 }
 
+// memchr is libc's widest loop of loads; nothing it looks for is there.
+double best_read_rate(int passes) {
+  constexpr size_t kBytes = size_t{64} << 20;
+  const std::vector<char> bytes(kBytes, 1);
+  double best = 0;
+  for (int pass = 0; pass < passes; ++pass) {
+    const auto start = Clock::now();
+    const void* found = std::memchr(bytes.data(), 2, kBytes);
+    asm volatile("" : : "r"(found));
+    best = std::max(best, static_cast<double>(kBytes) / std::chrono::duration<double, std::nano>(Clock::now() - start).count());
+  }
+  return best;
+}
+
+double sum_over_threads(int threads, const std::function<double()>& rate) {
+  std::vector<double> rates(static_cast<size_t>(std::max(1, threads)));
+  std::vector<std::jthread> others;
+  for (size_t t = 1; t < rates.size(); ++t) others.emplace_back([&, t] { rates[t] = rate(); });
+  rates[0] = rate();
+  others.clear();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
 }  // namespace
 
 double measured_fma_peak_gflops(const Target& target, int threads) {
   const auto loop = target.has("avx512f") ? flops_512 : target.has("fma") ? flops_256 : flops_128;
-  std::vector<double> rates(static_cast<size_t>(std::max(1, threads)));
-  std::vector<std::jthread> others;
-  for (size_t t = 1; t < rates.size(); ++t) others.emplace_back([&, t] { rates[t] = best_rate(loop, std::chrono::milliseconds(50)); });
-  rates[0] = best_rate(loop, std::chrono::milliseconds(50));
-  others.clear();
-  double sum = 0;
-  for (double r : rates) sum += r;
-  return sum;
+  return sum_over_threads(threads, [&] { return best_rate(loop, std::chrono::milliseconds(50)); });
+}
+
+double measured_memory_gb_s(int threads) {
+  return sum_over_threads(threads, [] { return best_read_rate(3); });
 }
 
 }  // namespace polyweft::targets

@@ -8,4 +8,7 @@ namespace polyweft::targets {
 /// GFLOP/s of independent f32 multiply-adds in registers, best of some 30 ms, on `threads` threads at once (1 or more). Costs some 50 ms.
 double measured_fma_peak_gflops(const Target& target, int threads);
 
+/// GB/s of reading memory past the caches, on `threads` threads at once: best of three passes over 64 MiB a thread. Costs some 50 ms.
+double measured_memory_gb_s(int threads);
+
 }  // namespace polyweft::targets

@@ -60,6 +60,17 @@ class Tune(CliTest):
         again = self.polyweft("tune", GEMM, *SIZES)
         self.assertRegex(again.stdout.splitlines()[0], r"^done program=gemm record=1 .* trials=0 failed=0 .* reason=hit$")
 
+    def test_it_ends_at_a_share_of_the_roofline(self):
+        done = self.polyweft("tune", GEMM, *SIZES, "--effort", "full", "--until", "0.0001-of-roofline")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"budget_s=600 ")
+        self.assertRegex(done.stdout.splitlines()[0], r"trials=1 failed=0 .* reason=share_of_the_roofline$")
+        for word in ("0", "1.5", "x", "0.5-of-peak", "nan"):
+            refused = self.polyweft("tune", GEMM, "--until", word)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(f"error: --until {word}: expected a share above 0 and at most 1, e.g. 0.9-of-roofline [PW0003]", refused.stderr)
+        self.assertEqual(self.polyweft("tune", GEMM, "--effort", "quick", "--budget", "3s").returncode, 2)
+
     def test_a_person_sees_header_table_and_result(self):
         code, shown = self.on_terminal("tune", GEMM, *SIZES, "--trials", "4", "--color", "never")
         self.assertEqual(code, 0, shown)
