@@ -15,6 +15,7 @@ constexpr double kLineBytes = 64, kPageBytes = 4096;
 constexpr double kStreamBytes = 1024;    // pieces as long as this are fetched ahead by hardware
 constexpr double kStreamExposed = 0.05;  // share of a stream's transfer that arithmetic does not hide
 constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher sees coming
+constexpr double kStreamGain = 1.5;      // rate of stores past the caches to that of reads from memory
 constexpr double kTlbExposed = 0.8;
 
 struct Level {
@@ -91,7 +92,8 @@ class Traffic {
     charge(level, a, granules, out);
   }
   void charge(const Level& level, size_t a, double granules, TrafficCycles& out) const {
-    const double cycles = granules * level.cycles;
+    if (level.is_cache && uses_[a]->is_streamed) return;
+    const double cycles = granules * level.cycles * (level.is_cache && !level.is_near && is_only_written(a) ? 2 : 1);
     if (!level.is_cache) {
       out.exposed += kTlbExposed * cycles;
       out.hidden += cycles;
@@ -102,6 +104,9 @@ class Traffic {
     out.hidden += cycles;
   }
 
+  // A line that is only written comes in first and goes out later.
+  bool is_only_written(size_t a) const { return uses_[a]->is_store && !is_accumulation(leaf_) && nest_.buffers[uses_[a]->buffer].scope == Scope::argument; }
+
   const LoopNest& nest_;
   const Leaf& leaf_;
   size_t block_;
@@ -111,6 +116,15 @@ class Traffic {
   std::vector<double> sums_;
 };
 
+/// Stores past the caches all go to memory, at a better rate than reads come from there.
+TrafficCycles streams_of(const LoopNest& nest, const Leaf& leaf, const MachineModel& machine) {
+  double bytes = 0;
+  for (const AccessUse& use : leaf.accesses)
+    if (use.is_streamed) bytes += reach_of(nest.buffers[use.buffer], use, strides_bytes(nest.buffers[use.buffer], use), leaf, 0, {kLineBytes, 0, 0}).granules * kLineBytes;
+  const double cycles = bytes / (kStreamGain * machine.bytes_per_cycle.back());
+  return {cycles, kStreamExposed * cycles};
+}
+
 }  // namespace
 
 bool is_accumulation(const Leaf& leaf) {
@@ -118,7 +132,7 @@ bool is_accumulation(const Leaf& leaf) {
 }
 
 TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine) {
-  TrafficCycles out;
+  TrafficCycles out = streams_of(nest, leaf, machine);
   Traffic traffic(nest, leaf, block);
   for (const Level& level : levels_of(machine)) {
     const TrafficCycles part = traffic.cycles(level);

@@ -182,6 +182,8 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step) {
     Result<NestTemplate> operator()(const FuseStep& s) { return fuse(std::move(t), s); }
     Result<NestTemplate> operator()(const DistributeStep& s) { return distribute(std::move(t), s); }
     Result<NestTemplate> operator()(const SplitStep& s) { return split(std::move(t), s); }
+    Result<NestTemplate> operator()(const StreamStep& s) { return stream(std::move(t), s); }
+    Result<NestTemplate> operator()(const PrefetchStep& s) { return prefetch(std::move(t), s); }
     Result<NestTemplate> operator()(const TensorizeStep& s) { return tensorize(std::move(t), s); }
   };
   return std::visit(Visitor{std::move(t)}, step);

@@ -29,6 +29,8 @@ Result<NestTemplate> inline_producer(NestTemplate t, const InlineStep& step);
 Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step);
 Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step);
 Result<NestTemplate> split(NestTemplate t, const SplitStep& step);
+Result<NestTemplate> stream(NestTemplate t, const StreamStep& step);
+Result<NestTemplate> prefetch(NestTemplate t, const PrefetchStep& step);
 Result<NestTemplate> tensorize(NestTemplate t, const TensorizeStep& step);
 Result<NestTemplate> distribute(NestTemplate t, const DistributeStep& step);
 

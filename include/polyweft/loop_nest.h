@@ -136,11 +136,18 @@ struct Sync {
 };
 /// Frozen: append only.
 enum class MarkKind : uint8_t { serial = 0, parallel = 1, vector = 2, unroll = 3, axis = 4, pipeline = 5, tensor = 6 };
+/// Each read of `buffer` in the marked loop also asks the caches for the element that lies `by` further. A hint: it may lie outside.
+struct Prefetch {
+  BufferId buffer = 0;
+  std::vector<int64_t> by;  ///< one a logical dimension
+  bool operator==(const Prefetch&) const = default;
+};
 struct Mark {
   MarkKind kind = MarkKind::serial;
-  int32_t width = 0;          ///< vector: lanes (the loop runs at most `width` iterations); parallel: tasks (0: one an iteration)
-  std::string detail;         ///< axis name, tensor intrinsic
-  bool non_temporal = false;  ///< vector: stores of this loop bypass the caches
+  int32_t width = 0;                    ///< vector: lanes (the loop runs at most `width` iterations); parallel: tasks (0: one an iteration)
+  std::string detail;                   ///< axis name, tensor intrinsic
+  bool non_temporal = false;            ///< vector: stores of this loop bypass the caches
+  std::vector<Prefetch> prefetch = {};  ///< vector
   bool operator==(const Mark&) const = default;
 };
 /// for var = lo; var < hi; var += step. unroll loops: hi - lo is a constant. vector loops: step 1, v in [lo, min(lo + width, hi)):

@@ -20,11 +20,11 @@ namespace polyweft {
 
 /// A loop of a stage. Its variable counts from the start of the enclosing loop of the same index.
 struct TemplateLoop {
-  uint32_t index = 0;  ///< number of the equation's index
-  Size step;           ///< distance between iterations; 1 for point loops and lanes
-  Mark mark;           ///< serial, parallel, unroll; vector: `lanes` says how many
-  Size lanes;          ///< of a vector loop
-  std::string name;    ///< "i.1", "i", "i.v"
+  uint32_t index = 0;              ///< number of the equation's index
+  Size step;                       ///< distance between iterations; 1 for point loops and lanes
+  Mark mark;                       ///< serial, parallel, unroll; vector: `lanes` says how many
+  Size lanes;                      ///< of a vector loop
+  std::string name;                ///< "i.1", "i", "i.v"
   std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins; serial, outermost over its index
   bool operator==(const TemplateLoop&) const = default;
 };
@@ -46,6 +46,13 @@ struct Accumulator {
   uint32_t depth = 0;
   Scope scope = Scope::reg;
   bool operator==(const Accumulator&) const = default;
+};
+/// Reads of a tensor ask the caches for what they read `by` iterations of an index later.
+struct Ahead {
+  TensorId tensor = 0;
+  uint32_t index = 0;
+  Size by;
+  bool operator==(const Ahead&) const = default;
 };
 /// Where a stage runs. at_root: its own nest. compute_at: inside loops[depth - 1] of `host`, before what follows there, on what is read there.
 /// fused: inside loops[depth - 1] of `host`, after what is there, on the same values of `ties` (own index -> host's index).
@@ -74,6 +81,7 @@ struct Stage {
   std::vector<DeltaBox> relations;
   std::vector<TemplateLoop> loops;  ///< outermost first; together they visit every index
   std::vector<Promotion> promotions;
+  std::vector<Ahead> ahead;
   std::optional<Accumulator> accumulator;
   Placement placement;
   bool is_reduction() const { return lo.size() > data_indices || reduces; }

@@ -113,8 +113,19 @@ struct TensorizeStep {
   std::string statement, loop, instruction;
   bool operator==(const TensorizeStep&) const = default;
 };
+/// stream Y: what the lanes of Y store bypasses the caches.
+struct StreamStep {
+  std::string statement;
+  bool operator==(const StreamStep&) const = default;
+};
+/// prefetch X in S along i by 4: each vector that S reads of X also asks for what it reads 4 iterations of index i later.
+struct PrefetchStep {
+  std::string tensor, statement, index;
+  Size by;
+  bool operator==(const PrefetchStep&) const = default;
+};
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
-                          DistributeStep, SplitStep, TensorizeStep>;
+                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

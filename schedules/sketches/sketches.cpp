@@ -96,10 +96,43 @@ Trace trace_of(const Builder& b, const Plan& plan) {
   return trace;
 }
 
-Plan plain_plan(const Builder& b, Packing packing) {
+bool has_data_lanes(const Plan& plan, const PlanContext& c) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
+    const auto* lanes = std::get_if<VectorizeStep>(&step);
+    return lanes && c.table.unit && lanes->statement == c.stage.name && lanes->loop == c.name(*c.table.unit);
+  });
+}
+
+/// Arguments that do not fit the cache of one core: what is written leaves it anyway.
+bool is_larger_than_cache(const Builder& b) {
+  double bytes = 0;
+  for (TensorId id = 0; id < b.t.program.tensors.size(); ++id) {
+    const Tensor& tensor = b.t.program.tensors[id];
+    if (tensor.kind != TensorKind::input && tensor.kind != TensorKind::output) continue;
+    double elements = 1;
+    for (size_t d = 0; d < b.t.boxes[id].lo.size(); ++d) elements *= static_cast<double>(b.t.boxes[id].hi[d] - b.t.boxes[id].lo[d]);
+    bytes += elements * static_cast<double>(size_bytes(tensor.type));
+  }
+  return b.facts.cache_bytes.size() > 1 && bytes > static_cast<double>(b.facts.cache_bytes[1]);
+}
+
+bool writes_output(const Builder& b, uint32_t stage) {
+  const auto& targets = equation_of(b.t, b.t.stages[stage]).targets;
+  return !b.t.stages[stage].reduces && targets.size() == 1 && b.t.program.tensors[targets[0]].kind == TensorKind::output;
+}
+
+/// streamed: elementwise outputs go past the caches.
+enum class Stores : uint8_t { cached, streamed };
+
+Plan plain_plan(const Builder& b, Packing packing, Stores stores = Stores::cached) {
   Plan plan;
-  for (uint32_t k = 0; k < b.t.stages.size(); ++k)
-    if (b.is_alive(k)) plan.append(plan_stage(b.context(k, packing)));
+  for (uint32_t k = 0; k < b.t.stages.size(); ++k) {
+    if (!b.is_alive(k)) continue;
+    const PlanContext c = b.context(k, packing);
+    Plan own = plan_stage(c);
+    if (stores == Stores::streamed && writes_output(b, k) && has_data_lanes(own, c)) own.steps.push_back(StreamStep{c.stage.name});
+    plan.append(own);
+  }
   return plan;
 }
 
@@ -196,7 +229,28 @@ std::optional<uint32_t> stencil_for_registers(const Builder& b, uint32_t host, c
   return std::nullopt;
 }
 
-std::optional<Plan> strip_plan(const Builder& b) {
+/// Inputs that several stages of a strip read row by row: the first one waits for memory, so the second one asks for the next strip.
+std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Size& strip) {
+  std::vector<Step> out;
+  for (TensorId id : b.t.program.inputs()) {
+    std::vector<uint32_t> passes;
+    for (const auto& [k, indices] : placed) {
+      const PlanContext c = b.context(k, Packing::none, Seat::guest);
+      const bool is_pass = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) {
+        const VarId var = b.t.program.index_var(indices.back());
+        return row.tensor == id && std::any_of(row.access.index.begin(), row.access.index.end(), [&](const Subscript& s) { return s.affine.coefficient(var) == 1; }) &&
+               std::count(row.stride.begin(), row.stride.end(), 1) > 0;
+      });
+      if (is_pass) passes.push_back(k);
+    }
+    if (passes.size() < 2) continue;
+    const Stage& second = b.t.stages[passes[1]];
+    out.push_back(PrefetchStep{b.t.program.tensors[id].name, second.name, index_name(b.t, second, placed.at(passes[1]).back()), strip});
+  }
+  return out;
+}
+
+std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   uint32_t host = static_cast<uint32_t>(b.t.stages.size()) - 1;
   const Stage& h = b.t.stages[host];
   if (h.reduces || h.data_indices < 2 || !h.inside.empty()) return std::nullopt;
@@ -260,6 +314,10 @@ std::optional<Plan> strip_plan(const Builder& b) {
     guest.openness = Openness::settled;
     plan.append(plan_stage(guest));
   }
+  if (stores == Stores::cached) return plan;
+  if (!writes_output(b, host) || !has_data_lanes(own, c)) return std::nullopt;
+  plan.steps.push_back(StreamStep{h.name});
+  for (Step& step : prefetches(b, best, strip)) plan.steps.push_back(std::move(step));
   return plan;
 }
 
@@ -323,7 +381,12 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   NestTemplate t = with_inlining(*base, prefix);
   Builder b{t, facts, dominant_stage(t), prefix};
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
-  if (auto plan = strip_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  const bool is_large = is_larger_than_cache(b);
+  auto strips = strip_plan(b, Stores::cached);
+  if (strips && is_large)
+    if (auto plan = strip_plan(b, Stores::streamed)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  if (strips) add_if_new(out, trace_of(b, *strips), normalized, cls);
+  if (!strips && is_large) add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors, Stores::streamed)), normalized, cls);
   for (Packing packing : {Packing::vectors, Packing::all, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
   b.lanes_outside = true;
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);

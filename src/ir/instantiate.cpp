@@ -160,7 +160,7 @@ std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
   std::vector<SizedLoop> out;
   for (const TemplateLoop& loop : stage.loops)
     out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor ? size_of(loop.lanes) : 0,
-                   loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail});
+                   loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail, loop.mark.non_temporal});
   for (const SizedLoop& vector : std::vector<SizedLoop>(out))
     if (vector.mark == MarkKind::vector && vector.reduced)
       for (SizedLoop& loop : out) loop.lane |= loop.is_register() && loop.index == vector.index;
@@ -212,7 +212,6 @@ NodeId Emitter::root() {
   NodeId node = add(Seq{});
   std::erase(nests, kNoNode);
   std::get<Seq>(nest_.nodes[node]).children = std::move(nests);
-  for (const auto& [stage, view] : rows_) allocated.push_back(view.buffer);
   for (size_t k = allocated.size(); k-- > 0;) node = add(Alloc{allocated[k], node});
   return node;
 }

@@ -44,6 +44,7 @@ struct SizedLoop {
   std::string name = {};
   std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins
   std::string detail = {};         ///< of a tensor loop: the instruction; `lanes` is its extent
+  bool non_temporal = false;
 };
 
 /// Where the elements of a tensor live for the code below: buffer cell = element - origin. `only_stage`: promotions serve one stage.
@@ -130,6 +131,7 @@ class Emitter {
   NodeId emit_parts(const Body& body, size_t depth);
   NodeId emit_unroll(Body body, size_t depth);
   NodeId emit_vector(Body body, size_t depth);
+  void mark_prefetches(const Body& body, Mark& mark);
   NodeId with_fixed_conditions(Body body, size_t depth);
   std::optional<uint32_t> index_to_branch(Body& body, size_t depth) const;
   NodeId emit_branch(Body body, size_t depth, uint32_t index);
@@ -168,8 +170,6 @@ class Emitter {
   NodeId leaf_move(Body& body);
   NodeId leaf_fill(Body& body);
   NodeId leaf_merge(Body& body);
-  bool has_rows_at_root(const Body& body) const;
-  View rows_at_root(uint32_t stage_id, TensorId tensor, int64_t lanes);
   View make_rows(TensorId tensor, const std::vector<Affine>& element, int64_t lanes);
   NodeId merge_step(const Compute& header, const View& view, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by, int64_t count);
   Compute header_of(const Body& body, Write how) const;
@@ -193,7 +193,6 @@ class Emitter {
   std::vector<VarFacts> facts_;                      ///< by VarId - params
   std::vector<std::vector<uint32_t>> hosted_;        ///< by stage: stages placed in it, in order
   View nowhere_;                                     ///< after an error
-  std::map<uint32_t, View> rows_;                    ///< by stage: memory through which lanes are merged
   std::vector<std::unique_ptr<Stage>> made_stages_;  ///< of copy nests
   bool failed_ = false;
   Error error_;

@@ -232,39 +232,12 @@ NodeId Emitter::merge_step(const Compute& header, const View& view, const std::v
   return loop(var, count, count > 1 ? MarkKind::vector : MarkKind::unroll, inner);
 }
 
-/// Lanes go through memory. One buffer for all elements, made once, costs no stack and no allocation a row; it is shared, so an
-/// element must not be merged by two iterations at once: a guest of a parallel loop keeps its own.
-bool Emitter::has_rows_at_root(const Body& body) const {
-  const Stage& stage = *body.stage;
-  const Box& box = t_.boxes[equation_of(stage).targets[0]];
-  int64_t cells = 64;
-  for (size_t d = 0; d < box.lo.size(); ++d) cells *= std::max<int64_t>(box.hi[d] - box.lo[d], 1);
-  if (cells > (int64_t{1} << 22)) return false;
-  if (stage.placement.kind == Placement::Kind::at_root) return true;
-  const auto& loops = t_.stages[stage.placement.host].loops;
-  return std::none_of(loops.begin(), loops.end(), [](const TemplateLoop& loop) { return loop.mark.kind == MarkKind::parallel; });
-}
-
-View Emitter::rows_at_root(uint32_t stage_id, TensorId tensor, int64_t lanes) {
-  auto [found, is_new] = rows_.try_emplace(stage_id);
-  if (!is_new) return found->second;
-  const Box& box = t_.boxes[tensor];
-  Window window = hull_window(tensor);
-  BufferId id = make_window(window, tensor, Scope::heap, ".r");
-  Buffer& buffer = nest_.buffers[id];
-  buffer.extents.push_back(lanes);
-  buffer.layout = row_major(buffer.extents);
-  View& view = found->second;
-  view.buffer = id;
-  for (int64_t lo : box.lo) view.origin.push_back(Affine::of(lo));
-  return view;
-}
-
+/// The lanes of one element while they are merged: registers where each step halves them.
 View Emitter::make_rows(TensorId tensor, const std::vector<Affine>& element, int64_t lanes) {
   Buffer row;
   row.name = t_.program.tensors[tensor].name + ".r";
   row.type = t_.program.tensors[tensor].type;
-  row.scope = Scope::stack;
+  row.scope = (lanes & (lanes - 1)) == 0 ? Scope::reg : Scope::stack;
   row.extents.assign(element.size(), 1);
   row.extents.push_back(lanes);
   row.layout = row_major(row.extents);
@@ -274,7 +247,7 @@ View Emitter::make_rows(TensorId tensor, const std::vector<Affine>& element, int
   return View{static_cast<BufferId>(nest_.buffers.size() - 1), element, std::nullopt};
 }
 
-/// Merges unrolled lanes in registers, then the lanes of the vector through memory, then stores the result.
+/// Merges unrolled lanes in registers, then the lanes of the vector, then stores the result.
 NodeId Emitter::leaf_merge(Body& body) {
   auto map = coordinates(body);
   std::vector<Affine> element = element_of(body, 0, map);
@@ -288,8 +261,7 @@ NodeId Emitter::leaf_merge(Body& body) {
   for (size_t d = 0; d + 1 < lane_rank; ++d)
     for (int64_t n = extents[rank + d]; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, accumulator, element, zero, d, (n + 1) / 2, n - (n + 1) / 2));
   int64_t lanes = extents.back();
-  const bool is_private = !has_rows_at_root(body);
-  const View view = is_private ? make_rows(tensor, element, lanes) : rows_at_root(body.id, tensor, lanes);
+  const View view = make_rows(tensor, element, lanes);
   const ElementType type = t_.program.tensors[tensor].type;
   VarId lane = variable("m.v", 1, lanes - 1, true);
   Copy spill;
@@ -314,8 +286,7 @@ NodeId Emitter::leaf_merge(Body& body) {
   append(store.src, {Affine::of(0)});
   store.fill.type = type;
   steps.push_back(add(std::move(store)));
-  NodeId node = seq(std::move(steps));
-  return is_private ? add(Alloc{view.buffer, node}) : node;
+  return add(Alloc{view.buffer, seq(std::move(steps))});
 }
 
 }  // namespace polyweft::ir

@@ -165,10 +165,26 @@ NodeId Emitter::emit_vector(Body body, size_t depth) {
   for (const Limit& limit : range.upper) out.hi.of.push_back(limit.e);
   out.mark.kind = MarkKind::vector;
   out.mark.width = static_cast<int32_t>(loop.lanes);
+  out.mark.non_temporal = loop.non_temporal;
+  if (body.leaf == Leaf::compute) mark_prefetches(body, out.mark);
   if (loop.lane && body.accumulator && body.leaf == Leaf::compute) body.lanes.push_back(Affine::variable(var));
   body.ranges[loop.index] = Range{range.origin + Affine::variable(var), 1, {}, {}};
   out.body = with_fixed_conditions(std::move(body), depth + 1);
   return add(std::move(out));
+}
+
+/// What the stage reads of arguments some iterations of an index later.
+void Emitter::mark_prefetches(const Body& body, Mark& mark) {
+  for (const Ahead& ahead : body.stage->ahead) {
+    const BufferId buffer = view_of(ahead.tensor, body.id).buffer;
+    if (nest_.buffers[buffer].scope != Scope::argument) continue;
+    visit(equation_of(*body.stage).rhs, [&](const ExprNode& e) {
+      if (e.op != Op::read || e.access.id != ahead.tensor) return;
+      Prefetch prefetch{buffer, {}};
+      for (const Subscript& s : e.access.index) prefetch.by.push_back(s.affine.coefficient(index_var(ahead.index)) * size_of(ahead.by));
+      if (std::count(mark.prefetch.begin(), mark.prefetch.end(), prefetch) == 0) mark.prefetch.push_back(std::move(prefetch));
+    });
+  }
 }
 
 /// Tests the conditions whose indices have all become points, outside the loops that do not matter for them.

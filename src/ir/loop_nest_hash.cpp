@@ -66,6 +66,7 @@ class Canonizer {
       return body(loop.body);
     }
     copy.var = out_.new_loop_var("");
+    for (Prefetch& ahead : copy.mark.prefetch) ahead.buffer = buffer(ahead.buffer);
     values_[loop.var] = Affine::variable(copy.var);
     copy.body = single(body(loop.body));
     return {out_.add(std::move(copy))};

@@ -591,6 +591,15 @@ class Parser {
       advance();
     }
     m.non_temporal = accept_name("non_temporal");
+    while (accept_name("prefetch")) {
+      Prefetch ahead{buffer_id(), {}};
+      expect("[");
+      while (!accept("]")) {
+        if (!ahead.by.empty()) expect(",");
+        ahead.by.push_back(integer());
+      }
+      m.prefetch.push_back(std::move(ahead));
+    }
     return m;
   }
 

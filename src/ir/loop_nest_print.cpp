@@ -274,13 +274,19 @@ class Printer {
 
   std::string bound(const Bound& b, const char* combine) const { return b.of.size() == 1 ? affine(b.of[0]) : combine + ("(" + list(b.of)) + ")"; }
 
-  static std::string mark(const Mark& m) {
+  std::string mark(const Mark& m) const {
     static constexpr const char* kKinds[] = {"serial", "parallel", "vector", "unroll", "axis", "pipeline", "tensor"};
     if (m == Mark{}) return "";
     std::string text = std::string(" ") + kKinds[static_cast<size_t>(m.kind)];
     if (m.width != 0) text += " " + std::to_string(m.width);
     if (!m.detail.empty()) text += " \"" + m.detail + "\"";
-    return text + (m.non_temporal ? " non_temporal" : "");
+    if (m.non_temporal) text += " non_temporal";
+    for (const Prefetch& ahead : m.prefetch) {
+      text += " prefetch " + buffer_name(ahead.buffer) + "[";
+      for (size_t d = 0; d < ahead.by.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(ahead.by[d]);
+      text += "]";
+    }
+    return text;
   }
 
   void put(const If& branch, size_t depth) {

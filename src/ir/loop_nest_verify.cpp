@@ -1,5 +1,6 @@
 // Structural rules of LoopNest: what printer, interpreter, checker and code generation rely on without asking again.
 //   PW0411 tree and variables   PW0412 buffers and layouts   PW0413 accesses   PW0414 marks   PW0415 types and writes   PW0416, PW0417 tensor marks
+#include <algorithm>
 #include <set>
 
 #include "ir/instruction.h"
@@ -7,6 +8,8 @@
 
 namespace polyweft {
 namespace {
+
+constexpr int64_t kFarthestPrefetch = int64_t{1} << 24;
 
 using namespace ir;
 
@@ -196,6 +199,11 @@ class Verifier {
   }
 
   void mark(const Loop& loop, const std::string& var) const {
+    for (const Prefetch& ahead : loop.mark.prefetch)
+      require(ahead.buffer < nest_.buffers.size() && ahead.by.size() == nest_.buffers[ahead.buffer].extents.size() &&
+                  std::all_of(
+                      ahead.by.begin(), ahead.by.end(), [](int64_t by) { return std::abs(by) <= kFarthestPrefetch; }),
+              "PW0414", "for " + var + ": a prefetch needs a buffer and one distance a dimension");
     if (loop.mark.kind == MarkKind::unroll) {
       bool constant = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && (loop.hi.of[0] - loop.lo.of[0]).is_constant();
       require(constant, "PW0414", "for " + var + " unroll: the number of iterations is not constant");

@@ -46,6 +46,8 @@ struct Printer {
   std::string operator()(const FuseStep& s) const { return "fuse " + s.statement + " into " + s.into + " at " + s.at; }
   std::string operator()(const DistributeStep& s) const { return "distribute " + s.statement; }
   std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + s.loop + " by " + s.instruction; }
+  std::string operator()(const StreamStep& s) const { return "stream " + s.statement; }
+  std::string operator()(const PrefetchStep& s) const { return "prefetch " + s.tensor + " in " + s.statement + " along " + s.index + " by " + text_of(s.by); }
   std::string operator()(const SplitStep& s) const {
     std::vector<std::string> at;
     for (int64_t value : s.at) at.push_back(std::to_string(value));
@@ -156,6 +158,8 @@ struct Renamer {
   void operator()(DistributeStep& s) const { apply(s.statement); }
   void operator()(SplitStep& s) const { apply(s.statement); }
   void operator()(TensorizeStep& s) const { apply(s.statement); }
+  void operator()(StreamStep& s) const { apply(s.statement); }
+  void operator()(PrefetchStep& s) const { apply(s.tensor), apply(s.statement); }
 };
 
 }  // namespace

@@ -50,7 +50,10 @@ class Parser {
     if (word == "distribute") return add(DistributeStep{name()});
     if (word == "split") return split();
     if (word == "tensorize") return tensorize();
-    error("trace: unknown step '" + word + "'; known are tile permute split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize");
+    if (word == "stream") return add(StreamStep{name()});
+    if (word == "prefetch") return prefetch();
+    error("trace: unknown step '" + word +
+          "'; known are tile permute split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch");
   }
   template <class T>
   void add(T step) {
@@ -135,6 +138,17 @@ class Parser {
     s.loop = name();
     expect_word("by");
     s.instruction = name();
+    add(std::move(s));
+  }
+  void prefetch() {
+    PrefetchStep s;
+    s.tensor = name();
+    expect_word("in");
+    s.statement = name();
+    expect_word("along");
+    s.index = name();
+    expect_word("by");
+    s.by = size();
     add(std::move(s));
   }
   void split() {

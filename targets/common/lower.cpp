@@ -263,6 +263,7 @@ class ModuleCode {
     llvm::BasicBlock* start = llvm::BasicBlock::Create(b_.getContext(), "start", body);
     code.builder().SetInsertPoint(start);
     code.emit(root);
+    code.fence_after(root);
     code.builder().CreateRet(code.builder().getInt32(0));
     code.builder().SetInsertPoint(entry);
     code.builder().CreateBr(start);

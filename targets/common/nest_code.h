@@ -31,6 +31,8 @@ class NestCode {
 
   llvm::IRBuilder<>& builder() { return b_; }
   void emit(NodeId id);
+  /// Makes stores past the caches visible to whoever looks after the return.
+  void fence_after(NodeId id);
   /// Value of a serial loop variable in this function.
   void bind_variable(VarId var, llvm::Value* value, VarFacts facts);
   /// Frees and returns `code` from here; the builder continues in a block of its own.
@@ -44,6 +46,7 @@ class NestCode {
     llvm::Value* mask = nullptr;  ///< null: all lanes active
     bool guarded = false;         ///< inside a condition that depends on the lane: uniform loads need the mask too
     bool non_temporal = false;
+    const std::vector<Prefetch>* prefetch = nullptr;
   };
   /// start + lane * stride, or one offset a lane.
   struct Place {
@@ -65,6 +68,9 @@ class NestCode {
   void on(const Sync&) {}
   void on(const Loop&);
   void serial_loop(const Loop&);
+  void loop_around_streams(const Loop&);
+  bool is_innermost(const Loop&) const;
+  std::vector<BufferId> streamed_arguments(NodeId id) const;
   void unroll_loop(const Loop&);
   void vector_loop(const Loop&);
   void over_lanes(const Loop&, const std::function<void()>& inside);
@@ -109,10 +115,12 @@ class NestCode {
   llvm::Value* load(const Access& access);
   void store(const Access& access, llvm::Value* value);
   llvm::Value* load_place(const Place& place, ElementType type);
+  void prefetch(const Access& access, const Place& place);
   void store_place(const Place& place, ElementType type, llvm::Value* value);
   llvm::Value* pointers_of(const Place& place, llvm::Type* type);
   bool in_registers(BufferId id) const { return registers_[id]; }
   RegKey register_key(const Access& access) const;
+  llvm::Value* register_value(const RegKey& key);
   llvm::Value* base_of(BufferId id);
   void accumulate(const Compute& compute);
   std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
@@ -133,6 +141,7 @@ class NestCode {
   ScalarCode scalar_;
   std::vector<llvm::Value*> bases_;
   std::vector<bool> registers_;  // buffers that live in registers
+  std::vector<bool> aligned_;    // arguments whose address was tested
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;
   std::map<VarId, Affine> substitution_;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kStackLimitBytes = 256 << 10;
+constexpr uint64_t kSmallHeapBytes = 16 << 10;  ///< a row or a few scalars: the stack costs no call, and scalars become registers
 constexpr int64_t kUnrollLimit = 4096;
 constexpr int kOutOfMemory = -11;  // halide_error_code_out_of_memory
 
@@ -20,7 +21,8 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       b_(module.getContext()),
       scalar_(b_, nest.cls, units),
       bases_(std::move(bases)),
-      registers_(nest.buffers.size(), false) {
+      registers_(nest.buffers.size(), false),
+      aligned_(nest.buffers.size(), false) {
   for (size_t p = 0; p < nest.params.size(); ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
 }
 
@@ -170,8 +172,72 @@ void NestCode::on(const Loop& loop) {
     case MarkKind::tensor:
       return tensor_loop(loop);
     default:
-      return serial_loop(loop);
+      return loop_around_streams(loop);
   }
+}
+
+/// Is there no serial loop inside?
+bool NestCode::is_innermost(const Loop& loop) const {
+  std::vector<NodeId> open = {loop.body};
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (id == kNoNode) continue;
+    const Node& node = nest_.nodes[id];
+    if (const auto* seq = std::get_if<Seq>(&node)) open.insert(open.end(), seq->children.begin(), seq->children.end());
+    if (const auto* choice = std::get_if<If>(&node)) open.push_back(choice->then), open.push_back(choice->otherwise);
+    if (const auto* alloc = std::get_if<Alloc>(&node)) open.push_back(alloc->body);
+    if (const auto* inner = std::get_if<Loop>(&node)) {
+      if (inner->mark.kind != MarkKind::unroll && inner->mark.kind != MarkKind::vector) return false;
+      open.push_back(inner->body);
+    }
+  }
+  return true;
+}
+
+/// Arguments that vector loops in there store past the caches.
+std::vector<BufferId> NestCode::streamed_arguments(NodeId id) const {
+  std::vector<BufferId> out;
+  if (id == kNoNode) return out;
+  const auto gather = [&](NodeId child) {
+    for (BufferId buffer : streamed_arguments(child)) out.push_back(buffer);
+  };
+  const Node& node = nest_.nodes[id];
+  if (const auto* seq = std::get_if<Seq>(&node)) std::for_each(seq->children.begin(), seq->children.end(), gather);
+  if (const auto* choice = std::get_if<If>(&node)) gather(choice->then), gather(choice->otherwise);
+  if (const auto* alloc = std::get_if<Alloc>(&node)) gather(alloc->body);
+  if (const auto* loop = std::get_if<Loop>(&node)) {
+    gather(loop->body);
+    if (loop->mark.kind == MarkKind::vector && loop->mark.non_temporal)
+      visit_accesses(loop->body, [&](const Access& access, bool written) {
+        if (written && nest_.buffers[access.id].scope == Scope::argument) out.push_back(access.id);
+      });
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+void NestCode::fence_after(NodeId id) {
+  if (!streamed_arguments(id).empty()) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
+}
+
+/// Stores past the caches want whole lines, and an argument's address is known at the call only: the innermost loop exists twice.
+void NestCode::loop_around_streams(const Loop& loop) {
+  std::vector<BufferId> open;
+  if (lanes_.width == 1 && is_innermost(loop))
+    for (BufferId id : streamed_arguments(loop.body))
+      if (!aligned_[id]) open.push_back(id);
+  if (open.empty()) return serial_loop(loop);
+  llvm::Value* together = b_.getInt64(0);
+  for (BufferId id : open) together = b_.CreateOr(together, b_.CreatePtrToInt(base_of(id), b_.getInt64Ty()));
+  llvm::Value* is_aligned = b_.CreateICmpEQ(b_.CreateAnd(together, b_.getInt64(kAlignment - 1)), b_.getInt64(0));
+  const auto with = [&](bool aligned) {
+    for (BufferId id : open) aligned_[id] = aligned;
+    serial_loop(loop);
+    for (BufferId id : open) aligned_[id] = false;
+  };
+  branch(is_aligned, [&] { with(true); }, [&] { with(false); });
 }
 
 std::optional<int64_t> NestCode::constant_trips(const Loop& loop, const Affine& lo) const {
@@ -214,6 +280,7 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
     const Lanes outer = lanes_;
     lanes_.width = lanes_of(loop);
     lanes_.non_temporal = loop.mark.non_temporal;
+    lanes_.prefetch = loop.mark.prefetch.empty() ? nullptr : &loop.mark.prefetch;
     if (count)
       lanes_.mask = lanes_below(count);
     else if (fixed < static_cast<int64_t>(lanes_.width)) {
@@ -305,7 +372,7 @@ void NestCode::on(const Alloc& alloc) {
     return;
   }
   const uint64_t bytes = static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type));
-  const bool on_stack = (buffer.scope == Scope::reg || buffer.scope == Scope::stack) && bytes <= kStackLimitBytes;
+  const bool on_stack = bytes <= (buffer.scope == Scope::reg || buffer.scope == Scope::stack ? kStackLimitBytes : kSmallHeapBytes);
   on_stack ? allocate_stack(alloc.buffer, alloc.body) : allocate_heap(alloc.buffer, alloc.body);
 }
 
@@ -350,13 +417,26 @@ void NestCode::declare_registers_of_loop(BufferId id, const Loop& loop) {
   lanes_ = outer;
 }
 
+namespace {
+
+/// Unrolled, or all lanes of a vector: no branch, no mask.
+bool runs_straight(const Loop& loop) {
+  if (loop.mark.kind == MarkKind::unroll) return true;
+  if (loop.mark.kind != MarkKind::vector || loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return false;
+  return std::has_single_bit(static_cast<unsigned>(loop.mark.width)) && loop.hi.of[0] - loop.lo.of[0] == Affine::of(loop.mark.width);
+}
+
+}  // namespace
+
 // SSA needs every index free of serial loops, and one shape an element: always a vector of one width along a unit lane stride, or
-// never inside a vector loop that its index moves with.
+// never inside a vector loop that its index moves with. In straight code the lanes may be halved (merges): what a narrower access leaves
+// of a vector is not used again.
 bool NestCode::registers_fit(BufferId id, NodeId body) const {
   const Buffer& buffer = nest_.buffers[id];
   std::vector<std::pair<VarId, int32_t>> vectors;
   std::vector<VarId> unrolled;
   bool fits = true;
+  bool is_straight = true, is_halved = false;
   int64_t shape = -1;
   const std::function<void(NodeId)> walk = [&](NodeId at) {
     if (at == kNoNode || !fits) return;
@@ -364,11 +444,13 @@ bool NestCode::registers_fit(BufferId id, NodeId body) const {
     if (const auto* seq = std::get_if<Seq>(&node)) {
       for (NodeId child : seq->children) walk(child);
     } else if (const auto* branch_node = std::get_if<If>(&node)) {
+      is_straight = false;
       walk(branch_node->then);
       walk(branch_node->otherwise);
     } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
       walk(alloc->body);
     } else if (const auto* loop = std::get_if<Loop>(&node)) {
+      is_straight &= runs_straight(*loop);
       if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1) vectors.emplace_back(loop->var, static_cast<int32_t>(lanes_of(*loop)));
       if (loop->mark.kind == MarkKind::unroll || (loop->mark.kind == MarkKind::vector && loop->mark.width == 1)) unrolled.push_back(loop->var);
       if (loop->mark.kind == MarkKind::parallel) visit_accesses(loop->body, [&](const Access& a, bool) { fits &= a.id != id; });
@@ -399,12 +481,14 @@ bool NestCode::registers_fit(BufferId id, NodeId body) const {
             fits = false;
         }
         if (shape == -1) shape = width;
-        fits &= shape == width;
+        is_halved |= width < shape;
+        fits &= width <= shape;
+        shape = width;
       });
     }
   };
   walk(body);
-  return fits && lanes_.width == 1;
+  return fits && (is_straight || !is_halved) && lanes_.width == 1;
 }
 
 void NestCode::allocate_stack(BufferId id, NodeId body) {
@@ -424,6 +508,7 @@ void NestCode::allocate_heap(BufferId id, NodeId body) {
   auto& context = module_.getContext();
   auto malloc_function = module_.getOrInsertFunction("halide_malloc", b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty());
   auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy());
+  llvm::cast<llvm::Function>(malloc_function.getCallee())->setReturnDoesNotAlias();
   llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
   llvm::Value* raw = b_.CreateCall(malloc_function, {null, b_.getInt64(bytes)});
   llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "out_of_memory", function_);
@@ -500,10 +585,12 @@ void NestCode::parallel_loop(const Loop& loop) {
     llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);
     ib.SetInsertPoint(start);
     inner.substitution_ = substitution_;
+    inner.aligned_ = aligned_;
     inner.facts_ = facts_;
     for (const auto& [var, value] : variables) inner.variables_[var] = work->getArg(m++);
     inner.bind_variable(loop.var, work->getArg(m), facts);
     inner.emit(loop.body);
+    inner.fence_after(loop.body);
     ib.CreateRet(ib.getInt32(0));
     ib.SetInsertPoint(first);
     ib.CreateBr(start);

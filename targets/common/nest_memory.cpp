@@ -39,7 +39,7 @@ NestCode::Place NestCode::place_of(const Access& access) {
   Place place;
   llvm::Type* type = scalar_.memory_type(buffer.type);
   const int64_t element = size_bytes(buffer.type);
-  const int64_t base_alignment = buffer.scope == Scope::argument && !buffer.is_packed ? element : 64;
+  const int64_t base_alignment = buffer.scope == Scope::argument && !buffer.is_packed && !aligned_[access.id] ? element : 64;
   place.stride = offset.coefficient(kLane);
   place.alignment = std::gcd(base_alignment, facts_.known_divisor(offset - Affine::variable(kLane, place.stride)) * element);
   bool lane_inside = false;
@@ -128,11 +128,26 @@ NestCode::RegKey NestCode::register_key(const Access& access) const {
   return {access.id, at_lane_0.constant};
 }
 
+/// The element of that key, or the lanes from there on of a wider vector that holds it (merges of lanes read its upper half); null where there
+/// is none.
+llvm::Value* NestCode::register_value(const RegKey& key) {
+  auto found = file_.upper_bound(key);
+  if (found == file_.begin()) return nullptr;
+  --found;
+  const auto& [start, value] = *found;
+  const int64_t lanes = ScalarCode::lanes(value), first = key.second - start.second;
+  if (start.first != key.first || (first > 0 && first >= lanes)) return nullptr;
+  if (lanes <= static_cast<int64_t>(lanes_.width)) return first == 0 ? value : nullptr;
+  if (lanes_.width == 1) return b_.CreateExtractElement(value, static_cast<uint64_t>(first));
+  std::vector<int> part;
+  for (int lane = 0; lane < static_cast<int>(lanes_.width); ++lane) part.push_back(static_cast<int>(first) + lane);
+  return b_.CreateShuffleVector(value, part);
+}
+
 llvm::Value* NestCode::load(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   if (in_registers(access.id)) {
-    const auto it = file_.find(register_key(access));
-    if (it != file_.end()) return it->second;
+    if (llvm::Value* known = register_value(register_key(access))) return known;
     llvm::Type* type = scalar_.register_type(buffer.type);
     return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
   }
@@ -140,14 +155,38 @@ llvm::Value* NestCode::load(const Access& access) {
   if (place.key.empty()) return load_place(place, buffer.type);
   // A load is known by its offset, its shape and its mask; stores and control flow empty the table.
   llvm::Value*& known = loads_[place.key];
-  if (!known) known = load_place(place, buffer.type);
+  if (known) return known;
+  known = load_place(place, buffer.type);
+  prefetch(access, place);
   return known;
+}
+
+/// One hint a cache line of the vector; addresses past the buffer's end do no harm, a hint never faults.
+void NestCode::prefetch(const Access& access, const Place& place) {
+  if (!lanes_.prefetch || place.offsets || place.stride != 1) return;
+  const Buffer& buffer = nest_.buffers[access.id];
+  llvm::Type* memory = scalar_.memory_type(buffer.type);
+  for (const Prefetch& ahead : *lanes_.prefetch) {
+    if (ahead.buffer != access.id) continue;
+    std::vector<Affine> by;
+    for (int64_t distance : ahead.by) by.push_back(Affine::of(distance));
+    const Affine offset = facts_.offset(buffer, by);
+    if (!offset.is_constant()) continue;
+    const int64_t line = std::max<int64_t>(64 / size_bytes(buffer.type), 1);
+    for (int64_t at = 0; at < static_cast<int64_t>(lanes_.width); at += line) {
+      llvm::Value* pointer = b_.CreateGEP(memory, place.pointer, b_.getInt64(static_cast<uint64_t>(offset.constant + at)));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    }
+  }
 }
 
 void NestCode::store(const Access& access, llvm::Value* value) {
   const Buffer& buffer = nest_.buffers[access.id];
   if (in_registers(access.id)) {
-    llvm::Value*& cell = file_[register_key(access)];
+    const RegKey key = register_key(access);
+    if (!lanes_.mask && lanes_.width > 1)  // whole lanes replace what was known of single ones
+      file_.erase(file_.upper_bound(key), file_.lower_bound({key.first, key.second + static_cast<int64_t>(lanes_.width)}));
+    llvm::Value*& cell = file_[key];
     llvm::Value* wide = scalar_.splat(value, lanes_.width);
     cell = cell && lanes_.mask ? b_.CreateSelect(lanes_.mask, wide, cell) : wide;
     return;

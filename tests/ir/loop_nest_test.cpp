@@ -40,7 +40,7 @@ body {
             for k in 0 .. 7 {
               for i1 in 0 .. 5 unroll {
                 for u1 in 0 .. 2 unroll {
-                  for v1 in 0 .. 16 vector 16 {
+                  for v1 in 0 .. 16 vector 16 prefetch A[5, -1] {
                     compute 0(5*ic + i1, 32*jr + 16*u1 + v1, k) accumulate sum fused: acc[i1, u1, v1] <- (A[5*ic + i1, k] * Bp[jr, k, 16*u1 + v1])
                   }
                 }
@@ -289,9 +289,16 @@ TEST(LoopNestHash, ignores_names_numbering_and_loops_of_one_iteration) {
 
 TEST(LoopNestHash, sees_every_other_change) {
   const std::string base = hash(parsed(kGemm));
-  const char* const kChanges[][2] = {
-      {"parallel", "serial"}, {"in 0 .. 5", "in 0 .. 4"}, {"pad [0, 1, 0]", "pad [0, 2, 0]"}, {"class reassoc", "class strict"}, {"non_temporal", ""},
-      {"heap", "stack"},      {"sum fused", "sum"},       {"align 64", "align 32"},           {"vector 16 {", "vector 17 {"}};
+  const char* const kChanges[][2] = {{"parallel", "serial"},
+                                     {"in 0 .. 5", "in 0 .. 4"},
+                                     {"pad [0, 1, 0]", "pad [0, 2, 0]"},
+                                     {"class reassoc", "class strict"},
+                                     {"non_temporal", ""},
+                                     {"heap", "stack"},
+                                     {"sum fused", "sum"},
+                                     {"align 64", "align 32"},
+                                     {"vector 16 {", "vector 17 {"},
+                                     {"prefetch A[5, -1]", "prefetch A[5, 1]"}};
   for (auto& change : kChanges) EXPECT_NE(hash(parsed(replaced(kGemm, change[0], change[1]))), base) << change[0];
 }
 

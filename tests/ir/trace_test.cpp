@@ -22,6 +22,8 @@ const char* kAllSteps = R"(trace 1
   fuse Z into Y at i
   distribute Z
   split Y r at -1, 2
+  stream Y
+  prefetch X in Y along i by 4
 decide nc = 512
 decide mc = 168 of 84 168 336
 decide nr = 32
@@ -31,7 +33,7 @@ require registers: 0.0625 * mc * nr + nr <= 31
 TEST(TraceText, prints_and_parses_back) {
   auto trace = parse_trace(kAllSteps);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(trace->steps.size(), 13u);
+  EXPECT_EQ(trace->steps.size(), 15u);
   auto again = parse_trace(trace->text());
   ASSERT_TRUE(again.ok()) << trace->text();
   EXPECT_TRUE(*again == *trace) << trace->text();

@@ -142,6 +142,52 @@ body {
   }
 }
 )"},
+    {"lanes_are_merged_in_registers_and_streamed", R"(nest 1 streams class reassoc
+loops i, v0, k, v1, v2, m1, m2, m3, j, v3
+buffer X: f32[5, 48] argument align 4
+buffer Y: f32[5, 32] argument align 4 output
+buffer s: f32[1] heap align 64
+buffer a: f32[16] reg align 64
+buffer r: f32[16] reg align 64
+arguments X, Y
+body {
+  for i in 0 .. 5 {
+    alloc s {
+      alloc a {
+        for v0 in 0 .. 16 vector 16 {
+          compute 0(i) init sum: a[v0]
+        }
+        for k in 0 .. 48 step 16 {
+          for v1 in 0 .. 16 vector 16 prefetch X[1, 0] {
+            compute 0(i, k + v1) accumulate sum: a[v1] <- X[i, k + v1]
+          }
+        }
+        alloc r {
+          for v2 in 0 .. 16 vector 16 {
+            copy r[v2] <- a[v2]
+          }
+          for m1 in 0 .. 8 vector 8 {
+            compute 0(i) merge sum: r[m1] <- r[m1 + 8]
+          }
+          for m2 in 0 .. 4 vector 4 {
+            compute 0(i) merge sum: r[m2] <- r[m2 + 4]
+          }
+          for m3 in 0 .. 2 vector 2 {
+            compute 0(i) merge sum: r[m3] <- r[m3 + 2]
+          }
+          compute 0(i) merge sum: r[0] <- r[1]
+          copy s[0] <- r[0]
+        }
+      }
+      for j in 0 .. 32 step 16 {
+        for v3 in 0 .. 16 vector 16 non_temporal {
+          compute 1(i, j + v3) store: Y[i, j + v3] <- (X[i, j + v3] - s[0])
+        }
+      }
+    }
+  }
+}
+)"},
     {"one_active_lane_of_a_narrow_type_stores_its_bytes_only", R"(nest 1 lane class strict
 loops y, v, w
 buffer X: bf16[6, 19] argument align 2
