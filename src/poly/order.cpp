@@ -354,6 +354,7 @@ ElementGraph part_of(const ElementGraph& graph, const std::vector<uint32_t>& com
 
 /// Parts of an order element by element that are better than an equation in pieces.
 constexpr size_t kFewLoops = 24;
+constexpr unsigned long kElementOrderShare = 10;  // of the quota: closures of element graphs take operations, not minutes
 
 bool order_component(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota, std::vector<Ordered>& out,
                      bool may_split) {
@@ -371,7 +372,7 @@ bool order_component(const Model& model, const ElementGraph& graph, const std::v
         return true;
       }
       if (may_split && model.has_numbers_only()) {
-        auto exact = attempt(model.context(), quota, [&] { return element_order(model, graph, component); });
+        auto exact = attempt(model.context(), quota * kElementOrderShare, [&] { return element_order(model, graph, component); });
         if (exact && exact->verdict == ElementOrder::Verdict::cyclic) return false;
         if (exact && exact->verdict == ElementOrder::Verdict::ordered && exact->loops <= kFewLoops) {
           std::move(exact->parts.begin(), exact->parts.end(), std::back_inserter(out));
@@ -403,7 +404,7 @@ Status order_whole(const Model& model, const ElementGraph& graph, const std::vec
       return fail("PW0830", "order of " + first + " not decided within the quota (" + std::to_string(quota) + " isl operations)");
     return fail("PW0208", "no affine order computes " + first, remedy);
   }
-  auto exact = answer(model.context(), quota, "order of " + first, [&] { return element_order(model, graph, component); });
+  auto exact = answer(model.context(), quota * kElementOrderShare, "order of " + first, [&] { return element_order(model, graph, component); });
   if (!exact) return exact.error();
   if (exact->verdict != ElementOrder::Verdict::ordered)
     return fail("PW0208", "no affine order computes " + first + ", whole or in pieces; " + refusal_text(*exact), remedy);
