@@ -120,7 +120,8 @@ class Traffic {
 TrafficCycles streams_of(const LoopNest& nest, const Leaf& leaf, const MachineModel& machine) {
   double bytes = 0;
   for (const AccessUse& use : leaf.accesses)
-    if (use.is_streamed) bytes += reach_of(nest.buffers[use.buffer], use, strides_bytes(nest.buffers[use.buffer], use), leaf, 0, {kLineBytes, 0, 0}).granules * kLineBytes;
+    if (use.is_streamed)
+      bytes += reach_of(nest.buffers[use.buffer], use, strides_bytes(nest.buffers[use.buffer], use), leaf, 0, {kLineBytes, 0, 0}).granules * kLineBytes;
   const double cycles = bytes / (kStreamGain * machine.bytes_per_cycle.back());
   return {cycles, kStreamExposed * cycles};
 }

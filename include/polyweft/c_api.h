@@ -88,8 +88,7 @@ PW_C_EXPORT pw_status pw_tuner_compile(pw_tuner* tuner, const pw_program* progra
 /* What a record holds, compiled: no search, no isl. */
 PW_C_EXPORT pw_status pw_tuner_compile_record(pw_tuner* tuner, const pw_record* record, pw_kernel** out);
 /* `emit`: "object" "assembly" "llvm" "shared" "static" "header". `symbol`: the program's name when NULL. */
-PW_C_EXPORT pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, const char* emit, const char* symbol,
-                                     pw_buffer** out);
+PW_C_EXPORT pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, const char* emit, const char* symbol, pw_buffer** out);
 
 PW_C_EXPORT const void* pw_buffer_data(const pw_buffer* buffer);
 PW_C_EXPORT size_t pw_buffer_bytes(const pw_buffer* buffer);

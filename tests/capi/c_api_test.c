@@ -1,18 +1,18 @@
 /* The C ABI as a C compiler sees it: compile from text, tune, serve from the database, run, build; every null argument and every error text. */
+#include "polyweft/c_api.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "polyweft/c_api.h"
-
 #define N 8
-#define CHECK(condition)                                                                               \
-  do {                                                                                                 \
-    if (!(condition)) {                                                                                \
+#define CHECK(condition)                                                                                 \
+  do {                                                                                                   \
+    if (!(condition)) {                                                                                  \
       fprintf(stderr, "%s:%d: %s\n  last error: %s\n", __FILE__, __LINE__, #condition, pw_last_error()); \
-      exit(1);                                                                                         \
-    }                                                                                                  \
+      exit(1);                                                                                           \
+    }                                                                                                    \
   } while (0)
 
 static const char* const kText =
