@@ -7,10 +7,31 @@
 
 namespace polyweft::cli {
 
+namespace {
+
+struct TargetsCommand : CommonOptions {
+  std::string name;
+};
+
+// A description: edited, it is the --target of another machine.
+int print_description(const TargetsCommand& command) {
+  auto target = find_target(command.name);
+  if (!target) return report(target.error(), command);
+  if (command.json)
+    print_json("targets", {{"event", "description"}, {"name", command.name}, {"fingerprint", fingerprint(*target)}, {"text", describe(*target)}});
+  else
+    std::cout << describe(*target);
+  return kDone;
+}
+
+}  // namespace
+
 Verb add_targets(CLI::App& app) {
-  auto options = std::make_shared<CommonOptions>();
+  auto options = std::make_shared<TargetsCommand>();
   options->add_to(app);
+  app.add_option("NAME", options->name, "Print the description of this target, in the form that --target FILE reads");
   return [options] {
+    if (!options->name.empty()) return print_description(*options);
     for (const auto& name : target_names()) {
       auto target = find_target(name);
       if (!target) return report(target.error(), *options);

@@ -59,6 +59,7 @@ class Json(CliTest):
         self.check("db", "list")
         self.check("db", "verify")
         self.check("targets")
+        self.check("targets", "x86-64-v3")
         self.check("config")
         self.check("tune", small, "--bogus", exit_code=2)
         self.check("show", "99", exit_code=1)

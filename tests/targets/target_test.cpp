@@ -1,0 +1,71 @@
+// Targets: names, descriptions in TOML, what is refused.
+#include "polyweft/target.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace polyweft {
+namespace {
+
+class Description : public testing::Test {
+ protected:
+  void SetUp() override { path_ = std::filesystem::temp_directory_path() / ("polyweft-target-" + std::to_string(getpid()) + ".toml"); }
+  void TearDown() override { std::filesystem::remove(path_); }
+  Result<Target> read(const std::string& text) {
+    std::ofstream(path_) << text;
+    return find_target(path_);
+  }
+  std::filesystem::path path_;
+};
+
+TEST_F(Description, every_one_of_the_folder_is_read) {
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(PW_SOURCE_DIR "/targets/descriptions")) {
+    auto target = find_target(entry.path());
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    EXPECT_GE(target->vector_bits, 256);
+    ++found;
+  }
+  EXPECT_GE(found, 2);
+}
+
+TEST_F(Description, what_describe_prints_is_read_back) {
+  for (const auto& name : target_names()) {
+    const auto target = find_target(name);
+    ASSERT_TRUE(target.ok());
+    auto again = read(describe(*target));
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_EQ(fingerprint(*again), fingerprint(*target));
+    EXPECT_EQ(again->cache_bytes, target->cache_bytes);
+    EXPECT_EQ(again->cores, target->cores);
+    EXPECT_EQ(again->is_host, target->is_host);
+  }
+}
+
+TEST_F(Description, refusals) {
+  const std::string path = path_.string();
+  auto refused = [&](const std::string& text, const std::string& message) {
+    auto target = read(text);
+    ASSERT_FALSE(target.ok()) << text;
+    EXPECT_EQ(target.error().code, "PW0511");
+    EXPECT_EQ(target.error().message, path + ": " + message);
+  };
+  refused("architecture = \"vax\"\nfeatures = []", "architecture 'vax' is not one this version builds for; it builds for x86-64");
+  refused("cores = 2", "it has no list 'features'");
+  refused("features = [\"avx3\"]", "'avx3' is not a feature this version knows");
+  refused("features = [1]", "'?' is not a feature this version knows");
+  refused("features = []\ncache_bytes = [3]", "cache_bytes must lie between 1 KiB and 1 TiB");
+  refused("features = []\ncache_bytes = []", "cache_bytes must have 1 to 4 levels");
+  refused(std::string(70'000, '#'), "longer than 64 KiB");
+  EXPECT_EQ(read("features = [").error().code, "PW0511");
+  const auto unknown = find_target("no-such-target");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, "PW0510");
+  EXPECT_EQ(unknown.error().message, "target 'no-such-target' is unknown and no such file can be read");
+}
+
+}  // namespace
+}  // namespace polyweft
