@@ -116,7 +116,7 @@ void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shap
     mr_guess = std::max<int64_t>(1, std::min({fits, extent_u, int64_t{14}}));
     if (has_conditions_on(c, *shape.unrolled) && split_taps(c, shape).empty()) mr_guess = std::min<int64_t>(mr_guess, 4);
   }
-  sizes.nr = add_size(plan, c, "nr", nr_guess, nr);
+  sizes.nr = c.panel ? *c.panel : add_size(plan, c, "nr", nr_guess, nr);
   sizes.mr = add_size(plan, c, "mr", mr_guess, mr);
   if (sizes.nr.decision.empty() || sizes.mr.decision.empty()) return;
   double per_vector = 1.0 / static_cast<double>(lanes);
@@ -196,6 +196,13 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
 }
 
 }  // namespace
+
+Size lane_tile(const PlanContext& c, const BlockShape& shape) {
+  Plan plan;
+  Sizes sizes;
+  add_register_sizes(plan, c, shape, sizes);
+  return sizes.nr;
+}
 
 Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   Plan plan;

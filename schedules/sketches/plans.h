@@ -34,6 +34,8 @@ struct PlanContext {
   /// The loop over register tiles of lanes stands outside the other data indices: a strip of the operand that moves with the lanes stays in
   /// cache for all rows (weights larger than the cache), instead of all of it for each row.
   bool lanes_outside = false;
+  /// Set where a constant that this stage reads is packed for a greater one: its panels are this wide.
+  std::optional<Size> panel = std::nullopt;
   int64_t lanes() const;  ///< of the stage's element type
   std::string name(uint32_t index) const;
   std::string decision(const std::string& what) const;  ///< unique in the program: "nr" for a lone statement, else "nr_C"
@@ -62,6 +64,8 @@ std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shap
 std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row, const TensorUse& use);
 std::optional<BlockShape> block_shape(const PlanContext& c);
 Plan plan_block(const PlanContext& c, const BlockShape& shape);
+/// How wide plan_block makes the tiles of lanes: a constant or the name of the decision.
+Size lane_tile(const PlanContext& c, const BlockShape& shape);
 /// A stencil's taps, where the stage runs on rows of its reader: all of them unrolled around a vector of the row.
 bool is_row_stencil(const PlanContext& c);
 Plan plan_row_stencil(const PlanContext& c);

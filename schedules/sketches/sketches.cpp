@@ -30,7 +30,20 @@ struct Builder {
     c.openness = stage == dominant ? Openness::open : Openness::settled;
     c.packing = packing;
     c.seat = seat;
+    if (stage != dominant && shares_constant(stage)) c.panel = dominant_panel(packing);
     return c;
+  }
+  bool shares_constant(uint32_t stage) const {
+    bool shares = false;
+    visit(equation_of(t, t.stages[stage]).rhs,
+          [&](const ExprNode& e) { shares |= e.op == Op::read && t.program.tensors[e.access.id].is_const_input && reads(t, t.stages[dominant], e.access.id); });
+    return shares;
+  }
+  std::optional<Size> dominant_panel(Packing packing) const {
+    PlanContext c = context(dominant, packing);
+    auto shape = block_shape(c);
+    if (!shape || !shape->tensor) return std::nullopt;
+    return lane_tile(c, *shape);
   }
   bool is_alive(uint32_t stage) const { return t.stages[stage].placement.kind != Placement::Kind::inlined; }
 };
@@ -312,6 +325,7 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
     if (!b.is_alive(k) || k == in_registers) continue;
     PlanContext guest = b.context(k, Packing::none, best.count(k) ? Seat::guest : Seat::root);
     guest.openness = Openness::settled;
+    guest.panel.reset();  // it may name a decision that this plan does not have
     plan.append(plan_stage(guest));
   }
   if (stores == Stores::cached) return plan;

@@ -104,19 +104,23 @@ void Emitter::make_tensor_buffers() {
     if (t_.program.tensors[id].kind == TensorKind::constant) make_tensor_buffer(id);
 }
 
-/// The layout in which a `const in` arrives: that of its only reader, if it promotes it outside all loops; else nullptr.
+/// The layout in which a `const in` arrives: that of the reader with most points among those that promote it outside all loops; the
+/// others read it as it is. Nullptr where the greatest reader does not.
 const Promotion* Emitter::layout_ahead(TensorId tensor) const {
   const Promotion* found = nullptr;
-  int readers = 0;
+  double most = -1;
   for (const Stage& stage : t_.stages) {
     bool reads = false;
     visit(equation_of(stage).rhs, [&](const ExprNode& e) { reads |= e.op == Op::read && e.access.id == tensor; });
-    if (!reads) continue;
-    ++readers;
+    double points = 1;
+    for (size_t k = 0; k < stage.lo.size(); ++k) points *= static_cast<double>(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
+    if (!reads || points <= most) continue;
+    most = points;
+    found = nullptr;
     for (const Promotion& promotion : stage.promotions)
       if (promotion.tensor == tensor && promotion.depth == 0) found = &promotion;
   }
-  return readers == 1 ? found : nullptr;
+  return found;
 }
 
 /// Every `const in` is packed by a function of its own, and the argument is the packed buffer: callers need not know what the schedule made of it.

@@ -1,4 +1,5 @@
-// normalize: each reduction becomes the whole right-hand side of an equation of its own.
+// normalize: each reduction becomes the whole right-hand side of an equation of its own. Offsets of integer sums of products are taken out
+// before (separate_sums.h).
 //
 //   out Y[i: M, j: N] = X[i, j] - (max[k: N] X[i, k])
 // becomes
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/separate_sums.h"
 #include "polyweft/program.h"
 
 namespace polyweft {
@@ -170,6 +172,7 @@ class Normalizer {
     extracted_.clear();
     names_ = equation.index_names;
     Scope scope = scope_of(equation);
+    equation.rhs = ir::with_separated_sums(equation.rhs, scope.indices, out_.index_var(0));
     if (equation.rhs->op == Op::reduce) {
       bool has_value_target = equation.targets.size() == equation.rhs->reduction.ranges.size() + 1;
       if (is_argument(*equation.rhs) && !has_value_target)

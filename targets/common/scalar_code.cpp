@@ -241,14 +241,31 @@ llvm::Value* ScalarCode::combine(Reducer reducer, ElementType type, llvm::Value*
 }
 
 // Saturating, NaN gives 0.
+// LLVM takes vectors of its saturating conversion apart, lane by lane. Here the value is brought into the range first; what is above it in i32
+// cannot be written as a float and is chosen after the conversion.
+llvm::Value* ScalarCode::floats_to_ints(llvm::Value* value, ElementType to) {
+  const bool is_float32 = value->getType()->getScalarType()->isFloatTy();
+  const auto least = static_cast<double>(ir::least_of(to)), greatest = static_cast<double>(ir::greatest_of(to));
+  const bool fits = to != ElementType::i32 || !is_float32;
+  const double highest = fits ? greatest : 2147483520.0;                                                             // the float below 2^31
+  llvm::Value* above = b_.CreateSelect(b_.CreateFCmpOGT(value, number(value, least)), value, number(value, least));  // a NaN becomes the least
+  llvm::Value* inside = b_.CreateSelect(b_.CreateFCmpOLT(above, number(value, highest)), above, number(value, highest));
+  llvm::Value* out = b_.CreateFPToSI(inside, like(b_.getInt32Ty(), value));
+  if (!fits) out = b_.CreateSelect(b_.CreateFCmpOGT(value, number(value, highest)), integer(out, INT32_MAX), out);
+  out = b_.CreateSelect(b_.CreateFCmpUNO(value, value), integer(out, 0), out);
+  return b_.CreateIntCast(out, like(register_type(to), value), true);
+}
+
 llvm::Value* ScalarCode::float_to_int(llvm::Value* value, ElementType to) {
+  if (lanes(value) > 1 && size_bytes(to) <= 4 && to != ElementType::boolean) return floats_to_ints(value, to);
   const auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
   llvm::Type* type = like(register_type(to), value);
   return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
 }
 
 llvm::Value* ScalarCode::clamp_int(llvm::Value* value, bool source_signed, ElementType to) {
-  llvm::Type* wide = like(b_.getInt64Ty(), value);
+  const bool is_short = value->getType()->getScalarSizeInBits() <= 32 && size_bytes(to) <= 4;
+  llvm::Type* wide = like(is_short ? b_.getInt32Ty() : b_.getInt64Ty(), value);
   llvm::Value* v = source_signed ? b_.CreateSExt(value, wide) : b_.CreateZExt(value, wide);
   v = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, integer(v, ir::least_of(to)));
   v = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, v, integer(v, ir::greatest_of(to)));

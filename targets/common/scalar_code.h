@@ -46,6 +46,7 @@ class ScalarCode {
   llvm::Value* round_to_odd(llvm::Value* value);
   llvm::Value* bf16_bits(llvm::Value* value);
   llvm::Value* float_to_int(llvm::Value* value, ElementType to);
+  llvm::Value* floats_to_ints(llvm::Value* value, ElementType to);
   llvm::Value* clamp_int(llvm::Value* value, bool source_signed, ElementType to);
   llvm::Type* like(llvm::Type* element, llvm::Value* shape) const;
   llvm::Constant* number(llvm::Value* shape, double value) const;

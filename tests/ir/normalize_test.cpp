@@ -43,36 +43,53 @@ TEST_P(Normalized, has_this_text_and_the_same_bits) {
 }
 
 constexpr const char* kHeader = "program p(N = 4, M = 3)\nin X: f32[N, M]\n";
+constexpr const char* kBytes = "program p(N = 9, M = 8, K = 5)\nin A: u8[N, K]\nin B: i8[K, M]\nin za: i32\nin zb: i32[M]\nin F: f32[N, K]\n";
 constexpr const char* kMayBeEmpty = "program p(N = 4, M = 3) assume M >= 0\nin X: f32[N, M]\n";
 
-INSTANTIATE_TEST_SUITE_P(Table, Normalized,
-                         testing::Values(Case{kHeader, "out Y[i: N, j: M] = X[i, j] - (max[k: M] X[i, k])",
-                                              "out Y[i: N, j: M]: f32 = X[i, j] - Y.1[i]\n"
-                                              "let Y.1[i: N]: f32 = max[k: M] X[i, k]\n"},
-                                         // j may have no value at all: then Y.1 must have no element either
-                                         Case{kMayBeEmpty, "out Y[i: N, j: M] = X[i, j] - (max[k: M] X[i, k])",
-                                              "out Y[i: N, j: M]: f32 = X[i, j] - Y.1[i, j]\n"
-                                              "let Y.1[i: N, j: M]: f32 = max[k: M] X[i, k]\n"},
-                                         Case{kHeader, "out Y[i: N] = (sum[k: M] X[i-1, k]) where i >= 1 else prod[k: M] X[i, k]",
-                                              "out Y[i: N]: f32 = Y.1[i] where i > 0 else Y.2[i]\n"
-                                              "let Y.1[i: N]: f32 where i > 0 = sum[k: M] X[i - 1, k]\n"
-                                              "let Y.2[i: N]: f32 where i <= 0 = prod[k: M] X[i, k]\n"},
-                                         Case{kHeader, "out partial Y[i: N, j: 0..i+1] where j > 0 = 2 * sum[k: 0..j] (X[i, 0] where k > 0 else 1)",
-                                              "out partial Y[i: N, j: i + 1]: f32 where j > 0 = 2.0 * Y.1[i, j]\n"
-                                              "let Y.1[i: N, j: i + 1]: f32 where j > 0 = sum[k: j] (X[i, 0] where k > 0 else 1.0)\n"},
-                                         Case{kHeader, "out Y[i: N] = sum[k: M where k != 1] X[i, k] * max[l: k+1] X[i, l]",
-                                              "out Y[i: N]: f32 = sum[k: M where k != 1] X[i, k] * Y.1[i, k]\n"
-                                              "let Y.1[i: N, k: M]: f32 where k != 1 = max[l: k + 1] X[i, l]\n"},
-                                         Case{kHeader, "out p[i: N] = argmax[k: M] X[i, k]", "let (p.1, p)[i: N]: (f32, i64) = argmax[k: M] X[i, k]\n"},
-                                         Case{kHeader, "out z[i: N] = 1.5 + f32(argmin[k: M] X[i, k])",
-                                              "out z[i: N]: f32 = 1.5 + f32(z.2[i])\n"
-                                              "let (z.1, z.2)[i: N]: (f32, i64) = argmin[k: M] X[i, k]\n"},
-                                         Case{kHeader,
-                                              "combine f((m, s), (n, t)): (f32, f32) from (0, 0) = (m + n, s + n * t)\n"
-                                              "let (a, b)[i: N] = reduce f[k: M] (X[i, k], 1) where i > 0 else (0, 2)\nout Y[i: N] = a[i] + b[i]",
-                                              "let (a, b)[i: N]: (f32, f32) = (a.1[i] where i > 0 else 0.0, a.2[i] where i > 0 else 2.0)\n"
-                                              "out Y[i: N]: f32 = a[i] + b[i]\n"
-                                              "let (a.1, a.2)[i: N]: (f32, f32) where i > 0 = reduce f[k: M] (X[i, k], 1.0)\n"}));
+INSTANTIATE_TEST_SUITE_P(
+    Table, Normalized,
+    testing::Values(Case{kHeader, "out Y[i: N, j: M] = X[i, j] - (max[k: M] X[i, k])",
+                         "out Y[i: N, j: M]: f32 = X[i, j] - Y.1[i]\n"
+                         "let Y.1[i: N]: f32 = max[k: M] X[i, k]\n"},
+                    // zero points leave the sum: modulo 2^32 this is exact
+                    Case{kBytes, "out Y[i: N, j: M] = sum[k: K] (i32(A[i, k]) - za) * i32(B[k, j])",
+                         "out Y[i: N, j: M]: i32 = Y.1[i, j] - za * Y.2[j]\n"
+                         "let Y.1[i: N, j: M]: i32 = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
+                         "let Y.2[j: M]: i32 = sum[k: K] i32(B[k, j])\n"},
+                    Case{kBytes, "out Y[i: N, j: M] = sum[k: K] (za - i32(A[i, k])) * (i32(B[k, j]) + 3)",
+                         "out Y[i: N, j: M]: i32 = za * Y.1[j] - (Y.2[i, j] + 3 * Y.3[i])\n"
+                         "let Y.1[j: M]: i32 = sum[k: K] (i32(B[k, j]) + 3)\n"
+                         "let Y.2[i: N, j: M]: i32 = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
+                         "let Y.3[i: N]: i32 = sum[k: K] i32(A[i, k])\n"},
+                    // nobody shares the sum that is left, or the offset might be read though there is nothing to sum, or floats round
+                    Case{kBytes, "out Y[j: M] = sum[k: K] (i32(A[0, k]) - za) * i32(B[k, j])", "out Y[j: M]: i32 = sum[k: K] (i32(A[0, k]) - za) * i32(B[k, j])\n"},
+                    Case{kBytes, "out Y[i: N, j: M] = sum[k: K where k > i] (i32(A[i, k]) - zb[j]) * i32(B[k, j])",
+                         "out Y[i: N, j: M]: i32 = sum[k: K where k > i] (i32(A[i, k]) - zb[j]) * i32(B[k, j])\n"},
+                    Case{kBytes, "out Y[i: N, j: M] = sum[k: K] (F[i, k] - 0.5) * f32(B[k, j])", "out Y[i: N, j: M]: f32 = sum[k: K] (F[i, k] - 0.5) * f32(B[k, j])\n"},
+                    // j may have no value at all: then Y.1 must have no element either
+                    Case{kMayBeEmpty, "out Y[i: N, j: M] = X[i, j] - (max[k: M] X[i, k])",
+                         "out Y[i: N, j: M]: f32 = X[i, j] - Y.1[i, j]\n"
+                         "let Y.1[i: N, j: M]: f32 = max[k: M] X[i, k]\n"},
+                    Case{kHeader, "out Y[i: N] = (sum[k: M] X[i-1, k]) where i >= 1 else prod[k: M] X[i, k]",
+                         "out Y[i: N]: f32 = Y.1[i] where i > 0 else Y.2[i]\n"
+                         "let Y.1[i: N]: f32 where i > 0 = sum[k: M] X[i - 1, k]\n"
+                         "let Y.2[i: N]: f32 where i <= 0 = prod[k: M] X[i, k]\n"},
+                    Case{kHeader, "out partial Y[i: N, j: 0..i+1] where j > 0 = 2 * sum[k: 0..j] (X[i, 0] where k > 0 else 1)",
+                         "out partial Y[i: N, j: i + 1]: f32 where j > 0 = 2.0 * Y.1[i, j]\n"
+                         "let Y.1[i: N, j: i + 1]: f32 where j > 0 = sum[k: j] (X[i, 0] where k > 0 else 1.0)\n"},
+                    Case{kHeader, "out Y[i: N] = sum[k: M where k != 1] X[i, k] * max[l: k+1] X[i, l]",
+                         "out Y[i: N]: f32 = sum[k: M where k != 1] X[i, k] * Y.1[i, k]\n"
+                         "let Y.1[i: N, k: M]: f32 where k != 1 = max[l: k + 1] X[i, l]\n"},
+                    Case{kHeader, "out p[i: N] = argmax[k: M] X[i, k]", "let (p.1, p)[i: N]: (f32, i64) = argmax[k: M] X[i, k]\n"},
+                    Case{kHeader, "out z[i: N] = 1.5 + f32(argmin[k: M] X[i, k])",
+                         "out z[i: N]: f32 = 1.5 + f32(z.2[i])\n"
+                         "let (z.1, z.2)[i: N]: (f32, i64) = argmin[k: M] X[i, k]\n"},
+                    Case{kHeader,
+                         "combine f((m, s), (n, t)): (f32, f32) from (0, 0) = (m + n, s + n * t)\n"
+                         "let (a, b)[i: N] = reduce f[k: M] (X[i, k], 1) where i > 0 else (0, 2)\nout Y[i: N] = a[i] + b[i]",
+                         "let (a, b)[i: N]: (f32, f32) = (a.1[i] where i > 0 else 0.0, a.2[i] where i > 0 else 2.0)\n"
+                         "out Y[i: N]: f32 = a[i] + b[i]\n"
+                         "let (a.1, a.2)[i: N]: (f32, f32) where i > 0 = reduce f[k: M] (X[i, k], 1.0)\n"}));
 
 }  // namespace
 }  // namespace polyweft
