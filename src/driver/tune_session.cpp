@@ -74,7 +74,8 @@ Result<TuningRecord> store_winner(const Task& t, const SessionServices& services
 }  // namespace
 
 Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services) {
-  const auto model = analytic_model(services.workshop.machine_model(session.task.key.threads));
+  const TuneStart plan = tune_start(session.task, session.base, session.templates, services.workshop, services.database);
+  const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, plan.peak_gflops, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(session.templates, *model), {.seed = session.options.seed});
   TuneWorld world;
   world.build = [&](const LoopNest& nest) { return services.workshop.for_runner(nest); };
@@ -82,7 +83,6 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   world.database = services.database;
   world.elapsed_s = [start = session.start] { return seconds_since(start); };
   world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
-  const TuneStart plan = tune_start(session.task, session.base, session.templates, services.workshop, world.database);
   announce(plan, session.options, world.elapsed_s());
   world.bound_ns = plan.bound_ns;
   TuneLoop loop(session.task, session.templates, *strategy, session.options, world);

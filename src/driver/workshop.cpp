@@ -208,6 +208,14 @@ MachineModel Workshop::machine_model(int threads) const {
   return machine;
 }
 
+MachineModel Workshop::calibrated_model(int threads, double peak_gflops, double memory_gb_s) const {
+  MachineModel machine = machine_model(threads);
+  const double flops_per_cycle = 2 * machine.fma_per_cycle * machine.vector_bytes / 4 * std::max(1, threads);
+  if (peak_gflops > 0) machine.clock_ghz = peak_gflops / flops_per_cycle;
+  if (memory_gb_s > 0) machine.bytes_per_cycle.back() = memory_gb_s / std::max(1, threads) / machine.clock_ghz;
+  return machine;
+}
+
 double Workshop::measured_peak_gflops(int threads) const {
   return target_.is_host ? targets::measured_fma_peak_gflops(target_, threads) : 0;
 }

@@ -36,6 +36,9 @@ class Workshop {
   MachineModel machine_model(int threads) const;
   /// FMA peak of `threads` threads of this machine, measured now; 0 where the target is not this machine.
   double measured_peak_gflops(int threads) const;
+  /// The same model with clock and memory rate as just measured (0: not known). For searches; a first choice without measurements must not depend on the
+  /// machine's mood.
+  MachineModel calibrated_model(int threads, double peak_gflops, double memory_gb_s) const;
   /// GB/s past the caches, measured now; 0 where the target is not this machine.
   double measured_memory_gb_s(int threads) const;
   const Target& target() const { return target_; }
