@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost_models/reach.h"
 #include "cost_models/traffic.h"
 #include "polyweft/cost_model.h"
 
@@ -44,10 +45,9 @@ class Estimate {
 
   double cycles(const Leaf& leaf) const {
     const size_t begin = block_begin(leaf);
-    const double runs = trips(leaf, 0, begin);
-    const double work = runs * block_cycles(leaf, begin);
     const TrafficCycles traffic = traffic_of(nest_, leaf, begin, machine_);
-    return work + loop_overhead(leaf, begin) + traffic.exposed + std::max(0.0, traffic.hidden - work);
+    const double work = is_turned(leaf, begin) ? turned_cycles(leaf) : trips(leaf, 0, begin) * block_cycles(leaf, begin) + loop_overhead(leaf, begin);
+    return work + traffic.exposed + std::max(0.0, traffic.hidden - work);
   }
 
  private:
@@ -55,6 +55,25 @@ class Estimate {
     double product = 1;
     for (size_t l = from; l < to; ++l) product *= leaf.loops[l].trips;
     return product;
+  }
+  // A copy that reads along one of its two innermost loops and writes along the other runs by squares in registers.
+  bool is_turned(const Leaf& leaf, size_t begin) const {
+    const size_t depth = leaf.loops.size();
+    if (!leaf.is_copy || leaf.accesses.size() != 2 || depth < 2 || begin != depth) return false;
+    const auto is_dense = [&](size_t access, size_t loop) {
+      const Buffer& buffer = nest_.buffers[leaf.accesses[access].buffer];
+      return strides_bytes(buffer, leaf.accesses[access])[loop] == static_cast<double>(size_bytes(buffer.type));
+    };
+    for (size_t loop : {depth - 1, depth - 2})
+      if (leaf.loops[loop].mark != MarkKind::serial || leaf.loops[loop].trips < 4) return false;
+    return (is_dense(0, depth - 2) && is_dense(1, depth - 1)) || (is_dense(0, depth - 1) && is_dense(1, depth - 2));
+  }
+  // One round of shuffles for each bit of a lane's number.
+  double turned_cycles(const Leaf& leaf) const {
+    const size_t depth = leaf.loops.size();
+    const double lanes = std::clamp(machine_.vector_bytes / static_cast<double>(size_bytes(leaf.type)), 2.0, 16.0);
+    const double squares = std::ceil(leaf.loops[depth - 1].trips / lanes) * std::ceil(leaf.loops[depth - 2].trips / lanes);
+    return trips(leaf, 0, depth - 2) * squares * lanes * (std::log2(lanes) + 1);
   }
   // Lanes take one vector operation however many are active.
   static double issues(const LoopContext& loop) {

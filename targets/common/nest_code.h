@@ -89,6 +89,20 @@ class NestCode {
   void visit_accesses(NodeId id, const F& f) const;
   VarFacts loop_facts(const Loop&) const;
 
+  // copies across the order of memory: nest_transpose.cpp
+  struct Turn {
+    const Loop *rows = nullptr, *columns = nullptr;  ///< the source is dense along columns, the result along rows
+    const Copy* copy = nullptr;
+    Affine from, to;  ///< element offsets
+    int64_t most_rows = 0;
+  };
+  std::optional<Turn> turn_of(const Loop& outer);
+  bool turning_copy(const Loop& outer);  ///< true: emitted
+  void emit_turn(const Turn& turn, unsigned lanes);
+  void turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns);
+  void counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, const std::function<void(llvm::Value*)>& body);
+  int64_t most_trips(const Loop& loop) const;
+
   // expressions: nest_expressions.cpp
   Affine fold(const Affine& e) const;
   Guard fold(const Guard& g) const;

@@ -172,7 +172,8 @@ void NestCode::on(const Loop& loop) {
     case MarkKind::tensor:
       return tensor_loop(loop);
     default:
-      return loop_around_streams(loop);
+      if (!turning_copy(loop)) loop_around_streams(loop);
+      return;
   }
 }
 

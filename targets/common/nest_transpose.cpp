@@ -1,0 +1,244 @@
+// Copies that read along one loop and write along the other: squares of elements are turned in vector registers.
+//
+//   for r { for c { copy P[.. c * s + r] <- A[.. r * t + c] } }      rows of A by vectors, columns of P by vectors
+//
+// A square that sticks out is loaded and stored with masks. Every element is copied once, whole, so the order makes no difference.
+#include "targets/common/nest_code.h"
+
+namespace polyweft::targets {
+namespace {
+
+constexpr int64_t kLeastTrips = 4;  // fewer are copied one by one
+constexpr unsigned kMostLanes = 16;
+constexpr unsigned kShuffleBytes = 16;  // shuffles of elements stay inside such parts; parts are exchanged whole
+
+bool mentions(const Affine& e, VarId var) {
+  for (const auto& term : e.terms) {
+    if (!term.quasi && term.var == var) return true;
+    if (term.quasi && (mentions(term.quasi->e, var) || mentions(term.quasi->lo, var) || mentions(term.quasi->hi, var))) return true;
+  }
+  return false;
+}
+
+bool is_step_of(const Affine& e, VarId var) {
+  Affine rest = e - Affine::variable(var, e.coefficient(var));
+  return !mentions(rest, var);
+}
+
+template <class T>
+const T* only(const LoopNest& nest, NodeId id) {
+  while (id != kNoNode) {
+    if (const auto* node = std::get_if<T>(&nest.nodes[id])) return node;
+    const auto* seq = std::get_if<Seq>(&nest.nodes[id]);
+    if (!seq || seq->children.size() != 1) return nullptr;
+    id = seq->children[0];
+  }
+  return nullptr;
+}
+
+bool is_counted(const Loop& loop) {
+  return loop.mark.kind == MarkKind::serial && loop.step == 1 && loop.lo.of.size() == 1;
+}
+
+bool has_gathers(const Access& access) {
+  for (const auto& s : access.index)
+    if (s.data) return true;
+  return false;
+}
+
+// Which elements of [a, b] one shuffle takes.
+std::vector<int> interleaved(unsigned lanes, unsigned part, unsigned group, bool high) {
+  std::vector<int> out;
+  for (unsigned at = 0; at < lanes; at += part)
+    for (unsigned p = 0; p < part; ++p) {
+      const unsigned q = p / group, element = (q / 2) * group + p % group + (high ? part / 2 : 0);
+      out.push_back(static_cast<int>((q % 2) * lanes + at + element));
+    }
+  return out;
+}
+std::vector<int> every_other_part(unsigned lanes, unsigned part, bool odd) {
+  std::vector<int> out;
+  for (unsigned at = odd ? part : 0; at < 2 * lanes; at += 2 * part)
+    for (unsigned p = 0; p < part; ++p) out.push_back(static_cast<int>(at + p));
+  return out;
+}
+
+/// A vector and, for each lane, row * lanes + column of the square that it holds.
+struct Held {
+  llvm::Value* value = nullptr;
+  std::vector<unsigned> cell;
+};
+
+Held shuffled(llvm::IRBuilder<>& b, const Held& x, const Held& y, const std::vector<int>& mask) {
+  Held out;
+  out.value = b.CreateShuffleVector(x.value, y.value, mask);
+  const auto lanes = static_cast<unsigned>(mask.size());
+  for (int m : mask) out.cell.push_back(static_cast<unsigned>(m) < lanes ? x.cell[static_cast<unsigned>(m)] : y.cell[static_cast<unsigned>(m) - lanes]);
+  return out;
+}
+
+// Rows to columns in log2(lanes) rounds.
+std::vector<llvm::Value*> transposed(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& rows, unsigned element_bytes) {
+  const auto lanes = static_cast<unsigned>(rows.size()), part = std::min(lanes, kShuffleBytes / element_bytes);
+  std::vector<Held> held(lanes);
+  for (unsigned r = 0; r < lanes; ++r) {
+    held[r].value = rows[r];
+    for (unsigned c = 0; c < lanes; ++c) held[r].cell.push_back(r * lanes + c);
+  }
+  for (unsigned distance = 1; distance < lanes; distance *= 2)
+    for (unsigned r = 0; r < lanes; ++r) {
+      if (r & distance) continue;
+      const Held x = held[r], y = held[r + distance];
+      const bool inside = distance < part;
+      held[r] = shuffled(b, x, y, inside ? interleaved(lanes, part, distance, false) : every_other_part(lanes, part, false));
+      held[r + distance] = shuffled(b, x, y, inside ? interleaved(lanes, part, distance, true) : every_other_part(lanes, part, true));
+    }
+  std::vector<llvm::Value*> columns(lanes);
+  for (const Held& h : held) columns[h.cell[0] % lanes] = h.value;
+  return columns;
+}
+
+}  // namespace
+
+std::optional<NestCode::Turn> NestCode::turn_of(const Loop& outer) {
+  if (lanes_.width > 1 || !is_counted(outer)) return std::nullopt;
+  const Loop* inner = only<Loop>(nest_, outer.body);
+  if (!inner || !is_counted(*inner)) return std::nullopt;
+  const Copy* copy = only<Copy>(nest_, inner->body);
+  if (!copy || !copy->has_src || in_registers(copy->dst.id) || in_registers(copy->src.id) || copy->dst.id == copy->src.id) return std::nullopt;
+  if (has_gathers(copy->src) || has_gathers(copy->dst) || nest_.buffers[copy->src.id].type != nest_.buffers[copy->dst.id].type) return std::nullopt;
+  for (const Bound* bound : {&inner->lo, &inner->hi})
+    for (const Affine& e : bound->of)
+      if (mentions(fold(e), outer.var)) return std::nullopt;
+  facts_.set(outer.var, loop_facts(outer));
+  facts_.set(inner->var, loop_facts(*inner));
+  const bool is_whole = facts_.decide(fold(copy->valid)) == true;
+  const Affine from = offset_of(copy->src, nullptr), to = offset_of(copy->dst, nullptr);
+  facts_.forget(outer.var);
+  facts_.forget(inner->var);
+  for (VarId var : {outer.var, inner->var})
+    if (!is_step_of(from, var) || !is_step_of(to, var)) return std::nullopt;
+  if (!is_whole) return std::nullopt;
+  const bool rows_outside = from.coefficient(inner->var) == 1 && to.coefficient(outer.var) == 1;
+  if (!rows_outside && (from.coefficient(outer.var) != 1 || to.coefficient(inner->var) != 1)) return std::nullopt;
+  Turn turn;
+  turn.rows = rows_outside ? &outer : inner;
+  turn.columns = rows_outside ? inner : &outer;
+  turn.copy = copy;
+  turn.from = from;
+  turn.to = to;
+  turn.most_rows = most_trips(*turn.rows);
+  // Columns of the result must not overlap, or the order would matter.
+  if (std::abs(to.coefficient(turn.columns->var)) < turn.most_rows || turn.most_rows < kLeastTrips || most_trips(*turn.columns) < kLeastTrips) return std::nullopt;
+  return turn;
+}
+
+int64_t NestCode::most_trips(const Loop& loop) const {
+  int64_t out = INT64_MAX;
+  for (const Affine& e : loop.hi.of) out = std::min(out, facts_.range(fold(e) - fold(loop.lo.of[0])).hi);
+  return out;
+}
+
+// Bottom-tested, guarded; nothing in it touches registers.
+void NestCode::counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, const std::function<void(llvm::Value*)>& body) {
+  auto& context = module_.getContext();
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* header = llvm::BasicBlock::Create(context, "turn", function_);
+  llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "turned", function_);
+  b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), header, after);
+  b_.SetInsertPoint(header);
+  llvm::PHINode* at = b_.CreatePHI(b_.getInt64Ty(), 2);
+  at->addIncoming(lo, before);
+  body(at);
+  llvm::Value* next = b_.CreateAdd(at, b_.getInt64(static_cast<uint64_t>(step)), "", true, true);
+  at->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after);
+  b_.SetInsertPoint(after);
+}
+
+/// rows, columns: how many there are; null: `most_rows` (at most the lanes) and all lanes.
+void NestCode::turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns) {
+  const ElementType type = nest_.buffers[turn.copy->dst.id].type;
+  const auto bytes = static_cast<unsigned>(size_bytes(type));
+  llvm::Type* element = b_.getIntNTy(8 * bytes);
+  auto* vector = llvm::FixedVectorType::get(element, lanes);
+  const auto fixed_rows = static_cast<unsigned>(std::min<int64_t>(turn.most_rows, lanes));
+  const auto below = [&](llvm::Value* count) {
+    std::vector<llvm::Constant*> numbers;
+    for (unsigned n = 0; n < lanes; ++n) numbers.push_back(b_.getInt64(n));
+    return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), b_.CreateVectorSplat(lanes, count));
+  };
+  const auto base = [&](BufferId id, const Affine& offset) {
+    llvm::Value* pointer = base_of(id);
+    if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(element, pointer, variable);
+    return b_.CreateInBoundsGEP(element, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
+  };
+  const auto step_from = [&](llvm::Value* pointer, int64_t stride, unsigned n) {
+    return b_.CreateGEP(element, pointer, b_.getInt64(static_cast<uint64_t>(stride * static_cast<int64_t>(n))));
+  };
+  const llvm::Align align(bytes);
+  llvm::Constant* zero = llvm::Constant::getNullValue(vector);
+  llvm::Value* none = llvm::Constant::getNullValue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
+  llvm::Value* from = base(turn.copy->src.id, turn.from);
+  llvm::Value* to = base(turn.copy->dst.id, turn.to);
+  llvm::Value* column_mask = columns ? below(columns) : nullptr;
+  std::vector<llvm::Value*> in;
+  for (unsigned r = 0; r < lanes; ++r) {
+    llvm::Value* at = step_from(from, turn.from.coefficient(turn.rows->var), r);
+    if (r >= fixed_rows)
+      in.push_back(zero);
+    else if (!columns)
+      in.push_back(b_.CreateAlignedLoad(vector, at, align));
+    else
+      in.push_back(b_.CreateMaskedLoad(vector, at, align, b_.CreateSelect(b_.CreateICmpSGT(rows, b_.getInt64(r)), column_mask, none), zero));
+  }
+  const auto out = transposed(b_, in, bytes);
+  llvm::Value* row_mask = rows ? below(rows) : below(b_.getInt64(fixed_rows));
+  for (unsigned c = 0; c < lanes; ++c) {
+    llvm::Value* at = step_from(to, turn.to.coefficient(turn.columns->var), c);
+    if (!columns && fixed_rows == lanes)
+      b_.CreateAlignedStore(out[c], at, align);
+    else
+      b_.CreateMaskedStore(out[c], at, align, columns ? b_.CreateSelect(b_.CreateICmpSGT(columns, b_.getInt64(c)), row_mask, none) : row_mask);
+  }
+}
+
+void NestCode::emit_turn(const Turn& turn, unsigned lanes) {
+  const auto n = static_cast<int64_t>(lanes);
+  llvm::Value *row_lo = bound(turn.rows->lo, true), *row_hi = bound(turn.rows->hi, false);
+  llvm::Value *column_lo = bound(turn.columns->lo, true), *column_hi = bound(turn.columns->hi, false);
+  const VarFacts row_facts = loop_facts(*turn.rows), column_facts = loop_facts(*turn.columns);
+  llvm::Value* length = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(column_hi, column_lo), b_.getInt64(0));
+  llvm::Value* whole_end = b_.CreateAdd(column_lo, b_.CreateAnd(length, b_.getInt64(~static_cast<uint64_t>(n - 1))));
+  const auto square = [&](llvm::Value* row, llvm::Value* column, llvm::Value* rows, llvm::Value* columns) {
+    clear_caches();
+    bind_variable(turn.rows->var, row, {row_facts.lo, row_facts.hi, 1});
+    bind_variable(turn.columns->var, column, {column_facts.lo, column_facts.hi, 1});
+    turn_square(turn, lanes, rows, columns);
+    clear_caches();
+  };
+  counted_loop(row_lo, row_hi, n, [&](llvm::Value* row) {
+    llvm::Value* rows = b_.CreateSub(row_hi, row);
+    llvm::Value* is_full = b_.CreateICmpSGE(rows, b_.getInt64(static_cast<uint64_t>(std::min(turn.most_rows, n))));
+    llvm::Value* masked_from = b_.CreateSelect(is_full, whole_end, column_lo);
+    counted_loop(column_lo, masked_from, n, [&](llvm::Value* column) { square(row, column, nullptr, nullptr); });
+    counted_loop(masked_from, column_hi, n, [&](llvm::Value* column) { square(row, column, rows, b_.CreateSub(column_hi, column)); });
+  });
+  for (VarId var : {turn.rows->var, turn.columns->var}) {
+    variables_.erase(var);
+    facts_.forget(var);
+  }
+}
+
+bool NestCode::turning_copy(const Loop& outer) {
+  const auto turn = turn_of(outer);
+  if (!turn) return false;
+  unsigned bits = 0;
+  if (function_->getFnAttribute("prefer-vector-width").getValueAsString().getAsInteger(10, bits)) return false;
+  const unsigned lanes = std::min(kMostLanes, bits / 8 / static_cast<unsigned>(size_bytes(nest_.buffers[turn->copy->dst.id].type)));
+  if (lanes < 4) return false;
+  emit_turn(*turn, lanes);
+  return true;
+}
+
+}  // namespace polyweft::targets
