@@ -12,6 +12,7 @@
 //   bits(x) from_bits_f32(i) from_bits_f64(i)
 //   iadd isub iand ior ixor            wrapping;  shl lshr ashr by a constant int count
 //   widen(F32) -> F64, narrow(F64) -> F32
+//   bool scale(F x, F k, F& out)       out = x 2^k in one rounding for an integer k, if there is an instruction for that
 //   lookup(table, size, I64 index)     table[index] as F64; the index is in [0, size) for every argument, NaN included
 //
 // Methods: argument reduction and scaling after Cody and Waite, Software Manual for the Elementary Functions (1980); sin and cos
@@ -40,8 +41,8 @@ class Functions {
 
   F exp(F x) {
     F low = c(kSingle ? -104.5 : -746.0), high = c(kSingle ? 89.0 : 710.0);
-    F inside = b.select(b.lt(x, low), low, b.select(b.lt(high, x), high, x));
-    return exp_of(inside, c(0));
+    F below = b.select(b.lt(high, x), high, x);
+    return exp_of(b.select(b.lt(below, low), low, below));
   }
 
   F log(F x) {
@@ -74,7 +75,7 @@ class Functions {
     F size = abs(x), square = b.mul(size, size), small, large;
     if constexpr (kSingle) {
       small = b.fma(size, polynomial(kErfSmallF32, square), size);
-      large = exp_of(polynomial(kLogErfcF32, at_most(size, 4.1)), c(0));
+      large = exp_of(polynomial(kLogErfcF32, at_most(size, 4.1)));
     } else {
       small = b.fma(size, polynomial(kErfSmallF64, square), size);
       large = erfc_f64(at_most(size, 6.1));
@@ -106,6 +107,7 @@ class Functions {
   struct Reduced {
     F r;
     I k;
+    F value;  ///< k as a float
   };
   struct Split {
     F fraction;  ///< m - 1, m in [sqrt(1/2), sqrt(2))
@@ -150,9 +152,11 @@ class Functions {
   F power_of_two(I k) { return from_bits(b.shl(b.iadd(k, ic(kBias)), kMantissa)); }
 
   /// In two steps: the first product is exact, the second rounds once also into the subnormals.
-  F scaled(F x, I k) {
-    I half = b.ashr(k, 1);
-    return b.mul(b.mul(x, power_of_two(half)), power_of_two(b.isub(k, half)));
+  F scaled(F x, const Reduced& p) {
+    F out;
+    if (b.scale(x, p.value, out)) return out;
+    I half = b.ashr(p.k, 1);
+    return b.mul(b.mul(x, power_of_two(half)), power_of_two(b.isub(p.k, half)));
   }
 
   /// The integer nearest to x, |x| < 2^(mantissa - 2): as a float and as an integer.
@@ -170,7 +174,7 @@ class Functions {
   Reduced reduced(F x) {
     Rounded k = nearest(b.mul(x, c(1.4426950408889634)));
     F r = b.fma(k.value, c(-(kSingle ? kLn2HighF32 : kLn2High)), x);
-    return {b.fma(k.value, c(-(kSingle ? kLn2LowF32 : kLn2Low)), r), k.integer};
+    return {b.fma(k.value, c(-(kSingle ? kLn2LowF32 : kLn2Low)), r), k.integer, k.value};
   }
   F expm1_of(F r) {
     F tail;
@@ -183,7 +187,11 @@ class Functions {
   /// exp(x + tail) for x in the range of exp, |tail| tiny.
   F exp_of(F x, F tail) {
     Reduced p = reduced(x);
-    return scaled(b.add(c(1), expm1_of(b.add(p.r, tail))), p.k);
+    return scaled(b.add(c(1), expm1_of(b.add(p.r, tail))), p);
+  }
+  F exp_of(F x) {
+    Reduced p = reduced(x);
+    return scaled(b.add(c(1), expm1_of(p.r)), p);
   }
 
   /// x = m 2^exponent for positive finite x; subnormals are scaled up first.
@@ -218,7 +226,7 @@ class Functions {
 
   F erfc_f64(F x) {
     F u = b.fma(b.div(c(1), b.add(x, c(3))), c(kScaledErfcScale), c(kScaledErfcShift));
-    return b.mul(exp_of(negative(b.mul(x, x)), c(0)), polynomial(kScaledErfcF64, u));
+    return b.mul(exp_of(negative(b.mul(x, x))), polynomial(kScaledErfcF64, u));
   }
 
   Double sum_of(F a, F x) {

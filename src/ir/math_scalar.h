@@ -44,6 +44,10 @@ struct ScalarBuilder {
     return std::sqrt(a);
   }
   template <class T>
+  bool scale(T, T, T&) {
+    return false;
+  }
+  template <class T>
   T floor(T a) {
     return std::floor(a);
   }

@@ -1,7 +1,11 @@
 #include "targets/common/math_code.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "ir/math.h"
 #include "polyweft/result.h"
@@ -33,6 +37,22 @@ struct LlvmMathBuilder {
   llvm::Value* fma(llvm::Value* x, llvm::Value* y, llvm::Value* z) { return floats.fma(x, y, z); }
   llvm::Value* sqrt(llvm::Value* x) { return b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x); }
   llvm::Value* floor(llvm::Value* x) { return floats.floor(x); }
+  bool scale(llvm::Value* x, llvm::Value* k, llvm::Value*& out) {
+    const bool single = x->getType()->getScalarType()->isFloatTy();
+    const unsigned bits = lanes * (single ? 32 : 64);
+    if (!floats.units().scale || (bits != 128 && bits != 256 && bits != 512)) return false;
+    namespace id = llvm::Intrinsic;
+    const llvm::Intrinsic::ID of_single = bits == 512   ? id::x86_avx512_mask_scalef_ps_512
+                                          : bits == 256 ? id::x86_avx512_mask_scalef_ps_256
+                                                        : id::x86_avx512_mask_scalef_ps_128;
+    const llvm::Intrinsic::ID of_double = bits == 512   ? id::x86_avx512_mask_scalef_pd_512
+                                          : bits == 256 ? id::x86_avx512_mask_scalef_pd_256
+                                                        : id::x86_avx512_mask_scalef_pd_128;
+    std::vector<llvm::Value*> arguments = {x, k, x, b.getIntN(std::max(lanes, 8U), ~uint64_t{0} >> (64 - std::max(lanes, 8U)))};
+    if (bits == 512) arguments.push_back(b.getInt32(4));  // the rounding mode of the thread
+    out = b.CreateIntrinsic(single ? of_single : of_double, {}, arguments);
+    return true;
+  }
 
   llvm::Value* lt(llvm::Value* x, llvm::Value* y) { return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOLT(x, y) : b.CreateICmpSLT(x, y); }
   llvm::Value* eq(llvm::Value* x, llvm::Value* y) { return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOEQ(x, y) : b.CreateICmpEQ(x, y); }

@@ -115,6 +115,8 @@ class NestCode {
   bool depends_on_lane(const Guard& folded) const;
   llvm::Value* expression(const Expr& e);
   llvm::Value* guarded(const ExprNode& node);
+  bool divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const;  // nest_division.cpp
+  llvm::Value* quotient(ElementType type, llvm::Value* a, llvm::Value* d);
   Affine offset_of(const Access& access, std::vector<llvm::Value*>* gathers);
   llvm::Value* lane_numbers();
   llvm::Value* both_masks(llvm::Value* outer, llvm::Value* condition);  ///< outer may be null

@@ -105,7 +105,10 @@ llvm::Value* ScalarCode::minimum(bool max, ElementType type, llvm::Value* a, llv
     const auto id = is_signed(type) ? (max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin) : (max ? llvm::Intrinsic::umax : llvm::Intrinsic::umin);
     return b_.CreateBinaryIntrinsic(id, a, b);
   }
-  return b_.CreateBinaryIntrinsic(max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
+  auto* out = b_.CreateBinaryIntrinsic(max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
+  if (cls_ != NumericsClass::strict)  // the sign of a zero is free
+    if (auto* call = llvm::dyn_cast<llvm::Instruction>(out)) call->setHasNoSignedZeros(true);
+  return out;
 }
 
 // Floor division: x // 0 = x % 0 = 0, least // -1 wraps; no trap: the divisor is replaced where it would.

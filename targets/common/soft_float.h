@@ -11,6 +11,7 @@ struct FloatUnits {
   bool fma = true;       ///< FMA3 or AVX-512F
   bool rounding = true;  ///< SSE4.1's roundps and roundpd
   bool half = true;      ///< F16C
+  bool scale = false;    ///< AVX-512's vscalefps and vscalefpd, of all vector sizes
 };
 
 class FloatCode {

@@ -1,0 +1,71 @@
+// Quotients with one divisor for all lanes, by its reciprocal: the division itself is done once, outside the loop.
+//
+// The result has the bits of the division. With r = 1/d rounded to nearest and r' what it lacks, q = a r + (a r'), an fma, is within an ulp of
+// a/d; by Markstein's theorem q + (a - q d) r is then a/d rounded to nearest, because the remainder a - q d is exact. All of that holds where
+// nothing overflows or loses bits to the subnormal range; vectors with other elements, and other divisors, are divided.
+#include "targets/common/nest_code.h"
+
+namespace polyweft::targets {
+namespace {
+
+/// Bits of the magnitudes between which the remainders are exact.
+struct Bounds {
+  uint64_t least, most, least_divisor, most_divisor;
+};
+Bounds bounds_of(ElementType type) {
+  const auto power = [&](int exponent) { return type == ElementType::f32 ? static_cast<uint64_t>(exponent + 127) << 23 : static_cast<uint64_t>(exponent + 1023) << 52; };
+  return type == ElementType::f32 ? Bounds{power(-96), power(96), power(-24), power(24)} : Bounds{power(-800), power(800), power(-100), power(100)};
+}
+
+constexpr unsigned kSlowDivisionBits = 512;  ///< narrower divisions are no slower than what replaces them
+
+}  // namespace
+
+bool NestCode::divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const {
+  if (node.op != Op::div || (node.type != ElementType::f32 && node.type != ElementType::f64) || nest_.cls == NumericsClass::strict) return false;
+  if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(d); number && number->getValueAPF().getExactInverse(nullptr)) return false;
+  if (!scalar_.units().fma || lanes_.width == 1 || ScalarCode::lanes(a) != lanes_.width || ScalarCode::lanes(d) != 1) return false;
+  return lanes_.width * 8 * static_cast<unsigned>(size_bytes(node.type)) >= kSlowDivisionBits;
+}
+
+llvm::Value* NestCode::quotient(ElementType type, llvm::Value* a, llvm::Value* d) {
+  const Bounds bounds = bounds_of(type);
+  llvm::Type* bits = b_.getIntNTy(static_cast<unsigned>(8 * size_bytes(type)));
+  llvm::Type* lanes = llvm::FixedVectorType::get(bits, lanes_.width);
+  const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(bits, value); };
+  const uint64_t magnitude = type == ElementType::f32 ? 0x7fffffff : 0x7fffffffffffffff;
+  // A divisor out of bounds makes every element one: x - 1 <= the greatest number.
+  llvm::Value* divisor = b_.CreateAnd(b_.CreateBitCast(d, bits), number(magnitude));
+  llvm::Value* is_good = b_.CreateICmpULE(b_.CreateSub(divisor, number(bounds.least_divisor)), number(bounds.most_divisor - bounds.least_divisor));
+  llvm::Value* too_small = b_.CreateSelect(is_good, number(bounds.least - 2), llvm::Constant::getAllOnesValue(bits));
+  llvm::Value* size = b_.CreateAnd(b_.CreateBitCast(a, lanes), llvm::ConstantInt::get(lanes, magnitude));
+  llvm::Value* is_small = b_.CreateICmpULE(b_.CreateAdd(size, llvm::Constant::getAllOnesValue(lanes)), scalar_.splat(too_small, lanes_.width));
+  llvm::Value* is_large = b_.CreateICmpUGT(size, llvm::ConstantInt::get(lanes, bounds.most));
+  llvm::Value* is_bad = b_.CreateICmpNE(b_.CreateBitCast(b_.CreateOr(is_small, is_large), b_.getIntNTy(lanes_.width)), b_.getIntN(lanes_.width, 0));
+
+  llvm::Value* one = llvm::ConstantFP::get(d->getType(), 1);
+  llvm::Value* high = b_.CreateFDiv(one, d);
+  llvm::Value* low = b_.CreateFMul(scalar_.fma(type, high, b_.CreateFNeg(d), one), high);
+  llvm::Value* r = scalar_.splat(high, lanes_.width);
+  llvm::Value* r_low = scalar_.splat(low, lanes_.width);
+  llvm::Value* wide = scalar_.splat(d, lanes_.width);
+  llvm::Value* minus = b_.CreateFNeg(wide);
+  llvm::Value* q = scalar_.fma(type, a, r, b_.CreateFMul(a, r_low));
+  q = scalar_.fma(type, scalar_.fma(type, q, minus, a), r, q);
+
+  auto& context = module_.getContext();
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* divide = llvm::BasicBlock::Create(context, "divide", function_);
+  llvm::BasicBlock* join = llvm::BasicBlock::Create(context, "divided", function_);
+  b_.CreateCondBr(is_bad, divide, join, llvm::MDBuilder(context).createBranchWeights(1, 1000));
+  b_.SetInsertPoint(divide);
+  llvm::Value* divided = b_.CreateFDiv(a, wide);
+  b_.CreateBr(join);
+  b_.SetInsertPoint(join);
+  llvm::PHINode* out = b_.CreatePHI(q->getType(), 2);
+  out->addIncoming(q, before);
+  out->addIncoming(divided, divide);
+  return out;
+}
+
+}  // namespace polyweft::targets

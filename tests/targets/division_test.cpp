@@ -1,0 +1,81 @@
+// Vectors divided by one number have the bits of the division, whatever the code does instead of dividing.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "support/rng.h"
+#include "targets/kernels.h"
+
+namespace polyweft::targets_test {
+namespace {
+
+constexpr int64_t kRows = 20'000;
+using Kernel3 = int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*);
+
+LoopNest quotients(const std::string& type, int64_t lanes, const std::string& cls) {
+  const std::string l = std::to_string(lanes), r = std::to_string(kRows), bytes = std::to_string(64 / lanes);
+  return parsed("nest 1 quotients class " + cls + "\nloops i, v\nbuffer X: " + type + "[" + r + ", " + l + "] argument align " + bytes + "\nbuffer d: " + type + "[" + r +
+                "] argument align " + bytes + "\nbuffer Y: " + type + "[" + r + ", " + l + "] argument align " + bytes +
+                " output\narguments X, d, Y\nbody {\n  for i in 0 .. " + r + " {\n    for v in 0 .. " + l + " vector " + l +
+                " {\n      compute 0(i, v) store: Y[i, v] <- (X[i, v] / d[i])\n    }\n  }\n}\n");
+}
+
+/// Any bits; or, more often, a number whose exponent lets the fast way be taken, with few or many leading ones in its fraction.
+template <class T, class Bits>
+T number(Rng& rng) {
+  constexpr int kMantissa = sizeof(T) == 4 ? 23 : 52;
+  constexpr Bits kBias = sizeof(T) == 4 ? 127 : 1023;
+  auto bits = static_cast<Bits>(rng());
+  if (rng.below(8) == 0) return std::bit_cast<T>(bits);
+  Bits fraction = bits & ((Bits{1} << kMantissa) - 1);
+  if (rng.below(4) == 0) fraction = (rng.below(2) == 0 ? Bits{0} - static_cast<Bits>(rng.below(4)) : static_cast<Bits>(rng.below(4))) & ((Bits{1} << kMantissa) - 1);
+  const auto exponent = static_cast<Bits>(kBias - 20 + static_cast<Bits>(rng.below(41)));
+  return std::bit_cast<T>(static_cast<Bits>((rng.below(2) << (8 * sizeof(T) - 1)) | (exponent << kMantissa) | fraction));
+}
+
+template <class T>
+bool is_same(T a, T b, bool zeros_differ) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return std::memcmp(&a, &b, sizeof a) == 0 || (!zeros_differ && a == 0 && b == 0);
+}
+
+template <class T, class Bits>
+void expect_quotients(const std::string& type, ElementType element, const std::string& cls) {
+  constexpr int64_t kLanes = 64 / sizeof(T);
+  Rng rng(11);
+  TensorData x = make_tensor(element, {kRows, kLanes}), d = make_tensor(element, {kRows}), y = make_tensor(element, {kRows, kLanes});
+  auto* xs = reinterpret_cast<T*>(x.bytes.data());
+  auto* ds = reinterpret_cast<T*>(d.bytes.data());
+  for (int64_t k = 0; k < kRows * kLanes; ++k) xs[k] = number<T, Bits>(rng);
+  for (int64_t k = 0; k < kRows; ++k) {
+    ds[k] = number<T, Bits>(rng);
+    if (rng.below(2) == 0)  // rows without special values
+      for (int64_t v = 0; v < kLanes; ++v)
+        while (!(std::abs(xs[k * kLanes + v]) < 1e9 && std::abs(xs[k * kLanes + v]) > 1e-9)) xs[k * kLanes + v] = number<T, Bits>(rng);
+  }
+  for (const Target& target : runnable_targets()) {
+    const Loaded kernel = load(quotients(type, kLanes, cls), target);
+    Argument ax(x), ad(d), ay(y);
+    ASSERT_EQ(reinterpret_cast<Kernel3>(kernel.code->address("quotients"))(ax.get(), ad.get(), ay.get()), 0);
+    const auto* ys = reinterpret_cast<const T*>(y.bytes.data());
+    int wrong = 0;
+    for (int64_t k = 0; k < kRows * kLanes && wrong < 5; ++k) {
+      const T a = xs[k], b = ds[k / kLanes], exact = a / b;
+      if (is_same(ys[k], exact, cls == "strict")) continue;
+      ++wrong;
+      ADD_FAILURE() << target.name << " " << cls << ": " << a << " / " << b << " gave " << ys[k] << ", is " << exact;
+    }
+  }
+}
+
+TEST(Division, by_one_number_has_the_bits_of_the_division) {
+  for (const char* cls : {"strict", "reassoc"}) {
+    expect_quotients<float, uint32_t>("f32", ElementType::f32, cls);
+    expect_quotients<double, uint64_t>("f64", ElementType::f64, cls);
+  }
+}
+
+}  // namespace
+}  // namespace polyweft::targets_test
