@@ -201,6 +201,27 @@ std::vector<SizedLoop> copy_loops(const std::vector<std::pair<uint32_t, int64_t>
   return out;
 }
 
+/// A layout that ends in [.., unit-stride dimension, another % 2, 4 or 8] interleaves rows, as tensor instructions want them: so many rows at once, by
+/// vectors that fill whole lines. Empty for other layouts.
+std::vector<SizedLoop> interleaving_loops(const std::vector<std::pair<uint32_t, int64_t>>& digits, uint32_t rank, int64_t bytes) {
+  if (digits.size() < 3 || rank < 2) return {};
+  const auto [rows, one] = digits.back();
+  const bool ends_in_columns = digits[digits.size() - 2] == std::pair<uint32_t, int64_t>(rank - 1, 1);
+  int64_t group = 1;
+  for (auto [dim, step] : digits)
+    if (dim == rows && step > 1) group = step;
+  const bool is_group = group == 2 || group == 4 || group == 8;
+  if (rows == rank - 1 || one != 1 || !ends_in_columns || !is_group || group * bytes > 8) return {};
+  const int64_t lanes = 64 / (group * bytes);
+  std::vector<SizedLoop> out;
+  for (size_t k = 0; k + 2 < digits.size(); ++k)
+    out.push_back({digits[k].first, digits[k].second, MarkKind::serial, 0, false, false, "c" + std::to_string(digits[k].first)});
+  out.push_back({rank - 1, lanes, MarkKind::serial, 0, false, false, "c" + std::to_string(rank - 1)});
+  out.push_back({rows, 1, MarkKind::unroll, 0, false, false, "c" + std::to_string(rows)});
+  out.push_back({rank - 1, 1, MarkKind::vector, lanes, false, false, "c" + std::to_string(rank - 1) + ".v"});
+  return out;
+}
+
 }  // namespace
 
 /// Copies the part of a window that lies in the tensor's box.
@@ -224,7 +245,8 @@ NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst
     for (uint32_t d = 0; d < rank; ++d) digits.push_back({d, 1});
   int64_t lanes = 64 / size_bytes(t_.program.tensors[tensor].type);
   if (rank > 0 && window.extent[rank - 1] < lanes) lanes = 0;
-  body.loops = copy_loops(digits, rank, lanes);
+  body.loops = interleaving_loops(digits, rank, size_bytes(t_.program.tensors[tensor].type));
+  if (body.loops.empty()) body.loops = copy_loops(digits, rank, lanes);
   for (uint32_t d = 0; d < rank; ++d) {
     Range range{window.origin[d], window.extent[d], {}, {}};
     range.upper.push_back({Affine::of(stage->hi[d]) - range.origin, false});

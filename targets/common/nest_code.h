@@ -144,6 +144,9 @@ class NestCode {
 
   // tensor instructions: nest_tensor.cpp
   void tensor_loop(const Loop&);
+  bool interleaved_copy(const Loop& rows, const Affine& lo, int64_t count);
+  std::optional<Affine> rows_apart(const Access& access, VarId row, const Affine& lo, int64_t count, std::optional<int64_t> distance);
+  llvm::Value* load_bits(const Access& access, llvm::Type* element);
   bool call_instruction(const ir::TensorMatch& match, const Loop& reduced);
   llvm::Value* operand(const ir::TensorMatch& match, size_t number, const Loop& reduced);  ///< null: it lies in memory in another way
   llvm::Type* register_type_of(const ir::Instruction::Operand& operand);

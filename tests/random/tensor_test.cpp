@@ -8,6 +8,7 @@
 #include "random/pairs.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
+#include "targets/kernels.h"
 
 namespace polyweft::random_test {
 namespace {
@@ -238,7 +239,7 @@ TEST(Tensor, changed_nests_are_refuted) {
       {"tensor \"vpdpbusd_512\"", "tensor \"vpdpbusd_256\""},  // an instruction of other lanes
       {"buffer B.p: i8", "buffer B.p: u8"},                    // another sign
       {"for k in 0 .. 4 tensor", "for k in 0 .. 3 tensor"},    // a product is missing
-      {"copy B.p[c0@5 + c0@6", "copy B.p[c0@5 - c0@6 + 3"},    // packed in reverse
+      {"copy B.p[c0@5 + c0@7", "copy B.p[c0@5 - c0@7 + 3"},    // packed in reverse
   };
   int changed = 0;
   for (const auto& [from, to] : kChanges) {
@@ -255,15 +256,54 @@ TEST(Tensor, changed_nests_are_refuted) {
   EXPECT_EQ(changed, 8);
 }
 
-TEST(Tensor, targets_without_the_unit_refuse_the_trace) {
-  for (const char* name : {"x86-64-v3", "x86-64-v2", "x86-64"}) {
-    Pair pair = pair_of(parsed(kProduct), trace_for(kTrace, 16));
-    auto t = replayed(pair.source, pair.trace);
-    auto nest = instantiate(*t, {});
-    auto target = find_target(name);
-    if (!target) continue;
-    EXPECT_FALSE((*ir::instruction_named("vpdpbusd_512"))->runs_on(*target)) << name;
+schedules::TargetFacts facts_of(const Target& target) {
+  schedules::TargetFacts facts;
+  facts.vector_bytes = target.vector_bits / 8;
+  facts.vector_registers = target.vector_registers;
+  for (const ir::Instruction& instruction : ir::known_instructions())
+    if (instruction.runs_on(target)) facts.instructions.push_back(instruction.name);
+  return facts;
+}
+
+/// Every sketch for the target, compiled for it and compared with the interpreter; how many have an instruction.
+int compared_sketches(const std::string& text, const Target& target) {
+  const Program source = parsed(text), program = polyweft::normalize(polyweft::bind(source, *make_binding(source, {})));
+  int with_instruction = 0;
+  for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, facts_of(target))) {
+    auto t = replayed(source, trace);
+    auto nest = instantiate(*t, values_of(trace));
+    EXPECT_TRUE(nest.ok());
+    EXPECT_EQ(targets_test::compiled_difference(*nest, target, 5), "") << trace.text();
+    with_instruction += has_instruction(source, trace);
   }
+  return with_instruction;
+}
+
+TEST(Tensor, targets_without_the_unit_get_plain_vectors) {
+  for (const char* name : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    const Target target = *find_target(name);
+    EXPECT_EQ(compared_sketches(kProduct, target), 0) << name;
+    EXPECT_EQ(compared_sketches(bf16_text(kProduct), target), 0) << name;
+    // A trace with the instruction is refused with the reason.
+    auto t = replayed(parsed(kProduct), trace_for(kTrace, 16));
+    auto object = targets::compile_object(*instantiate(*t, {}), target);
+    ASSERT_FALSE(object.ok()) << name;
+    EXPECT_EQ(object.error().code, "PW0518");
+    EXPECT_EQ(object.error().message, "instruction vpdpbusd_512 needs avx512vnni, which target " + std::string(name) + " has not");
+  }
+}
+
+// Chips with AVX2 and the VNNI of their own.
+TEST(Tensor, avx2_has_its_own_form) {
+  Target target = *find_target("x86-64-v3");
+  target.name = "v3-vnni";
+  target.features.push_back("avxvnni");
+  std::sort(target.features.begin(), target.features.end());
+  auto t = replayed(parsed(kProduct), trace_for(kTrace, 8));
+  auto text = targets::assembly_text(*instantiate(*t, {}), target);
+  ASSERT_TRUE(text.ok());
+  EXPECT_NE(text->find("{vex}\tvpdpbusd"), std::string::npos) << *text;
+  if (find_target("host")->has("avxvnni")) EXPECT_GT(compared_sketches(kProduct, target), 0);
 }
 
 }  // namespace
