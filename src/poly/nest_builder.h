@@ -1,6 +1,7 @@
 // Private: buffers and Computes of a base LoopNest.
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "polyweft/loop_nest.h"
@@ -20,7 +21,7 @@ class NestBuilder {
   NodeId store(EquationId q, const Indices& at);
   NodeId init(EquationId q, const Indices& at);
   NodeId accumulate(EquationId q, const Indices& at);
-  /// Plain loops over the equation's slots in their own order; reductions inside, in lexicographic order.
+  /// Plain loops over the equation's slots in their own order; reductions inside, in lexicographic order, but around the last slot where that runs along rows.
   NodeId loops(EquationId q);
   /// `body` inside a loop over var from lo to hi.
   NodeId loop(VarId var, Bound lo, Bound hi, int64_t step, NodeId body);
@@ -40,6 +41,10 @@ class NestBuilder {
   std::vector<Access> targets(const Equation& equation, const Indices& at) const;
   Expr lowered(const Expr& e, const Indices& at) const;
   NodeId reduction_loops(EquationId q, Indices at);
+  /// The last index of a reduction's target where its loop runs innermost; else kNoVar.
+  VarId row_index(const Equation& equation) const;
+  /// A loop over the slot around `body`, which gets the indices with the slot's.
+  NodeId row(const Slot& slot, const std::string& name, const Indices& outer, const std::function<NodeId(const Indices&)>& body);
 
   const Program& program_;
   std::vector<Box> boxes_;

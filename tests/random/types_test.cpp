@@ -22,7 +22,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 std::string with_other_type(const std::string& text, Rng& rng) {
   if (text.find("idx") != std::string::npos) return text;
   const std::vector<std::string> all = {"f16", "bf16", "i8", "u8", "i64", "f16", "bf16", "", "", ""};
-  const std::string chosen = all[rng.below(all.size())];
+  const std::string& chosen = all[rng.below(all.size())];
   if (chosen.empty()) return text;
   std::string out = text;
   for (const char* known : {"f32", "f64", "i32", "i16"}) out = replaced(out, std::string(": ") + known, ": " + chosen);

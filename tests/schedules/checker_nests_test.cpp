@@ -121,12 +121,13 @@ TEST(CheckerOfNests, decides_zero_padding_along_a_reduced_index) {
   options.with_tags = true;
   EXPECT_EQ(ir::interpret(*nest, inputs, options)->tags, ir::evaluate(program, inputs, wanted)->tags);
   // One factor that is no zero: 0 * inf. Another fill. A fill over an element. A point that padding displaces. Padding as a point.
-  for (auto [from, to] : std::vector<std::pair<std::string, std::string>>{{"else 0:f32\n          }\n          compute", "else 1:f32\n          }\n          compute"},
-                                                                          {"k@3] valid 5 - k@3 >= 0 else 0:f32", "k@3] valid 5 - k@3 >= 0 else -0:f32"},
-                                                                          {"valid 5 - k@4", "valid 4 - k@4"},
-                                                                          {"k@5 in 0 .. 8", "k@5 in 1 .. 8"},
-                                                                          {"Xp[k@5]", "Xp[7 - k@5]"},
-                                                                          {"(Xp[k@5] * yp[k@5])", "(Xp[k@5] + yp[k@5])"}})
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"else 0:f32\n          }\n          compute", "else 1:f32\n          }\n          compute"},
+                                                        {"k@3] valid 5 - k@3 >= 0 else 0:f32", "k@3] valid 5 - k@3 >= 0 else -0:f32"},
+                                                        {"valid 5 - k@4", "valid 4 - k@4"},
+                                                        {"k@5 in 0 .. 8", "k@5 in 1 .. 8"},
+                                                        {"Xp[k@5]", "Xp[7 - k@5]"},
+                                                        {"(Xp[k@5] * yp[k@5])", "(Xp[k@5] + yp[k@5])"}})
     EXPECT_EQ(verdict_of(program, replaced(kPadded, from, to)).substr(0, 10), "refuted PW") << from << ": " << verdict_of(program, replaced(kPadded, from, to));
 }
 
