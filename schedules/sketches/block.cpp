@@ -3,6 +3,7 @@
 //   GEMM: v = j (unit in C and B), u = i (B does not move with it), k reduced and innermost serial.
 //   loops  others | v: nc  k: kc  u: mc  v: nr  u: mr | reduced  u (unrolled)  v (vectors)
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -95,13 +96,29 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
 
 namespace {
 
+/// Lanes of the block: no more than the next power of two above the extent, so that short rows need narrow vectors only.
+int64_t block_lanes(const PlanContext& c, const BlockShape& shape) {
+  const auto extent = static_cast<uint64_t>(std::max<int64_t>(c.table.extent[shape.vector], 4));
+  return std::min(c.lanes(), static_cast<int64_t>(std::bit_ceil(extent)));
+}
+
+/// The whole statement is a few vector operations: no loop at all.
+bool is_tiny(const PlanContext& c, const BlockShape& shape) {
+  constexpr int64_t kMostOperations = 128;
+  if (c.table.extent.size() != c.stage.data_indices + 1) return false;
+  int64_t operations = 1, lanes = block_lanes(c, shape);
+  for (uint32_t k = 0; k < c.table.extent.size(); ++k)
+    operations *= std::min(k == shape.vector ? (c.table.extent[k] + lanes - 1) / lanes : c.table.extent[k], kMostOperations + 1);
+  return operations <= kMostOperations && c.stage.guards.empty();
+}
+
 struct Sizes {
   Size nr, mr;
   std::optional<Size> nc, kc, mc;
 };
 
 void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
-  int64_t lanes = c.lanes(), extent_v = c.table.extent[shape.vector];
+  int64_t lanes = block_lanes(c, shape), extent_v = c.table.extent[shape.vector];
   int64_t whole = (extent_v + lanes - 1) / lanes * lanes;
   int64_t budget = c.facts.vector_registers - 1;
   std::vector<int64_t> nr, mr;
@@ -112,6 +129,7 @@ void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shap
     int64_t extent_u = c.table.extent[*shape.unrolled];
     for (int64_t u : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14})
       if (u <= extent_u && u + 2 <= budget) mr.push_back(u);
+    if (extent_u > 14 && extent_u + 2 <= budget) mr.push_back(extent_u);  // all rows at once
     int64_t fits = (budget - 2 - nr_guess / lanes) / (nr_guess / lanes);
     mr_guess = std::max<int64_t>(1, std::min({fits, extent_u, int64_t{14}}));
     if (has_conditions_on(c, *shape.unrolled) && split_taps(c, shape).empty()) mr_guess = std::min<int64_t>(mr_guess, 4);
@@ -247,8 +265,11 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   plan.steps.push_back(AccumulateStep{s, last, Scope::reg});
   if (!shape.cuts.empty()) plan.steps.push_back(SplitStep{s, v + ".1", shape.cuts});
   for (auto& step : split_taps(c, shape)) plan.steps.push_back(std::move(step));
-  if (shape.unrolled) plan.steps.push_back(UnrollStep{s, {u}});
-  plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
+  std::vector<std::string> written_out;
+  if (is_tiny(c, shape)) written_out.push_back(c.name(reduced[0]));
+  if (shape.unrolled) written_out.push_back(u);
+  if (!written_out.empty()) plan.steps.push_back(UnrollStep{s, written_out});
+  plan.steps.push_back(VectorizeStep{s, v, Size{block_lanes(c, shape), ""}});
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, c.name(shape.tensor->reduced), shape.tensor->instruction});
   if (c.facts.threads > 1 && c.seat == Seat::root) {
     std::string loop = !outer.empty() && c.table.extent[outer[0]] >= c.facts.threads ? c.name(outer[0]) : sizes.mc ? u + ".1" : last;
@@ -318,7 +339,7 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
     }
   for (const PlanContext* each : {&c, &z}) {
     if (shape.unrolled) plan.steps.push_back(UnrollStep{each->stage.name, {each->name(*shape.unrolled)}});
-    plan.steps.push_back(VectorizeStep{each->stage.name, each->name(shape.vector), Size{c.lanes(), ""}});
+    plan.steps.push_back(VectorizeStep{each->stage.name, each->name(shape.vector), Size{block_lanes(c, shape), ""}});
   }
   plan.steps.push_back(UnrollStep{s, {c.name(shape.vector)}});
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, c.name(shape.tensor->reduced), shape.tensor->instruction});

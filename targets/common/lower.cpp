@@ -175,6 +175,51 @@ class ModuleCode {
     fail_if(f, wrong, kConstraintViolated);
   }
 
+  // One branch for all headers and one an argument, where all is well: comparing field by field took longer than a small kernel. What is
+  // wrong is found out one by one.
+  void check_arguments(llvm::Function* f, const std::vector<BufferId>& arguments) {
+    auto* explain = llvm::BasicBlock::Create(b_.getContext(), "explain", f);
+    const auto explain_if = [&](llvm::Value* bad) {
+      auto* good = llvm::BasicBlock::Create(b_.getContext(), "go_on", f);
+      b_.CreateCondBr(bad, explain, good, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
+      b_.SetInsertPoint(good);
+    };
+    llvm::Value* wrong = b_.getInt64(0);
+    for (size_t a = 0; a < arguments.size(); ++a)
+      wrong = b_.CreateOr(wrong, header_difference(f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]])));
+    explain_if(b_.CreateICmpNE(wrong, b_.getInt64(0)));
+    for (size_t a = 0; a < arguments.size(); ++a) explain_if(dimensions_differ(f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]])));
+    auto* good = b_.GetInsertBlock();
+    b_.SetInsertPoint(explain);
+    for (size_t a = 0; a < arguments.size(); ++a) check_argument(f, f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]]));
+    b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kConstraintViolated)));
+    b_.SetInsertPoint(good);
+  }
+  /// Type code, bits and number of dimensions are one word; 0 where they are as they must be. Lanes are not looked at.
+  llvm::Value* header_difference(llvm::Value* argument, const Shape& shape) {
+    static_assert(kTypeBits == kTypeCode + 1 && kDimensions == kTypeCode + 4);
+    const uint64_t expected = shape.type.code | static_cast<uint64_t>(shape.type.bits) << 8 | static_cast<uint64_t>(shape.extents.size()) << 32;
+    llvm::Value* difference = b_.CreateXor(field(argument, kTypeCode, b_.getInt64Ty()), b_.getInt64(expected));
+    return b_.CreateAnd(difference, b_.getInt64(0xffffffff0000ffff));
+  }
+  /// All dimensions are compared at once; flags, and strides of single elements, may be anything.
+  llvm::Value* dimensions_differ(llvm::Value* argument, const Shape& shape) {
+    if (shape.extents.empty()) return b_.getFalse();
+    std::vector<uint32_t> expected, counts;
+    int64_t stride = 1;
+    for (int64_t extent : shape.extents) {
+      expected.insert(expected.end(), {0, static_cast<uint32_t>(extent), extent > 1 ? static_cast<uint32_t>(stride) : 0, 0});
+      counts.insert(counts.end(), {~0u, ~0u, extent > 1 ? ~0u : 0, 0});
+      stride *= extent;
+    }
+    auto* type = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(expected.size()));
+    llvm::Value* seen = b_.CreateAlignedLoad(type, field(argument, kDim, b_.getPtrTy()), llvm::Align(4));
+    llvm::Value* difference =
+        b_.CreateAnd(b_.CreateXor(seen, llvm::ConstantDataVector::get(b_.getContext(), expected)), llvm::ConstantDataVector::get(b_.getContext(), counts));
+    llvm::Type* word = b_.getIntNTy(32 * static_cast<unsigned>(expected.size()));
+    return b_.CreateICmpNE(b_.CreateBitCast(difference, word), llvm::ConstantInt::get(word, 0));
+  }
+
   void kernel(const std::string& name, const std::vector<BufferId>& arguments, NodeId root) {
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false);
     auto* body = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false),
@@ -191,14 +236,14 @@ class ModuleCode {
   void entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, Checks checks) {
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
     bounds_query(f, arguments);
+    check_arguments(f, arguments);
     std::vector<llvm::Value*> hosts;
-    for (size_t a = 0; a < arguments.size(); ++a) {
-      check_argument(f, f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]]));
-      hosts.push_back(field(f->getArg(static_cast<unsigned>(a)), kHost, b_.getPtrTy()));
-    }
+    for (size_t a = 0; a < arguments.size(); ++a) hosts.push_back(field(f->getArg(static_cast<unsigned>(a)), kHost, b_.getPtrTy()));
     for (size_t a = 0; a < arguments.size(); ++a)
       if (checks == Checks::all && nest_.buffers[arguments[a]].values) scan_values(f, nest_.buffers[arguments[a]], hosts[a]);
-    b_.CreateRet(b_.CreateCall(body, hosts));
+    llvm::CallInst* call = b_.CreateCall(body, hosts);
+    call->setTailCall();
+    b_.CreateRet(call);
   }
   static bool has_promises(const LoopNest& nest, const std::vector<BufferId>& arguments) {
     return std::any_of(arguments.begin(), arguments.end(), [&](BufferId id) { return nest.buffers[id].values.has_value(); });

@@ -45,6 +45,7 @@ class NestCode {
     unsigned width = 1;           ///< 1: not in a vector loop
     llvm::Value* mask = nullptr;  ///< null: all lanes active
     bool guarded = false;         ///< inside a condition that depends on the lane: uniform loads need the mask too
+    int64_t active = 0;           ///< lanes below this and no others are active; 0: not known
     bool non_temporal = false;
     const std::vector<Prefetch>* prefetch = nullptr;
   };
@@ -82,6 +83,7 @@ class NestCode {
   bool registers_fit(BufferId id, NodeId body) const;
   void declare_registers(BufferId id, NodeId at);
   void declare_registers_of_loop(BufferId id, const Loop& loop);
+  int64_t lanes_in_use(BufferId id, NodeId at, int64_t lanes) const;
   std::optional<int64_t> constant_trips(const Loop& loop, const Affine& lo) const;
   void merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b);
   void written_registers(NodeId id, std::vector<bool>& buffers) const;
@@ -160,6 +162,7 @@ class NestCode {
   ScalarCode scalar_;
   std::vector<llvm::Value*> bases_;
   std::vector<bool> registers_;  // buffers that live in registers
+  std::vector<int64_t> in_use_;  // of those: lanes that any access reads or writes
   std::vector<bool> aligned_;    // arguments whose address was tested
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;

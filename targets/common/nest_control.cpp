@@ -22,6 +22,7 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       scalar_(b_, nest.cls, units),
       bases_(std::move(bases)),
       registers_(nest.buffers.size(), false),
+      in_use_(nest.buffers.size(), 0),
       aligned_(nest.buffers.size(), false) {
   for (size_t p = 0; p < nest.params.size(); ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
 }
@@ -134,6 +135,7 @@ void NestCode::on(const If& node) {
   llvm::Value* chosen = scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
   lanes_.guarded = true;
+  lanes_.active = 0;
   lanes_.mask = both_masks(outer.mask, chosen);
   emit(node.then);
   llvm::Value* opposite = b_.CreateNot(chosen);
@@ -281,6 +283,7 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
   const auto body = [&](llvm::Value* count) {
     const Lanes outer = lanes_;
     lanes_.width = lanes_of(loop);
+    lanes_.active = count ? 0 : fixed;
     lanes_.non_temporal = loop.mark.non_temporal;
     lanes_.prefetch = loop.mark.prefetch.empty() ? nullptr : &loop.mark.prefetch;
     if (count)
@@ -367,6 +370,7 @@ void NestCode::on(const Alloc& alloc) {
   const Buffer& buffer = nest_.buffers[alloc.buffer];
   if (buffer.scope == Scope::reg && registers_fit(alloc.buffer, alloc.body)) {
     registers_[alloc.buffer] = true;
+    in_use_[alloc.buffer] = lanes_in_use(alloc.buffer, alloc.body, INT64_MAX);
     declare_registers(alloc.buffer, alloc.body);
     emit(alloc.body);
     registers_[alloc.buffer] = false;
@@ -429,6 +433,32 @@ bool runs_straight(const Loop& loop) {
 }
 
 }  // namespace
+
+// The most lanes of any vector loop around an access, where bounds are constants; INT64_MAX where one is outside vector loops.
+int64_t NestCode::lanes_in_use(BufferId id, NodeId at, int64_t lanes) const {
+  if (at == kNoNode) return 0;
+  const Node& node = nest_.nodes[at];
+  int64_t most = 0;
+  if (const auto* seq = std::get_if<Seq>(&node)) {
+    for (NodeId child : seq->children) most = std::max(most, lanes_in_use(id, child, lanes));
+  } else if (const auto* branch_node = std::get_if<If>(&node)) {
+    most = std::max(lanes_in_use(id, branch_node->then, lanes), lanes_in_use(id, branch_node->otherwise, lanes));
+  } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
+    most = lanes_in_use(id, alloc->body, lanes);
+  } else if (const auto* loop = std::get_if<Loop>(&node)) {
+    if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1 && loop->lo.of.size() == 1) {
+      lanes = loop->mark.width;
+      for (const auto& e : loop->hi.of)
+        if (const Affine length = fold(e) - fold(loop->lo.of[0]); length.is_constant()) lanes = std::min(lanes, length.constant);
+    }
+    most = lanes_in_use(id, loop->body, lanes);
+  } else {
+    visit_accesses(at, [&](const Access& access, bool) {
+      if (access.id == id) most = lanes;
+    });
+  }
+  return most;
+}
 
 // SSA needs every index free of serial loops, and one shape an element: always a vector of one width along a unit lane stride, or
 // never inside a vector loop that its index moves with. In straight code the lanes may be halved (merges): what a narrower access leaves

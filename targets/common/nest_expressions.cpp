@@ -232,6 +232,7 @@ llvm::Value* NestCode::guarded(const ExprNode& node) {
   const Lanes outer = lanes_;
   const auto saved = loads_;
   lanes_.guarded = true;
+  lanes_.active = 0;
   lanes_.mask = both_masks(outer.mask, chosen);
   llvm::Value* yes = expression(node.args[0]);
   loads_ = saved;

@@ -188,7 +188,9 @@ void NestCode::store(const Access& access, llvm::Value* value) {
       file_.erase(file_.upper_bound(key), file_.lower_bound({key.first, key.second + static_cast<int64_t>(lanes_.width)}));
     llvm::Value*& cell = file_[key];
     llvm::Value* wide = scalar_.splat(value, lanes_.width);
-    cell = cell && lanes_.mask ? b_.CreateSelect(lanes_.mask, wide, cell) : wide;
+    // Lanes that nothing ever reads need not be kept: a blend would lengthen each step of an accumulation.
+    const bool keeps_lanes = cell && lanes_.mask && lanes_.active != in_use_[access.id];
+    cell = keeps_lanes ? b_.CreateSelect(lanes_.mask, wide, cell) : wide;
     return;
   }
   const Place place = place_of(access);

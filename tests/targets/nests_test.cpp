@@ -1,6 +1,8 @@
 // A table of nests, each compiled for every target this machine runs: the bits of the interpreter.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -366,6 +368,58 @@ body {
   }
 }
 )"},
+    {"lanes_past_the_end_of_a_register_row", R"(nest 1 short_rows class reassoc
+loops i0, v0, k, i1, v1, i2, v2, i4, v4, k2, i5, v5, i3, v3
+buffer A: f32[3, 9] argument align 4
+buffer B: f32[9, 16] argument align 4
+buffer Y: f32[3, 6] argument align 4 output
+buffer Z: f32[3, 16] argument align 4 output
+buffer acc: f32[3, 16] reg align 64
+buffer wide: f32[3, 16] reg align 64
+arguments A, B, Y, Z
+body {
+  seq {
+    alloc acc {
+      for i0 in 0 .. 3 unroll {
+        for v0 in 0 .. 6 vector 16 {
+          compute 0(i0, v0) init sum: acc[i0, v0]
+        }
+      }
+      for k in 0 .. 9 {
+        for i1 in 0 .. 3 unroll {
+          for v1 in 0 .. 6 vector 16 {
+            compute 0(i1, v1, k) accumulate sum fused: acc[i1, v1] <- (A[i1, k] * B[k, v1])
+          }
+        }
+      }
+      for i2 in 0 .. 3 unroll {
+        for v2 in 0 .. 6 vector 16 {
+          copy Y[i2, v2] <- acc[i2, v2] else 0:f32
+        }
+      }
+    }
+    alloc wide {
+      for i4 in 0 .. 3 unroll {
+        for v4 in 0 .. 16 vector 16 {
+          compute 1(i4, v4) store: wide[i4, v4] <- B[i4, v4]
+        }
+      }
+      for k2 in 0 .. 9 {
+        for i5 in 0 .. 3 unroll {
+          for v5 in 0 .. 6 vector 16 {
+            compute 1(i5, v5, k2) accumulate sum fused: wide[i5, v5] <- (A[i5, k2] * B[k2, v5])
+          }
+        }
+      }
+      for i3 in 0 .. 3 unroll {
+        for v3 in 0 .. 16 vector 16 {
+          copy Z[i3, v3] <- wide[i3, v3] else 0:f32
+        }
+      }
+    }
+  }
+}
+)"},
 };
 
 TEST(Nests, every_construct_gives_the_bits_of_the_interpreter) {
@@ -375,6 +429,19 @@ TEST(Nests, every_construct_gives_the_bits_of_the_interpreter) {
     if (nest.nodes.empty()) continue;
     expect_same_bits(nest, 4);
   }
+}
+
+// Blends of lanes that nothing reads would lengthen every step of the sums.
+TEST(Nests, lanes_that_nothing_reads_are_not_kept) {
+  const std::string text =
+      std::find_if(std::begin(kCases), std::end(kCases), [](const Case& c) { return c.name == std::string("lanes_past_the_end_of_a_register_row"); })->text;
+  const auto blends = [](const std::string& nest) {
+    auto code = targets::llvm_text(parsed(nest), runnable_targets().front(), "rows");
+    size_t count = 0;
+    for (size_t at = code ? code->find("select <16 x i1>") : 0; code && at != std::string::npos; at = code->find("select <16 x i1>", at + 1)) ++count;
+    return count;
+  };
+  EXPECT_EQ(blends(text), 3u);  // the rows of `wide` alone: 16 lanes are read of them, 6 are summed
 }
 
 }  // namespace
