@@ -84,6 +84,7 @@ class Walker {
       leaf.accumulates_in_register |= nest_.buffers[access.id].scope == Scope::reg;
     }
     for (const auto& rhs : compute.rhs) count(rhs, leaf);
+    leaf.is_copy = compute.how == Write::store && compute.rhs.size() == 1 && compute.rhs[0]->op == Op::read;
     if (compute.how == Write::accumulate && !compute.fused) leaf.operations += 1;
     if (instruction_) leaf.operations = instruction_->issues;
     leaf.is_instruction = instruction_ != nullptr;

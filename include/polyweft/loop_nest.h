@@ -146,7 +146,7 @@ struct Mark {
   MarkKind kind = MarkKind::serial;
   int32_t width = 0;                    ///< vector: lanes (the loop runs at most `width` iterations); parallel: tasks (0: one an iteration)
   std::string detail;                   ///< axis name, tensor intrinsic
-  bool non_temporal = false;            ///< vector: stores of this loop bypass the caches
+  bool non_temporal = false;            ///< vector, or serial around elements that only move: stores in it bypass the caches
   std::vector<Prefetch> prefetch = {};  ///< vector
   bool operator==(const Mark&) const = default;
 };

@@ -28,10 +28,42 @@ void add_parallel(Plan& plan, const PlanContext& c, const std::vector<std::strin
   plan.steps.push_back(ParallelStep{c.stage.name, order[0]});
 }
 
+/// The index along which the only read is dense, where that is not the output's: a transposition.
+std::optional<uint32_t> turned_index(const PlanContext& c) {
+  if (c.stage.reduces || !c.table.unit || equation_of(c.t, c.stage).rhs->op != Op::read || !c.stage.inside.empty() || !c.stage.guards.empty()) return std::nullopt;
+  const ReadRow& row = c.table.reads.front();
+  if (c.table.reads.size() != 1 || row.stride[*c.table.unit] == 1 || row.irregular[*c.table.unit]) return std::nullopt;
+  for (uint32_t k = 0; k < c.stage.data_indices; ++k)
+    if (k != *c.table.unit && row.stride[k] == 1 && !row.irregular[k] && row.block[k] == 0 && !row.idle[k]) return k;
+  return std::nullopt;
+}
+
+/// others, k and unit tiled | k  unit: serial; code generation turns the tile by squares in registers.
+Plan plan_turned(const PlanContext& c, uint32_t k) {
+  Plan plan;
+  const uint32_t unit = *c.table.unit;
+  std::vector<uint32_t> outer;
+  for (uint32_t i = 0; i < c.stage.data_indices; ++i)
+    if (i != k && i != unit) outer.push_back(i);
+  std::vector<int64_t> along, across;
+  for (int64_t size : {16, 32, 64, 128, 256, 1024}) {
+    if (size <= c.table.extent[unit]) along.push_back(size);
+    if (size <= c.table.extent[k]) across.push_back(size);
+  }
+  std::vector<TileStep::Level> levels = {{c.name(unit), add_size(plan, c, "tu", std::min<int64_t>(64, c.table.extent[unit]), along)},
+                                         {c.name(k), add_size(plan, c, "tk", std::min<int64_t>(64, c.table.extent[k]), across)}};
+  plan.steps.push_back(TileStep{c.stage.name, levels});
+  const auto order = loop_order(c, outer, levels, {k, unit});
+  plan.steps.push_back(PermuteStep{c.stage.name, order});
+  add_parallel(plan, c, order);
+  return plan;
+}
+
 }  // namespace
 
 Plan plan_pure(const PlanContext& c) {
   Plan plan;
+  if (const auto k = turned_index(c)) return plan_turned(c, *k);
   std::vector<uint32_t> outer;
   auto cuts = c.table.unit ? cuts_at_clamps(c.table, c.stage, *c.table.unit) : std::nullopt;
   bool has_vector = !c.stage.reduces && cuts && c.table.unit && c.table.extent[*c.table.unit] >= 4 && is_dense_along(c, *c.table.unit) && !has_opaque_guard(c) &&

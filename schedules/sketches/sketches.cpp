@@ -109,15 +109,16 @@ Trace trace_of(const Builder& b, const Plan& plan) {
   return trace;
 }
 
-bool has_data_lanes(const Plan& plan, const PlanContext& c) {
+bool stores_lines(const Plan& plan, const PlanContext& c) {
+  if (equation_of(c.t, c.stage).rhs->op == Op::read) return true;
   return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
     const auto* lanes = std::get_if<VectorizeStep>(&step);
     return lanes && c.table.unit && lanes->statement == c.stage.name && lanes->loop == c.name(*c.table.unit);
   });
 }
 
-/// Arguments that do not fit the cache of one core: what is written leaves it anyway.
-bool is_larger_than_cache(const Builder& b) {
+/// Arguments that do not fit this cache: what is written leaves it anyway.
+bool is_larger_than_cache(const Builder& b, size_t level) {
   double bytes = 0;
   for (TensorId id = 0; id < b.t.program.tensors.size(); ++id) {
     const Tensor& tensor = b.t.program.tensors[id];
@@ -126,7 +127,7 @@ bool is_larger_than_cache(const Builder& b) {
     for (size_t d = 0; d < b.t.boxes[id].lo.size(); ++d) elements *= static_cast<double>(b.t.boxes[id].hi[d] - b.t.boxes[id].lo[d]);
     bytes += elements * static_cast<double>(size_bytes(tensor.type));
   }
-  return b.facts.cache_bytes.size() > 1 && bytes > static_cast<double>(b.facts.cache_bytes[1]);
+  return b.facts.cache_bytes.size() > level && bytes > static_cast<double>(b.facts.cache_bytes[level]);
 }
 
 bool writes_output(const Builder& b, uint32_t stage) {
@@ -134,8 +135,8 @@ bool writes_output(const Builder& b, uint32_t stage) {
   return !b.t.stages[stage].reduces && targets.size() == 1 && b.t.program.tensors[targets[0]].kind == TensorKind::output;
 }
 
-/// streamed: elementwise outputs go past the caches.
-enum class Stores : uint8_t { cached, streamed };
+/// ahead: rows are asked for before they are needed; streamed: and elementwise outputs go past the caches.
+enum class Stores : uint8_t { cached, ahead, streamed };
 
 Plan plain_plan(const Builder& b, Packing packing, Stores stores = Stores::cached) {
   Plan plan;
@@ -143,7 +144,7 @@ Plan plain_plan(const Builder& b, Packing packing, Stores stores = Stores::cache
     if (!b.is_alive(k)) continue;
     const PlanContext c = b.context(k, packing);
     Plan own = plan_stage(c);
-    if (stores == Stores::streamed && writes_output(b, k) && has_data_lanes(own, c)) own.steps.push_back(StreamStep{c.stage.name});
+    if (stores == Stores::streamed && writes_output(b, k) && stores_lines(own, c)) own.steps.push_back(StreamStep{c.stage.name});
     plan.append(own);
   }
   return plan;
@@ -329,8 +330,8 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
     plan.append(plan_stage(guest));
   }
   if (stores == Stores::cached) return plan;
-  if (!writes_output(b, host) || !has_data_lanes(own, c)) return std::nullopt;
-  plan.steps.push_back(StreamStep{h.name});
+  if (stores == Stores::streamed && (!writes_output(b, host) || !stores_lines(own, c))) return std::nullopt;
+  if (stores == Stores::streamed) plan.steps.push_back(StreamStep{h.name});
   for (Step& step : prefetches(b, best, strip)) plan.steps.push_back(std::move(step));
   return plan;
 }
@@ -395,10 +396,12 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   NestTemplate t = with_inlining(*base, prefix);
   Builder b{t, facts, dominant_stage(t), prefix};
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
-  const bool is_large = is_larger_than_cache(b);
+  const bool is_large = is_larger_than_cache(b, 1);
   auto strips = strip_plan(b, Stores::cached);
   if (strips && is_large)
     if (auto plan = strip_plan(b, Stores::streamed)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  if (strips && is_larger_than_cache(b, 0))
+    if (auto plan = strip_plan(b, Stores::ahead)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   if (strips) add_if_new(out, trace_of(b, *strips), normalized, cls);
   if (!strips && is_large) add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors, Stores::streamed)), normalized, cls);
   for (Packing packing : {Packing::vectors, Packing::all, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);

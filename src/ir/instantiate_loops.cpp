@@ -94,6 +94,7 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   out.var = var;
   out.step = step;
   out.mark.kind = loop.mark;
+  out.mark.non_temporal = loop.non_temporal && body.leaf == Leaf::compute;
   out.lo.of = {Affine::of(0)};
   out.hi.of = {Affine::of(end)};
   for (const Affine& e : bounds.lower) out.lo.of.push_back(step == 1 ? e : step * floor_div(e, step));

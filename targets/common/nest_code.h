@@ -94,13 +94,15 @@ class NestCode {
   // copies across the order of memory: nest_transpose.cpp
   struct Turn {
     const Loop *rows = nullptr, *columns = nullptr;  ///< the source is dense along columns, the result along rows
-    const Copy* copy = nullptr;
+    const Access *src = nullptr, *dst = nullptr;
+    bool non_temporal = false;
     Affine from, to;  ///< element offsets
     int64_t most_rows = 0;
   };
   std::optional<Turn> turn_of(const Loop& outer);
   bool turning_copy(const Loop& outer);  ///< true: emitted
   void emit_turn(const Turn& turn, unsigned lanes);
+  void turn_all(const Turn& turn, unsigned lanes);
   void turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns);
   void counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, const std::function<void(llvm::Value*)>& body);
   int64_t most_trips(const Loop& loop) const;

@@ -211,7 +211,7 @@ std::vector<BufferId> NestCode::streamed_arguments(NodeId id) const {
   if (const auto* alloc = std::get_if<Alloc>(&node)) gather(alloc->body);
   if (const auto* loop = std::get_if<Loop>(&node)) {
     gather(loop->body);
-    if (loop->mark.kind == MarkKind::vector && loop->mark.non_temporal)
+    if (loop->mark.non_temporal)
       visit_accesses(loop->body, [&](const Access& access, bool written) {
         if (written && nest_.buffers[access.id].scope == Scope::argument) out.push_back(access.id);
       });

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kLeastTrips = 4;  // fewer are copied one by one
 constexpr unsigned kMostLanes = 16;
+constexpr int64_t kLineBytes = 64;
 constexpr unsigned kShuffleBytes = 16;  // shuffles of elements stay inside such parts; parts are exchanged whole
 
 bool mentions(const Affine& e, VarId var) {
@@ -34,6 +35,19 @@ const T* only(const LoopNest& nest, NodeId id) {
     id = seq->children[0];
   }
   return nullptr;
+}
+
+/// An element that moves as it is.
+struct Move {
+  const Access *src = nullptr, *dst = nullptr;
+  const Guard* valid = nullptr;  ///< null: always
+};
+
+std::optional<Move> only_move(const LoopNest& nest, NodeId id) {
+  if (const auto* copy = only<Copy>(nest, id); copy && copy->has_src) return Move{&copy->src, &copy->dst, &copy->valid};
+  const auto* compute = only<Compute>(nest, id);
+  if (!compute || compute->how != Write::store || compute->dst.size() != 1 || compute->rhs.size() != 1 || compute->rhs[0]->op != Op::read) return std::nullopt;
+  return Move{&compute->rhs[0]->access, &compute->dst[0], nullptr};
 }
 
 bool is_counted(const Loop& loop) {
@@ -104,16 +118,18 @@ std::optional<NestCode::Turn> NestCode::turn_of(const Loop& outer) {
   if (lanes_.width > 1 || !is_counted(outer)) return std::nullopt;
   const Loop* inner = only<Loop>(nest_, outer.body);
   if (!inner || !is_counted(*inner)) return std::nullopt;
-  const Copy* copy = only<Copy>(nest_, inner->body);
-  if (!copy || !copy->has_src || in_registers(copy->dst.id) || in_registers(copy->src.id) || copy->dst.id == copy->src.id) return std::nullopt;
-  if (has_gathers(copy->src) || has_gathers(copy->dst) || nest_.buffers[copy->src.id].type != nest_.buffers[copy->dst.id].type) return std::nullopt;
+  const auto move = only_move(nest_, inner->body);
+  if (!move) return std::nullopt;
+  const Access &src = *move->src, &dst = *move->dst;
+  if (in_registers(dst.id) || in_registers(src.id) || dst.id == src.id) return std::nullopt;
+  if (has_gathers(src) || has_gathers(dst) || nest_.buffers[src.id].type != nest_.buffers[dst.id].type) return std::nullopt;
   for (const Bound* bound : {&inner->lo, &inner->hi})
     for (const Affine& e : bound->of)
       if (mentions(fold(e), outer.var)) return std::nullopt;
   facts_.set(outer.var, loop_facts(outer));
   facts_.set(inner->var, loop_facts(*inner));
-  const bool is_whole = facts_.decide(fold(copy->valid)) == true;
-  const Affine from = offset_of(copy->src, nullptr), to = offset_of(copy->dst, nullptr);
+  const bool is_whole = !move->valid || facts_.decide(fold(*move->valid)) == true;
+  const Affine from = offset_of(src, nullptr), to = offset_of(dst, nullptr);
   facts_.forget(outer.var);
   facts_.forget(inner->var);
   for (VarId var : {outer.var, inner->var})
@@ -124,7 +140,9 @@ std::optional<NestCode::Turn> NestCode::turn_of(const Loop& outer) {
   Turn turn;
   turn.rows = rows_outside ? &outer : inner;
   turn.columns = rows_outside ? inner : &outer;
-  turn.copy = copy;
+  turn.src = &src;
+  turn.dst = &dst;
+  turn.non_temporal = (outer.mark.non_temporal || inner->mark.non_temporal) && nest_.buffers[dst.id].scope == Scope::argument;
   turn.from = from;
   turn.to = to;
   turn.most_rows = most_trips(*turn.rows);
@@ -158,7 +176,7 @@ void NestCode::counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, cons
 
 /// rows, columns: how many there are; null: `most_rows` (at most the lanes) and all lanes.
 void NestCode::turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns) {
-  const ElementType type = nest_.buffers[turn.copy->dst.id].type;
+  const ElementType type = nest_.buffers[turn.dst->id].type;
   const auto bytes = static_cast<unsigned>(size_bytes(type));
   llvm::Type* element = b_.getIntNTy(8 * bytes);
   auto* vector = llvm::FixedVectorType::get(element, lanes);
@@ -179,8 +197,8 @@ void NestCode::turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, 
   const llvm::Align align(bytes);
   llvm::Constant* zero = llvm::Constant::getNullValue(vector);
   llvm::Value* none = llvm::Constant::getNullValue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
-  llvm::Value* from = base(turn.copy->src.id, turn.from);
-  llvm::Value* to = base(turn.copy->dst.id, turn.to);
+  llvm::Value* from = base(turn.src->id, turn.from);
+  llvm::Value* to = base(turn.dst->id, turn.to);
   llvm::Value* column_mask = columns ? below(columns) : nullptr;
   std::vector<llvm::Value*> in;
   for (unsigned r = 0; r < lanes; ++r) {
@@ -196,14 +214,34 @@ void NestCode::turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, 
   llvm::Value* row_mask = rows ? below(rows) : below(b_.getInt64(fixed_rows));
   for (unsigned c = 0; c < lanes; ++c) {
     llvm::Value* at = step_from(to, turn.to.coefficient(turn.columns->var), c);
-    if (!columns && fixed_rows == lanes)
+    if (!columns && fixed_rows == lanes && turn.non_temporal)
+      b_.CreateAlignedStore(out[c], at, llvm::Align(kLineBytes))
+          ->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+    else if (!columns && fixed_rows == lanes)
       b_.CreateAlignedStore(out[c], at, align);
     else
       b_.CreateMaskedStore(out[c], at, align, columns ? b_.CreateSelect(b_.CreateICmpSGT(columns, b_.getInt64(c)), row_mask, none) : row_mask);
   }
 }
 
+// Past the caches go whole lines only: all columns of the result must lie on lines, which the call's addresses decide.
 void NestCode::emit_turn(const Turn& turn, unsigned lanes) {
+  Turn cached = turn;
+  cached.non_temporal = false;
+  const int64_t bytes = size_bytes(nest_.buffers[turn.dst->id].type);
+  if (!turn.non_temporal || lanes * bytes != kLineBytes || turn.to.coefficient(turn.columns->var) * bytes % kLineBytes != 0) return turn_all(cached, lanes);
+  bind_variable(turn.rows->var, bound(turn.rows->lo, true), loop_facts(*turn.rows));
+  bind_variable(turn.columns->var, bound(turn.columns->lo, true), loop_facts(*turn.columns));
+  llvm::Value* first = b_.CreateAdd(b_.CreatePtrToInt(base_of(turn.dst->id), b_.getInt64Ty()), b_.CreateMul(integer(turn.to), b_.getInt64(static_cast<uint64_t>(bytes))));
+  for (const Loop* loop : {turn.rows, turn.columns}) {
+    variables_.erase(loop->var);
+    facts_.forget(loop->var);
+  }
+  clear_caches();
+  branch(b_.CreateICmpEQ(b_.CreateAnd(first, b_.getInt64(kLineBytes - 1)), b_.getInt64(0)), [&] { turn_all(turn, lanes); }, [&] { turn_all(cached, lanes); });
+}
+
+void NestCode::turn_all(const Turn& turn, unsigned lanes) {
   const auto n = static_cast<int64_t>(lanes);
   llvm::Value *row_lo = bound(turn.rows->lo, true), *row_hi = bound(turn.rows->hi, false);
   llvm::Value *column_lo = bound(turn.columns->lo, true), *column_hi = bound(turn.columns->hi, false);
@@ -235,7 +273,7 @@ bool NestCode::turning_copy(const Loop& outer) {
   if (!turn) return false;
   unsigned bits = 0;
   if (function_->getFnAttribute("prefer-vector-width").getValueAsString().getAsInteger(10, bits)) return false;
-  const unsigned lanes = std::min(kMostLanes, bits / 8 / static_cast<unsigned>(size_bytes(nest_.buffers[turn->copy->dst.id].type)));
+  const unsigned lanes = std::min(kMostLanes, bits / 8 / static_cast<unsigned>(size_bytes(nest_.buffers[turn->dst->id].type)));
   if (lanes < 4) return false;
   emit_turn(*turn, lanes);
   return true;

@@ -88,6 +88,15 @@ TEST(RowSketches, fuse_stencils_by_rows_and_split_at_clamps) {
   EXPECT_NE(text.find("compute_at D in Y at x.1 reg"), std::string::npos) << text;
 }
 
+// What only moves across the order of memory is tiled for squares, and streamed where it is larger than a core's cache.
+TEST(TurnedSketches, tile_transpositions_and_stream_large_ones) {
+  const std::string text = checked_sketches(normalized_program("program turn(M = 37, N = 50)\nin X: f32[M, N]\nout Y[i: N, j: M] = X[j, i]\n"));
+  EXPECT_NE(text.find("tile Y [j: tu, i: tk]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("stream"), std::string::npos) << text;
+  const Program large = normalized_program("program turn(M = 1024, N = 1024)\nin X: f32[M, N]\nout Y[i: N, j: M] = X[j, i]\n");
+  EXPECT_NE(schedules::sketches(large, NumericsClass::reassoc, {}).front().text().find("stream Y"), std::string::npos);
+}
+
 class Sketches : public testing::TestWithParam<Example> {};
 
 TEST_P(Sketches, compute_what_the_evaluator_computes) {

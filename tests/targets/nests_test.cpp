@@ -190,6 +190,23 @@ body {
   }
 }
 )"},
+    {"a_transposition_is_streamed", R"(nest 1 turned class strict
+loops i1, j1, i, j
+buffer X: f32[35, 48] argument align 4
+buffer Y: f32[48, 48] argument align 4 output
+arguments X, Y
+body {
+  for j1 in 0 .. 35 step 16 {
+    for i1 in 0 .. 48 step 16 {
+      for i in 0 .. 16 {
+        for j in 0 .. min(16, -j1 + 35) serial non_temporal {
+          compute 0(i1 + i, j1 + j) store: Y[i1 + i, j1 + j] <- X[j1 + j, i1 + i]
+        }
+      }
+    }
+  }
+}
+)"},
     {"one_active_lane_of_a_narrow_type_stores_its_bytes_only", R"(nest 1 lane class strict
 loops y, v, w
 buffer X: bf16[6, 19] argument align 2
