@@ -108,9 +108,12 @@ struct DistributeStep {
   std::string statement;
   bool operator==(const DistributeStep&) const = default;
 };
-/// tensorize C k by vpdpbusd_512: point loop k, which its tile loop gives the instruction's extent, and the lanes become one instruction.
+/// tensorize C k by vpdpbusd_512; tensorize C i, j, k.2, k by tdpbusd: point loop k, which its tile loop gives the instruction's extent, and the lanes become one
+/// instruction.
 struct TensorizeStep {
-  std::string statement, loop, instruction;
+  std::string statement;
+  std::vector<std::string> loops;  ///< one for each axis of the instruction, outermost first; a vector instruction's lanes are not named
+  std::string instruction;
   bool operator==(const TensorizeStep&) const = default;
 };
 /// stream Y: what the lanes of Y store bypasses the caches.

@@ -67,6 +67,11 @@ std::optional<uint32_t> unrolled_index(const PlanContext& c, uint32_t vector) {
 
 }  // namespace
 
+int64_t block_lanes(const PlanContext& c, const BlockShape& shape) {
+  const auto extent = static_cast<uint64_t>(std::max<int64_t>(c.table.extent[shape.vector], 4));
+  return std::min(c.lanes(), static_cast<int64_t>(std::bit_ceil(extent)));
+}
+
 std::optional<BlockShape> block_shape(const PlanContext& c) {
   if (!c.stage.reduces || !c.table.unit || !c.stage.guards.empty()) return std::nullopt;
   BlockShape shape;
@@ -96,16 +101,10 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
 
 namespace {
 
-/// Lanes of the block: no more than the next power of two above the extent, so that short rows need narrow vectors only.
-int64_t block_lanes(const PlanContext& c, const BlockShape& shape) {
-  const auto extent = static_cast<uint64_t>(std::max<int64_t>(c.table.extent[shape.vector], 4));
-  return std::min(c.lanes(), static_cast<int64_t>(std::bit_ceil(extent)));
-}
-
 /// The whole statement is a few vector operations: no loop at all.
 bool is_tiny(const PlanContext& c, const BlockShape& shape) {
   constexpr int64_t kMostOperations = 128;
-  if (c.table.extent.size() != c.stage.data_indices + 1) return false;
+  if (shape.tensor || c.table.extent.size() != c.stage.data_indices + 1) return false;
   int64_t operations = 1, lanes = block_lanes(c, shape);
   for (uint32_t k = 0; k < c.table.extent.size(); ++k)
     operations *= std::min(k == shape.vector ? (c.table.extent[k] + lanes - 1) / lanes : c.table.extent[k], kMostOperations + 1);
@@ -270,7 +269,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   if (shape.unrolled) written_out.push_back(u);
   if (!written_out.empty()) plan.steps.push_back(UnrollStep{s, written_out});
   plan.steps.push_back(VectorizeStep{s, v, Size{block_lanes(c, shape), ""}});
-  if (shape.tensor) plan.steps.push_back(TensorizeStep{s, c.name(shape.tensor->reduced), shape.tensor->instruction});
+  if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   if (c.facts.threads > 1 && c.seat == Seat::root) {
     std::string loop = !outer.empty() && c.table.extent[outer[0]] >= c.facts.threads ? c.name(outer[0]) : sizes.mc ? u + ".1" : last;
     plan.steps.push_back(ParallelStep{s, loop});
@@ -342,7 +341,7 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
     plan.steps.push_back(VectorizeStep{each->stage.name, each->name(shape.vector), Size{block_lanes(c, shape), ""}});
   }
   plan.steps.push_back(UnrollStep{s, {c.name(shape.vector)}});
-  if (shape.tensor) plan.steps.push_back(TensorizeStep{s, c.name(shape.tensor->reduced), shape.tensor->instruction});
+  if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   if (is_parallel) plan.steps.push_back(ParallelStep{reader, order[0]});
   return plan;
 }

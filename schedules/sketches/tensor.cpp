@@ -56,7 +56,7 @@ std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shap
     TensorUse use{name, 0, 0, {}};
     int64_t lanes = 0;
     for (const auto& axis : (*instruction)->axes) (axis.is_reduced ? use.extent : lanes) = axis.extent;
-    if (lanes != c.lanes() || use.extent == 0) continue;
+    if (lanes != block_lanes(c, shape) || use.extent == 0) continue;
     for (uint32_t k = static_cast<uint32_t>(c.table.extent.size()); k-- > c.stage.data_indices;) {
       if (c.table.extent[k] < use.extent || !matches(c, shape, **instruction, k)) continue;
       auto groups = groups_of(c, shape, k);

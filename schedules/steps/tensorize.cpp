@@ -6,6 +6,7 @@
 // again), the operands lie in memory as its registers hold them, and the class allows its accumulation. Moving the point loop of k inwards is T1,
 // checked against the order that the class keeps. A shorter rest of k keeps its plain code.
 #include <algorithm>
+#include <map>
 
 #include "ir/instruction.h"
 #include "schedules/queries.h"
@@ -15,32 +16,37 @@ namespace polyweft::schedules {
 namespace {
 
 struct Place {
-  size_t point = 0, lanes = 0;  ///< positions of the loops
+  std::vector<size_t> loops;  ///< position of the loop of each axis
   const ir::Instruction* instruction = nullptr;
   std::string subject;
+  bool is_vector() const { return instruction->axes.size() == 2; }
 };
 
 Error refuse(const Place& place, const std::string& why, const std::string& remedy) {
   return fail("PW0322", place.subject + ": " + why, {remedy});
 }
 
-/// The one data axis and the one reduced axis of a vector instruction.
+/// Iterations of the loop inside the next one over its index; 0 where decisions leave them open.
+int64_t extent_of(const Stage& stage, size_t at) {
+  const TemplateLoop& loop = stage.loops[at];
+  if (loop.mark.kind == MarkKind::vector) return loop.lanes.decision.empty() ? loop.lanes.constant : 0;
+  const TemplateLoop* around = nullptr;
+  for (size_t k = 0; k < at; ++k)
+    if (stage.loops[k].index == loop.index) around = &stage.loops[k];
+  const int64_t step = is_point_loop(loop) ? 1 : loop.step.constant;
+  if (!around || !around->step.decision.empty() || !loop.step.decision.empty() || step < 1 || around->step.constant % step != 0) return 0;
+  return around->step.constant / step;
+}
+
 Status check_extents(const Stage& stage, const Place& place) {
   const ir::Instruction& i = *place.instruction;
-  const TemplateLoop& point = stage.loops[place.point];
-  for (const auto& axis : i.axes) {
-    const std::string extent = std::to_string(axis.extent);
-    if (!axis.is_reduced) {
-      const Size& lanes = stage.loops[place.lanes].lanes;
-      if (!lanes.decision.empty() || lanes.constant != axis.extent)
-        return refuse(place, "the instruction has " + extent + " lanes", "vectorize with " + extent + " lanes");
-      continue;
-    }
-    const TemplateLoop* around = nullptr;
-    for (size_t k = 0; k < place.point; ++k)
-      if (stage.loops[k].index == point.index) around = &stage.loops[k];
-    if (!around || !around->step.decision.empty() || around->step.constant != axis.extent)
-      return refuse(place, "the instruction takes " + extent + " values of " + point.name + " at once", "tile with " + point.name + ": " + extent + " innermost");
+  for (size_t axis = 0; axis < i.axes.size(); ++axis) {
+    if (extent_of(stage, place.loops[axis]) == i.axes[axis].extent) continue;
+    const TemplateLoop& loop = stage.loops[place.loops[axis]];
+    const std::string extent = std::to_string(i.axes[axis].extent);
+    if (loop.mark.kind == MarkKind::vector) return refuse(place, "the instruction has " + extent + " lanes", "vectorize with " + extent + " lanes");
+    return refuse(place, "the instruction takes " + extent + " values of " + loop.name + " at once",
+                  "tile so that the loop around it advances by " + extent + " of its steps");
   }
   return Ok{};
 }
@@ -69,7 +75,8 @@ bool is_unit(const Access& access, uint32_t dim, VarId var) {
 
 /// Cells of one register are neighbours in memory, or the same few cells serve all lanes.
 Status check_layout(const NestTemplate& t, const Stage& stage, const Place& place, const Access& access, const std::string& operand) {
-  const uint32_t k = stage.loops[place.point].index, v = stage.loops[place.lanes].index;
+  const bool reduced_first = place.instruction->axes[0].is_reduced;
+  const uint32_t k = stage.loops[place.loops[reduced_first ? 0 : 1]].index, v = stage.loops[place.loops[reduced_first ? 1 : 0]].index;
   const VarId reduced = t.program.index_var(k), lane = t.program.index_var(v);
   int64_t extent = 1;
   for (const auto& axis : place.instruction->axes)
@@ -94,20 +101,72 @@ Status check_layout(const NestTemplate& t, const Stage& stage, const Place& plac
                 "promote " + name + " with a layout that ends in " + vn + " % WIDTH, " + kn + " % " + q);
 }
 
+/// The equation with each index as the sum of its named loops, so that every axis has a variable.
 Status check_match(const NestTemplate& t, const Stage& stage, const Place& place) {
+  constexpr VarId kAxis = 0x40000000;
   const ir::Instruction& i = *place.instruction;
   const Equation& equation = equation_of(t, stage);
-  ir::Accumulation wanted{equation.rhs->reduction.reducer, t.program.tensors[equation.targets[0]].type, {}, equation.rhs->args[0]};
-  for (const Slot& slot : equation.slots) wanted.destination.push_back(slot.var == kNoVar ? slot.position : Affine::variable(slot.var));
+  std::map<VarId, Affine> map;
   std::vector<VarId> vars;
-  for (const auto& axis : i.axes) vars.push_back(t.program.index_var(stage.loops[axis.is_reduced ? place.point : place.lanes].index));
+  for (size_t axis = 0; axis < i.axes.size(); ++axis) {
+    const TemplateLoop& loop = stage.loops[place.loops[axis]];
+    vars.push_back(kAxis + static_cast<VarId>(axis));
+    Affine& sum = map[t.program.index_var(loop.index)];
+    sum = sum + Affine::variable(vars.back(), is_point_loop(loop) || loop.mark.kind == MarkKind::vector ? 1 : loop.step.constant);
+  }
+  ir::Accumulation wanted{equation.rhs->reduction.reducer, t.program.tensors[equation.targets[0]].type, {}, substitute(equation.rhs->args[0], map)};
+  for (const Slot& slot : equation.slots) wanted.destination.push_back(substitute(slot.var == kNoVar ? slot.position : Affine::variable(slot.var), map));
   auto binding = ir::match(i, wanted, vars);
   if (!binding) return refuse(place, binding.error().message, "write the sum as the instruction does, or leave the step out: plain vectors do the same");
-  for (size_t k = 0; k < binding->access.size(); ++k) {
-    if (!binding->access[k]) continue;
-    const std::string operand = "operand " + i.nest.buffers[i.operands[k + 1].buffer].name + " of " + i.name;
-    if (auto status = check_layout(t, stage, place, *binding->access[k], operand); !status) return status;
+  if (!place.is_vector()) return Ok{};
+  std::vector<std::pair<const Access*, std::string>> operands;
+  visit(equation.rhs->args[0], [&](const ExprNode& e) {
+    if (e.op != Op::read) return;
+    for (size_t k = 0; k < binding->access.size(); ++k)
+      if (binding->access[k] && binding->access[k]->id == e.access.id)
+        operands.push_back({&e.access, "operand " + i.nest.buffers[i.operands[k + 1].buffer].name + " of " + i.name});
+  });
+  for (const auto& [access, name] : operands)
+    if (auto status = check_layout(t, stage, place, *access, name); !status) return status;
+  return Ok{};
+}
+
+/// Positions of the named loops, and of the lanes of a vector instruction.
+Status find_loops(const NestTemplate& t, const Stage& stage, const TensorizeStep& step, Place& place) {
+  const auto& axes = place.instruction->axes;
+  size_t lanes = stage.loops.size();
+  for (size_t k = 0; k < stage.loops.size(); ++k)
+    if (stage.loops[k].mark.kind == MarkKind::vector) lanes = k;
+  if (place.is_vector() && (lanes == stage.loops.size() || stage.loops[lanes].index >= stage.data_indices))
+    return refuse(place, "an instruction needs lanes of a data index", "vectorize first");
+  const size_t wanted = place.is_vector() ? 1 : axes.size();
+  if (step.loops.size() != wanted)
+    return refuse(place, place.instruction->name + " has " + std::to_string(wanted) + " loops to name", "name one for each axis, outermost first");
+  size_t next = 0;
+  for (const auto& axis : axes) {
+    if (place.is_vector() && !axis.is_reduced) {
+      place.loops.push_back(lanes);
+      continue;
+    }
+    auto at = loop_named(stage, step.loops[next++]);
+    if (!at) return at.error();
+    const TemplateLoop& loop = stage.loops[*at];
+    bool is_last = true;  // named loops of one index come one after the other, the point loop last
+    for (size_t k = *at + 1; k < stage.loops.size(); ++k)
+      is_last = is_last && (stage.loops[k].index != loop.index || std::find(step.loops.begin(), step.loops.end(), stage.loops[k].name) != step.loops.end());
+    if (axis.is_reduced != (loop.index >= stage.data_indices))
+      return refuse(place, "loop " + loop.name + " is " + (axis.is_reduced ? "not reduced" : "reduced") + ", the axis is", "name the loops in the order of the axes");
+    if (loop.mark.kind != MarkKind::serial || !is_last || !loop.cuts.empty())
+      return refuse(place, "loop " + loop.name + " is not the serial innermost loop of its index", "name the index itself");
+    place.loops.push_back(*at);
   }
+  for (uint32_t id = 0; id < t.stages.size(); ++id)
+    if (&t.stages[id] == &stage)
+      for (uint32_t depth : used_depths(t, id))
+        for (size_t at : place.loops)
+          if (depth > at) return refuse(place, "something is placed inside loop " + stage.loops[at].name, "tensorize first");
+  if (!place.is_vector() && stage.accumulator && stage.accumulator->scope == Scope::reg)
+    return refuse(place, "tiles are added in memory, registers have no rows", "accumulate " + stage.name + " at .. stack");
   return Ok{};
 }
 
@@ -117,36 +176,29 @@ Result<NestTemplate> tensorize(NestTemplate t, const TensorizeStep& step) {
   auto id = stage_named(t, step.statement);
   if (!id) return id.error();
   Stage& stage = t.stages[*id];
-  auto at = loop_named(stage, step.loop);
-  if (!at) return at.error();
   auto instruction = ir::instruction_named(step.instruction);
   if (!instruction) return instruction.error();
-  Place place{*at, stage.loops.size(), *instruction, "tensorize " + stage.name + " " + step.loop};
-  const TemplateLoop loop = stage.loops[*at];
-  for (size_t k = 0; k < stage.loops.size(); ++k)
-    if (stage.loops[k].mark.kind == MarkKind::vector) place.lanes = k;
+  Place place{{}, *instruction, "tensorize " + stage.name};
+  for (const auto& name : step.loops) place.subject += (&name == step.loops.data() ? " " : ", ") + name;
   if (!stage.reduces || equation_of(t, stage).targets.size() != 1 || equation_of(t, stage).rhs->op != Op::reduce || !stage.guards.empty())
     return refuse(place, "only a reduction without conditions is an instruction", "tensorize the statement that sums");
   if (!place.instruction->allows(t.cls)) return fail("PW0307", place.subject + ": " + place.instruction->name + " does not keep the rules of class " + name_of(t.cls));
-  if (place.lanes == stage.loops.size() || stage.loops[place.lanes].index >= stage.data_indices)
-    return refuse(place, "an instruction needs lanes of a data index", "vectorize first");
-  if (!is_point_loop(loop) || loop.index < stage.data_indices || loop.mark.kind != MarkKind::serial)
-    return refuse(place, "loop " + loop.name + " is not the serial point loop of a reduced index", "name the reduced index itself");
-  if (std::count_if(place.instruction->axes.begin(), place.instruction->axes.end(), [](const auto& axis) { return axis.is_reduced; }) != 1 ||
-      place.instruction->axes.size() != 2)
-    return refuse(place, place.instruction->name + " works on tiles, not on lanes", "this version has instructions of one data and one reduced axis");
+  if (auto status = find_loops(t, stage, step, place); !status) return status.error();
   if (auto status = check_extents(stage, place); !status) return status.error();
   if (auto status = check_match(t, stage, place); !status) return status.error();
-  for (uint32_t depth : used_depths(t, *id))
-    if (depth > *at) return refuse(place, "something is placed inside loop " + loop.name, "tensorize first");
-  std::vector<TemplateLoop> loops = stage.loops;
-  loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(*at));
-  TemplateLoop tensor = loop;
-  tensor.mark = Mark{MarkKind::tensor, 0, place.instruction->name, false};
-  for (const auto& axis : place.instruction->axes)
-    if (axis.is_reduced) tensor.lanes = Size{axis.extent, ""};
-  auto lanes = std::find_if(loops.begin(), loops.end(), [](const TemplateLoop& l) { return l.mark.kind == MarkKind::vector; });
-  loops.insert(lanes, std::move(tensor));
+  std::vector<TemplateLoop> loops, inside;
+  for (size_t k = 0; k < stage.loops.size(); ++k)
+    if (std::find(place.loops.begin(), place.loops.end(), k) == place.loops.end()) loops.push_back(stage.loops[k]);
+  for (size_t axis = 0; axis < place.loops.size(); ++axis) {
+    TemplateLoop loop = stage.loops[place.loops[axis]];
+    if (loop.mark.kind == MarkKind::vector) continue;
+    loop.mark = Mark{MarkKind::tensor, 0, place.instruction->name, false};
+    loop.lanes = Size{place.instruction->axes[axis].extent, ""};
+    inside.push_back(std::move(loop));
+  }
+  for (size_t at : place.loops)
+    if (stage.loops[at].mark.kind == MarkKind::vector) inside.push_back(stage.loops[at]);
+  loops.insert(loops.end(), inside.begin(), inside.end());
   if (auto status = keeps_reduction_order(t, stage, loops, place.subject); !status) return status.error();
   stage.loops = std::move(loops);
   return t;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/instantiate_internal.h"
+#include "ir/instruction.h"
 
 namespace polyweft::ir {
 
@@ -127,6 +128,12 @@ bool is_plain_chain(const LoopNest& nest, NodeId id) {
 NodeId Emitter::emit_unroll(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
   Range range = body.ranges[loop.index];
+  const bool is_tile =
+      loop.mark == MarkKind::tensor && std::count_if(body.loops.begin(), body.loops.end(), [](const SizedLoop& l) { return l.mark == MarkKind::tensor; }) > 1;
+  if (is_tile && range.is_cut()) {  // the rest of a tile: plain loops
+    body.loops[depth].mark = MarkKind::serial;
+    return emit_serial(std::move(body), depth);
+  }
   if (!range.lower.empty() || (loop.step == 1 && range.is_cut()) || range.extent > 1024)
     return error("PW0311", "unroll " + loop.name + ": the number of iterations is not a small constant", {"tile the index first, or leave the loop serial"});
   int64_t step = std::min(loop.step, range.extent);
@@ -144,10 +151,15 @@ NodeId Emitter::emit_unroll(Body body, size_t depth) {
   out.var = var;
   out.lo.of = {Affine::of(0)};
   out.hi.of = {Affine::of(trips)};
-  out.mark.kind = MarkKind::unroll;
-  const bool may_be_instruction = loop.mark == MarkKind::tensor && trips == loop.lanes && body.leaf == Leaf::compute;
+  const bool is_tensor = loop.mark == MarkKind::tensor, is_outermost = depth == 0 || body.loops[depth - 1].mark != MarkKind::tensor;
+  const bool may_be_instruction = is_tensor && is_outermost && body.leaf == Leaf::compute;
+  out.mark.kind = is_tile ? MarkKind::serial : MarkKind::unroll;  // a tile that is no instruction is too large to be written out
   out.body = with_fixed_conditions(std::move(body), depth + 1);
-  if (may_be_instruction && !failed_ && is_plain_chain(nest_, out.body)) out.mark = Mark{MarkKind::tensor, 0, loop.detail, false};
+  if (may_be_instruction && !failed_ && is_plain_chain(nest_, out.body)) {
+    Loop instruction = out;
+    instruction.mark = Mark{MarkKind::tensor, 0, loop.detail, false};
+    if (match_tensor_loop(nest_, instruction)) out = std::move(instruction);
+  }
   return add(std::move(out));
 }
 

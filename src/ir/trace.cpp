@@ -45,7 +45,7 @@ struct Printer {
   std::string operator()(const ComputeAtStep& s) const { return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope); }
   std::string operator()(const FuseStep& s) const { return "fuse " + s.statement + " into " + s.into + " at " + s.at; }
   std::string operator()(const DistributeStep& s) const { return "distribute " + s.statement; }
-  std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + s.loop + " by " + s.instruction; }
+  std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + joined(s.loops, ", ") + " by " + s.instruction; }
   std::string operator()(const StreamStep& s) const { return "stream " + s.statement; }
   std::string operator()(const PrefetchStep& s) const { return "prefetch " + s.tensor + " in " + s.statement + " along " + s.index + " by " + text_of(s.by); }
   std::string operator()(const SplitStep& s) const {

@@ -135,7 +135,7 @@ class Parser {
   void tensorize() {
     TensorizeStep s;
     s.statement = name();
-    s.loop = name();
+    s.loops = names();
     expect_word("by");
     s.instruction = name();
     add(std::move(s));

@@ -148,6 +148,12 @@ class NestCode {
 
   // tensor instructions: nest_tensor.cpp
   void tensor_loop(const Loop&);
+  void tile_loop(const Loop& loop, const ir::TensorMatch& match);
+  struct Tile {
+    llvm::Value* pointer = nullptr;
+    int64_t rows = 0, row_bytes = 0, distance = 0;  ///< of rows, in bytes
+  };
+  std::optional<Tile> tile(const ir::TensorMatch& match, size_t number);
   bool interleaved_copy(const Loop& rows, const Affine& lo, int64_t count);
   std::optional<Affine> rows_apart(const Access& access, VarId row, const Affine& lo, int64_t count, std::optional<int64_t> distance);
   llvm::Value* load_bits(const Access& access, llvm::Type* element);
