@@ -63,7 +63,7 @@ std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shap
 /// The layout with its digit of the reduced index in groups, innermost.
 std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row, const TensorUse& use);
 std::optional<BlockShape> block_shape(const PlanContext& c);
-//// Lanes of the block: no more than the next power of two above the extent, so that short rows need narrow vectors only.
+/// Lanes of the block: no more than the next power of two above the extent, so that short rows need narrow vectors only.
 int64_t block_lanes(const PlanContext& c, const BlockShape& shape);
 Plan plan_block(const PlanContext& c, const BlockShape& shape);
 /// How wide plan_block makes the tiles of lanes: a constant or the name of the decision.
