@@ -23,6 +23,7 @@ class Parser {
   explicit Parser(const std::string& text) : text_(text) {}
 
   Result<Trace> run() {
+    skip_blank(true);
     expect_word("trace");
     if (integer() != 1) error("trace: unknown version; this build reads version 1");
     while (!failed_ && skip_to_item()) item();

@@ -53,6 +53,12 @@ struct Bad {
   const char* place;
 };
 
+TEST(TraceText, may_begin_with_comments) {
+  auto trace = parse_trace("# what it is for\n\n  # and when\ntrace 1\n  unroll C i\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->steps.size(), 1u);
+}
+
 TEST(TraceText, refuses_with_line_and_column) {
   const Bad kBad[] = {
       {"nest 1\n", "trace: expected 'trace'", "line 1, column 1"},
