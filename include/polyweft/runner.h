@@ -50,6 +50,7 @@ struct LoadableKernel {
   std::vector<unsigned char> shared_object;
   std::string symbol;
   std::string id;  ///< 32 hex digits over the bytes: failures are remembered under it
+  int spills = 0;  ///< vector registers that the code stores on its stack
 };
 enum class InputSet : uint8_t { integer_valued = 0, random = 1, adversarial = 2 };
 

@@ -37,6 +37,8 @@ struct Plan {
 
 }  // namespace
 
+constexpr size_t kFirstChoices = 6;
+
 struct Tuner::Impl {
   Impl(Target t, TunerOptions o) : options(std::move(o)), workshop(std::move(t)), isl(isl_options(options)) {}
 
@@ -77,10 +79,20 @@ struct Tuner::Impl {
     return (*db)->best(t.key, t.canonical_text);
   }
 
+  // To round a*b+c once is a licence of the classes contract and reassoc, and slow where no instruction does it.
+  bool has_fused_products() const { return workshop.target().has("fma") || workshop.target().has("avx512f"); }
+  Result<LoopNest> for_target(Result<LoopNest> nest) const {
+    if (!nest || has_fused_products()) return nest;
+    for (auto& node : nest->nodes)
+      if (auto* compute = std::get_if<Compute>(&node)) compute->fused = false;
+    return nest;
+  }
+  Result<LoopNest> base_nest(const Task& t) { return for_target(isl.base_nest(t)); }
+
   // Programs with a recurrence are scanned in isl's order; their base nest is what schedules work around.
   Result<std::shared_ptr<const LoopNest>> recurrence_nest(const Task& t) {
     if (!schedules::has_recurrence(t.program)) return std::shared_ptr<const LoopNest>();
-    auto base = isl.base_nest(t);
+    auto base = base_nest(t);
     if (!base) return base.error();
     return std::shared_ptr<const LoopNest>(std::make_shared<LoopNest>(std::move(base).value()));
   }
@@ -89,7 +101,9 @@ struct Tuner::Impl {
     if (!trace) return trace.error();
     auto recurrence = recurrence_nest(t);
     if (!recurrence) return recurrence.error();
-    return schedules::replay(t.program, t.key.cls, *trace, *recurrence);
+    auto nest_template = schedules::replay(t.program, t.key.cls, *trace, *recurrence);
+    if (nest_template) nest_template->fuses_products = has_fused_products();
+    return nest_template;
   }
   Result<std::vector<NestTemplate>> sketches(const Task& t) {
     const MachineModel machine = workshop.machine_model(t.key.threads);
@@ -102,7 +116,9 @@ struct Tuner::Impl {
       if (instruction.runs_on(workshop.target()) && instruction.allows(t.key.cls)) facts.instructions.push_back(instruction.name);
     auto recurrence = recurrence_nest(t);
     if (!recurrence) return recurrence.error();
-    return schedules::sketch_templates(t.program, t.key.cls, facts, *recurrence);
+    auto templates = schedules::sketch_templates(t.program, t.key.cls, facts, *recurrence);
+    for (size_t i = 0; templates && i < templates->size(); ++i) (*templates)[i].fuses_products = has_fused_products();
+    return templates;
   }
 
   Result<Certificate> proven(const Task& t, const LoopNest& nest) {
@@ -124,19 +140,31 @@ struct Tuner::Impl {
     return Plan{std::move(nest).value(), trace_text(*nest_template, decisions), "trace"};
   }
 
+  // The first that keeps its registers, else the one that spills least.
+  std::optional<Plan> first_that_fits(const Task& t, const std::vector<NestTemplate>& templates, const std::vector<Candidate>& candidates) {
+    std::optional<Plan> best;
+    int fewest = 0;
+    for (const auto& candidate : candidates) {
+      auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
+      if (!nest) continue;
+      const auto kernel = workshop.for_runner(*nest);
+      if (!kernel || (best && kernel->spills >= fewest) || !proven(t, *nest)) continue;
+      best = Plan{std::move(nest).value(), trace_text(templates[candidate.sketch], candidate.decisions), "analytic model"};
+      fewest = kernel->spills;
+      if (fewest == 0) break;
+    }
+    return best;
+  }
+
   // The model's first choice that the checker proves; the base nest where there is no sketch.
   Result<Plan> plan_by_model(const Task& t) {
     auto templates = sketches(t);
     if (templates && !templates->empty()) {
       const auto model = analytic_model(workshop.machine_model(t.key.threads));
       auto strategy = enumerate_by_model(search_spaces(*templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
-      for (const auto& candidate : strategy->ask(4)) {
-        auto nest = instantiate((*templates)[candidate.sketch], candidate.decisions);
-        if (!nest || !proven(t, *nest) || !workshop.for_runner(*nest)) continue;
-        return Plan{std::move(nest).value(), trace_text((*templates)[candidate.sketch], candidate.decisions), "analytic model"};
-      }
+      if (auto plan = first_that_fits(t, *templates, strategy->ask(kFirstChoices))) return std::move(*plan);
     }
-    auto base = isl.base_nest(t);
+    auto base = base_nest(t);
     if (!base) return base.error();
     return Plan{std::move(base).value(), "trace 1\n", "base order"};
   }
@@ -207,7 +235,7 @@ struct Tuner::Impl {
     // Naive loops in double precision: above this the bounds would take longer than the search.
     constexpr double kMostBoundFlops = 1e9;
     if (bit_exact || count_flops(base) > kMostBoundFlops) return std::nullopt;
-    auto nest = isl.bound_nest(t);
+    auto nest = for_target(isl.bound_nest(t));
     return nest ? std::optional(std::move(nest).value()) : std::nullopt;
   }
   Tolerance tolerance(const Task& t, const LoopNest& base, const std::vector<TensorData>& inputs);
@@ -254,7 +282,7 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
 }
 
 Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options, Clock::time_point start) {
-  auto base = isl.base_nest(t);
+  auto base = base_nest(t);
   if (!base) return base.error();
   if (auto started = start_runner(); !started) return started.error();
   auto lab_task = runner_task(t, *base);
@@ -413,7 +441,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   if (!task) return task.error();
   auto plan = impl_->plan(program, options);
   if (!plan) return plan.error();
-  auto base = impl_->isl.base_nest(*task);
+  auto base = impl_->base_nest(*task);
   if (!base) return base.error();
   auto kernel = load_kernel(impl_->workshop, plan->nest, task->program, plan->origin);
   if (!kernel) return kernel.error();
@@ -431,7 +459,7 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   if (!task) return task.error();
   auto plan = impl_->plan(program, options);
   if (!plan) return plan.error();
-  auto base = impl_->isl.base_nest(*task);
+  auto base = impl_->base_nest(*task);
   if (!base) return base.error();
   if (auto started = impl_->start_runner(); !started) return started.error();
   auto lab_task = impl_->runner_task(*task, *base);

@@ -127,7 +127,7 @@ NodeId Emitter::leaf_compute(Body& body) {
   const Equation& equation = equation_of(*body.stage);
   auto map = coordinates(body);
   Compute out = header_of(body, reduction_of(equation) ? Write::accumulate : Write::store);
-  out.fused = is_fused(t_.cls, equation);
+  out.fused = t_.fuses_products && is_fused(t_.cls, equation);
   out.dst = destinations(body, map);
   std::vector<Expr> values;
   if (equation.rhs->op == Op::tuple || equation.rhs->op == Op::reduce)
