@@ -74,6 +74,16 @@ bool is_row_copy(const NestTemplate& t, const Stage& s) {
          cuts_at_clamps(table, s, *table.unit).has_value();
 }
 
+/// Does the reader visit each element of the tensor once? Then a reduction repeats no work by computing it.
+bool visits_once(const NestTemplate& t, const Stage& reader, TensorId tensor) {
+  const auto accesses = reads_of(t, reader, tensor);
+  if (accesses.size() != 1 || accesses[0].index.size() != reader.lo.size()) return false;
+  std::vector<char> used(reader.lo.size(), 0);
+  for (const Subscript& s : accesses[0].index)
+    for (uint32_t k = 0; k < reader.lo.size(); ++k) used[k] |= !s.data && s.affine == Affine::variable(t.program.index_var(k));
+  return std::count(used.begin(), used.end(), 1) == static_cast<std::ptrdiff_t>(used.size());
+}
+
 /// Rule 4: cheap, or read once; only into elementwise readers, so that no reduction repeats the work.
 bool wants_inline(const NestTemplate& t, uint32_t stage) {
   const Stage& s = t.stages[stage];
@@ -82,7 +92,10 @@ bool wants_inline(const NestTemplate& t, uint32_t stage) {
   auto readers = readers_of(t, stage);
   bool is_costly = false;
   int count = operator_count(equation_of(t, s).rhs, is_costly);
-  bool all_pure = std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return !t.stages[r].reduces; });
+  const TensorId target = equation_of(t, s).targets[0];
+  const bool is_one_operation = count <= 1 && !is_costly && is_float(t.program.tensors[target].type);
+  bool all_pure =
+      std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return !t.stages[r].reduces || (is_one_operation && visits_once(t, t.stages[r], target)); });
   size_t uses = 0;
   for (uint32_t r : readers) uses += reads_of(t, t.stages[r], equation_of(t, s).targets[0]).size();
   return !readers.empty() && all_pure && (uses == 1 || (count <= 3 && !is_costly));
