@@ -101,7 +101,7 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
 
 namespace {
 
-/// The whole statement is a few vector operations: no loop at all.
+/// The whole program is a few vector operations: no loop at all.
 bool is_tiny(const PlanContext& c, const BlockShape& shape) {
   constexpr int64_t kMostOperations = 128;
   if (shape.tensor || c.table.extent.size() != c.stage.data_indices + 1) return false;
