@@ -1,6 +1,8 @@
 // best() in a database of 100,000 records: median and 99th percentile of a look-up, warm; and a hit from open database to callable kernel.
 #include "polyweft/database.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -51,12 +53,18 @@ int main() {
     if (auto id = (*database)->insert(record); !id) return std::fprintf(stderr, "%s\n", id.error().message.c_str()), 3;
   }
   const double fill_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - fill_start).count();
+  // As a process finds it: opened anew, the writes of the fill on the disk and out of the way.
+  database = fail("", "");
+  ::sync();
+  database = open_database(path);
+  if (!database) return std::fprintf(stderr, "%s\n", database.error().message.c_str()), 3;
+  constexpr int kWarmUp = 5'000;
   std::vector<double> us;
-  for (int i = 0; i < 20'000; ++i) {
-    const TuningRecord wanted = numbered_record(static_cast<int>((i * 7919L) % kRecords));
+  for (int i = -kWarmUp; i < 20'000; ++i) {
+    const TuningRecord wanted = numbered_record(static_cast<int>(((i + kWarmUp) * 7919L) % kRecords));
     const auto start = std::chrono::steady_clock::now();
     auto found = (*database)->best(wanted.key, wanted.canonical_text);
-    us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+    if (i >= 0) us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
     if (!found || !*found) return std::fprintf(stderr, "record %d not found\n", i), 1;
   }
   std::sort(us.begin(), us.end());
