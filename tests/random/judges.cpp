@@ -55,13 +55,36 @@ class Judge {
   explicit Judge(const Pair& pair) : pair_(pair) {}
 
   Judgement run() {
-    try {
+    return judged([&] {
       prepare();
       make_nest();
       evaluate();
-      interpret();
-      check();
-      compile();
+      compare();
+    });
+  }
+  Judgement run(const Expected& expected) {
+    return judged([&] {
+      program_ = expected.program;
+      inputs_ = expected.inputs;
+      wanted_ = expected.wanted;
+      make_nest();
+      compare();
+    });
+  }
+  std::shared_ptr<const Expected> expected(Judgement& why) {
+    why = judged([&] {
+      prepare();
+      evaluate();
+    });
+    if (why.outcome != Outcome::agreed) return nullptr;
+    return std::make_shared<const Expected>(Expected{std::move(program_), std::move(inputs_), std::move(wanted_)});
+  }
+
+ private:
+  template <class Work>
+  Judgement judged(const Work& work) {
+    try {
+      work();
     } catch (const Objection& objection) {
       out_.outcome = objection.outcome;
       out_.kind = objection.kind;
@@ -70,7 +93,12 @@ class Judge {
     return out_;
   }
 
- private:
+  void compare() {
+    interpret();
+    check();
+    compile();
+  }
+
   void prepare() {
     auto binding = make_binding(pair_.source, {});
     if (!binding) throw Objection{Outcome::no_program, "", words(binding.error())};
@@ -173,6 +201,7 @@ class Judge {
   }
 
   void compile() {
+    if (!pair_.run_code) return;
     auto target = find_target(pair_.target);
     if (!target) object("target", words(target.error()));
     if (!target->is_host) return;
@@ -223,6 +252,14 @@ class Judge {
 
 Judgement judge(const Pair& pair) {
   return Judge(pair).run();
+}
+
+std::shared_ptr<const Expected> expected_of(const Pair& pair, Judgement& why) {
+  return Judge(pair).expected(why);
+}
+
+Judgement judge(const Pair& pair, const Expected& expected) {
+  return Judge(pair).run(expected);
 }
 
 }  // namespace polyweft::random_test

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "ir/evaluator.h"
 #include "polyweft/program.h"
 #include "polyweft/target.h"
 #include "polyweft/trace.h"
@@ -20,6 +22,7 @@ struct Pair {
   std::string target = "host";
   bool ask_checker = false;
   bool show_code = false;  ///< print nest, LLVM IR and assembly
+  bool run_code = true;    ///< machine code, too
 };
 /// Everything follows from the seed: the program (two generators), the steps, their decisions, the class, the data, the threads.
 Pair random_pair(uint64_t seed);
@@ -44,6 +47,17 @@ struct Judgement {
 };
 /// Text, replay, verifier, evaluator, interpreter (values, what is written, tags), machine code behind walls, and the checker where asked.
 Judgement judge(const Pair& pair);
+
+/// What pairs of one program, class and data share.
+struct Expected {
+  Program program;  ///< bound and normalized
+  std::vector<TensorData> inputs;
+  ir::Evaluation wanted;
+};
+/// Null with `why` set: the language refuses the program with these sizes, or (a disagreement) the evaluator fails.
+std::shared_ptr<const Expected> expected_of(const Pair& pair, Judgement& why);
+/// As above, without evaluating anew.
+Judgement judge(const Pair& pair, const Expected& expected);
 
 /// A pair as small as steps, levels, programs and sizes can be made while `judge` still shows `kind`.
 Pair shrunk(Pair pair, const std::string& kind, int budget = 400);
