@@ -23,7 +23,7 @@ struct TemplateLoop {
   uint32_t index = 0;              ///< number of the equation's index
   Size step;                       ///< distance between iterations; 1 for point loops and lanes
   Mark mark;                       ///< serial, parallel, unroll; vector: `lanes` says how many
-  Size lanes;                      ///< of a vector loop
+  Size lanes;                      ///< of a vector loop; of a loop over parts their number
   std::string name;                ///< "i.1", "i", "i.v"
   std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins; serial, outermost over its index
   bool operator==(const TemplateLoop&) const = default;

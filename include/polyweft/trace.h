@@ -41,9 +41,11 @@ struct PermuteStep {
   std::vector<std::string> loops;
   bool operator==(const PermuteStep&) const = default;
 };
-/// parallel C mc
+/// parallel C mc: one task an iteration of this loop. parallel C i in 2: a new loop i.p outside all others, over two parts of index i that are equal to within a
+/// register tile.
 struct ParallelStep {
   std::string statement, loop;
+  int64_t parts = 0;  ///< set: `loop` is an index
   bool operator==(const ParallelStep&) const = default;
 };
 /// vectorize C j 16: lanes j.v inside; the loop over vectors is unrolled where j is tiled, else serial. Moves j to the innermost place.

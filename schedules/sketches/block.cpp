@@ -200,11 +200,9 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
     depth = guess;
   }
   if (!shape.unrolled || depth == 0) return;
-  int64_t extent_u = c.table.extent[*shape.unrolled], extent_v = c.table.extent[shape.vector];
+  const int64_t extent_u = (c.table.extent[*shape.unrolled] + c.facts.threads - 1) / c.facts.threads, extent_v = c.table.extent[shape.vector];
   int64_t rows = std::max<int64_t>(l2 / 2 / std::max<int64_t>(depth * bytes, 1), 16);
-  bool is_parallel = c.facts.threads > 1 && extent_u >= 4 * c.facts.threads;
-  if (extent_u > rows || c.packing == Packing::all || is_parallel) {
-    if (is_parallel) rows = std::min<int64_t>(rows, (extent_u + 2 * c.facts.threads - 1) / (2 * c.facts.threads));
+  if (extent_u > rows || c.packing == Packing::all) {
     int64_t guess = equal_parts(extent_u, {rows}, 1)[0];
     sizes.mc = add_size(plan, c, "mc", guess, equal_parts(extent_u, {rows / 4, rows / 2, rows}, 1));
   }
@@ -255,7 +253,9 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
     step.tensor = c.t.program.tensors[row.tensor].name;
     step.statement = s;
     step.scope = Scope::heap;
-    step.at = c.t.program.tensors[row.tensor].is_const_input && !c.t.program.tensors[row.tensor].hidden ? "root" : place_of(c, row, order, block);
+    const bool is_ahead = c.t.program.tensors[row.tensor].is_const_input && !c.t.program.tensors[row.tensor].hidden;
+    const bool is_shared = c.facts.threads > 1 && shape.unrolled && !row.uses(*shape.unrolled);
+    step.at = is_ahead || is_shared ? "root" : place_of(c, row, order, block);
     step.layout = panel_layout(c, row, by_vector ? shape.vector : *shape.unrolled, by_vector ? sizes.nr : sizes.mr);
     if (shape.tensor) step.layout = in_groups(step.layout, c, row, *shape.tensor);
     plan.steps.push_back(std::move(step));
@@ -270,10 +270,6 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   if (!written_out.empty()) plan.steps.push_back(UnrollStep{s, written_out});
   plan.steps.push_back(VectorizeStep{s, v, Size{block_lanes(c, shape), ""}});
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
-  if (c.facts.threads > 1 && c.seat == Seat::root) {
-    std::string loop = !outer.empty() && c.table.extent[outer[0]] >= c.facts.threads ? c.name(outer[0]) : sizes.mc ? u + ".1" : last;
-    plan.steps.push_back(ParallelStep{s, loop});
-  }
   return plan;
 }
 
@@ -303,11 +299,6 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
   add_register_sizes(plan, c, shape, sizes);
   std::string v = z.name(shape.vector), u = shape.unrolled ? z.name(*shape.unrolled) : "";
   std::vector<TileStep::Level> levels;
-  bool is_parallel = c.facts.threads > 1;
-  if (is_parallel && shape.unrolled) {
-    int64_t rows = std::max<int64_t>((c.table.extent[*shape.unrolled] + 2 * c.facts.threads - 1) / (2 * c.facts.threads), 1);
-    levels.push_back({u, Size{rows, ""}});
-  }
   levels.push_back({v, sizes.nr});
   if (shape.unrolled) levels.push_back({u, sizes.mr});
   auto outer = data_indices_but(c, shape);
@@ -342,7 +333,6 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
   }
   plan.steps.push_back(UnrollStep{s, {c.name(shape.vector)}});
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
-  if (is_parallel) plan.steps.push_back(ParallelStep{reader, order[0]});
   return plan;
 }
 

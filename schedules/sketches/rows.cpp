@@ -23,11 +23,6 @@ bool has_moving_start(const PlanContext& c, uint32_t index) {
   return std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) > 0; });
 }
 
-void add_parallel(Plan& plan, const PlanContext& c, const std::vector<std::string>& order) {
-  if (c.facts.threads <= 1 || c.seat == Seat::guest || order.empty() || c.table.points < 20'000) return;
-  plan.steps.push_back(ParallelStep{c.stage.name, order[0]});
-}
-
 /// The index along which the only read is dense, where that is not the output's: a transposition.
 std::optional<uint32_t> turned_index(const PlanContext& c) {
   if (c.stage.reduces || !c.table.unit || equation_of(c.t, c.stage).rhs->op != Op::read || !c.stage.inside.empty() || !c.stage.guards.empty()) return std::nullopt;
@@ -55,7 +50,6 @@ Plan plan_turned(const PlanContext& c, uint32_t k) {
   plan.steps.push_back(TileStep{c.stage.name, levels});
   const auto order = loop_order(c, outer, levels, {k, unit});
   plan.steps.push_back(PermuteStep{c.stage.name, order});
-  add_parallel(plan, c, order);
   return plan;
 }
 
@@ -70,10 +64,7 @@ Plan plan_pure(const PlanContext& c) {
                     !has_moving_start(c, *c.table.unit);
   for (uint32_t k = 0; k < c.stage.data_indices; ++k)
     if (!has_vector || k != *c.table.unit) outer.push_back(k);
-  if (!has_vector) {
-    if (!outer.empty()) add_parallel(plan, c, {c.name(outer[0])});
-    return plan;
-  }
+  if (!has_vector) return plan;
   int64_t lanes = c.lanes(), whole = (c.table.extent[*c.table.unit] + lanes - 1) / lanes * lanes;
   std::vector<int64_t> candidates;
   for (int64_t w : {1, 2, 4, 8})
@@ -86,7 +77,6 @@ Plan plan_pure(const PlanContext& c) {
   plan.steps.push_back(PermuteStep{c.stage.name, order});
   if (!cuts->empty()) plan.steps.push_back(SplitStep{c.stage.name, v + ".1", *cuts});
   plan.steps.push_back(VectorizeStep{c.stage.name, v, Size{lanes, ""}});
-  add_parallel(plan, c, order);
   return plan;
 }
 
@@ -135,7 +125,6 @@ Plan plan_lanes(const PlanContext& c, uint32_t index) {
   plan.steps.push_back(PermuteStep{c.stage.name, order});
   plan.steps.push_back(AccumulateStep{c.stage.name, data.empty() ? "root" : c.name(data.back()), Scope::reg});
   plan.steps.push_back(VectorizeStep{c.stage.name, k, Size{lanes, ""}});
-  if (!data.empty()) add_parallel(plan, c, order);
   return plan;
 }
 

@@ -18,6 +18,7 @@ namespace {
 
 struct Builder {
   const NestTemplate& t;  ///< after inlining
+  const NestTemplate& original;
   const TargetFacts& facts;
   uint32_t dominant = 0;
   std::vector<Step> prefix;  ///< the inline steps
@@ -119,7 +120,7 @@ Trace trace_of(const Builder& b, const Plan& plan) {
   trace.steps.insert(trace.steps.end(), plan.steps.begin(), plan.steps.end());
   trace.decisions = plan.decisions;
   trace.constraints = plan.constraints;
-  return trace;
+  return b.facts.threads > 1 ? in_parts(b.original, std::move(trace), b.facts.threads) : trace;
 }
 
 bool stores_lines(const Plan& plan, const PlanContext& c) {
@@ -334,7 +335,6 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   for (auto it = best.rbegin(); it != best.rend(); ++it)
     if (it->first != host && it->first != in_registers) plan.steps.push_back(ComputeAtStep{b.t.stages[it->first].name, h.name, last + ".1", Scope::heap});
   plan.steps.insert(plan.steps.end(), marks.begin(), marks.end());
-  if (c.facts.threads > 1) plan.steps.push_back(ParallelStep{h.name, c.table.extent[0] >= c.facts.threads && leading > 1 ? order[0] : last + ".1"});
   for (uint32_t k = 0; k < host; ++k) {
     if (!b.is_alive(k) || k == in_registers) continue;
     PlanContext guest = b.context(k, Packing::none, best.count(k) ? Seat::guest : Seat::root);
@@ -407,7 +407,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   if (!base || base->stages.empty()) return {Trace{}};
   std::vector<Step> prefix;
   NestTemplate t = with_inlining(*base, prefix);
-  Builder b{t, facts, dominant_stage(t), prefix};
+  Builder b{t, *base, facts, dominant_stage(t), prefix};
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   const bool is_large = is_larger_than_cache(b, 1);
   auto strips = strip_plan(b, Stores::cached);

@@ -1,4 +1,7 @@
 // parallel S i.1: iterations of this loop may run at once.
+// parallel S i in 2: a new outermost loop over two parts of index i, which may run at once. Copies at `root` stay outside and are shared.
+//
+//   for j.1: for i.1, ..: S          parallel i.p step extent / 2: for j.1: for i.1, ..: S
 //
 // Legal by T2: no relation has a distance other than 0 along a data index of a statement that is no recurrence; two points of one
 // reduction differ along its reduced indices. Buffers placed inside the loop are private to an iteration; an accumulator outside
@@ -9,15 +12,11 @@
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
+namespace {
 
-Result<NestTemplate> parallel(NestTemplate t, const ParallelStep& step) {
-  auto id = stage_named(t, step.statement);
-  if (!id) return id.error();
-  Stage& stage = t.stages[*id];
-  auto loop = loop_named(stage, step.loop);
-  if (!loop) return loop.error();
-  uint32_t index = stage.loops[*loop].index;
-  const std::string subject = "parallel " + stage.name + " " + step.loop;
+constexpr int64_t kMostParts = 1024;
+
+Status is_open_for(const NestTemplate& t, const Stage& stage, uint32_t index, const std::string& subject) {
   if (index >= stage.data_indices) {
     Error error = fail("PW0306", subject + ": iterations fold into the same element");
     if (auto pair = neighbours_along(t, stage, index))
@@ -25,12 +24,49 @@ Result<NestTemplate> parallel(NestTemplate t, const ParallelStep& step) {
     error.notes.push_back("make a loop over a data index parallel");
     return error;
   }
-  if (is_register_loop(stage.loops[*loop])) return fail("PW0304", subject + ": the loop is unrolled or vectorized");
-  if (stage.accumulator && stage.accumulator->depth <= *loop)
-    return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside this loop"});
   for (const auto& other : stage.loops)
     if (other.mark.kind == MarkKind::parallel) return fail("PW0304", subject + ": loop " + other.name + " is parallel already");
   if (stage.placement.kind != Placement::Kind::at_root) return fail("PW0304", subject + ": the statement runs inside another nest");
+  return Ok{};
+}
+
+/// Legal by T1 too: the loop over parts is a monotone function of one index. Its step is rounded up to whole register tiles when sizes are known.
+Result<NestTemplate> in_parts(NestTemplate t, uint32_t id, const ParallelStep& step) {
+  Stage& stage = t.stages[id];
+  const std::string subject = "parallel " + stage.name + " " + step.loop + " in " + std::to_string(step.parts);
+  auto index = index_named(t, stage, step.loop);
+  if (!index) return index.error();
+  if (auto status = is_open_for(t, stage, *index, subject); !status) return status.error();
+  if (step.parts < 1 || step.parts > kMostParts) return fail("PW0304", subject + ": 1 to " + std::to_string(kMostParts) + " parts");
+  if (stage.accumulator && stage.accumulator->depth == 0) return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside a loop"});
+  for (const auto& other : stage.loops)
+    if (other.index == *index && !other.cuts.empty()) return fail("PW0304", subject + ": loop " + other.name + " is split at values of its own", {"take another index"});
+  TemplateLoop loop;
+  loop.index = *index;
+  loop.step = Size{std::max<int64_t>(1, (stage.hi[*index] - stage.lo[*index] + step.parts - 1) / step.parts), ""};
+  loop.lanes = Size{step.parts, ""};
+  loop.mark = Mark{MarkKind::parallel, 0, "", false};
+  loop.name = step.loop + ".p";
+  shift_depths(t, id, 0, 1);
+  stage.loops.insert(stage.loops.begin(), std::move(loop));
+  return t;
+}
+
+}  // namespace
+
+Result<NestTemplate> parallel(NestTemplate t, const ParallelStep& step) {
+  auto id = stage_named(t, step.statement);
+  if (!id) return id.error();
+  if (step.parts != 0) return in_parts(std::move(t), *id, step);
+  Stage& stage = t.stages[*id];
+  auto loop = loop_named(stage, step.loop);
+  if (!loop) return loop.error();
+  uint32_t index = stage.loops[*loop].index;
+  const std::string subject = "parallel " + stage.name + " " + step.loop;
+  if (auto status = is_open_for(t, stage, index, subject); !status) return status.error();
+  if (is_register_loop(stage.loops[*loop])) return fail("PW0304", subject + ": the loop is unrolled or vectorized");
+  if (stage.accumulator && stage.accumulator->depth <= *loop)
+    return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside this loop"});
   stage.loops[*loop].mark = Mark{MarkKind::parallel, 0, "", false};
   return t;
 }

@@ -159,7 +159,7 @@ Layout Emitter::layout_of(const Promotion& promotion, const Window& window) cons
   return layout;
 }
 
-/// Sizes become numbers; each is rounded up to a multiple of the next smaller one of the same index.
+/// Sizes become numbers; each is rounded up to a multiple of the next smaller one of the same index; parts of a parallel index to a multiple of its register tile.
 std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
   std::vector<SizedLoop> out;
   for (const TemplateLoop& loop : stage.loops)
@@ -168,11 +168,13 @@ std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
   for (const SizedLoop& vector : std::vector<SizedLoop>(out))
     if (vector.mark == MarkKind::vector && vector.reduced)
       for (SizedLoop& loop : out) loop.lane |= loop.is_register() && loop.index == vector.index;
-  std::map<uint32_t, int64_t> inner;
+  std::map<uint32_t, int64_t> inner, tile;
   for (size_t k = out.size(); k-- > 0;) {
-    int64_t& unit = inner.try_emplace(out[k].index, 1).first->second;
+    const bool is_part = out[k].mark == MarkKind::parallel && stage.loops[k].lanes.constant > 0;
+    int64_t& unit = (is_part ? tile : inner).try_emplace(out[k].index, 1).first->second;
     out[k].step = (out[k].step + unit - 1) / unit * unit;
     unit = out[k].mark == MarkKind::vector ? out[k].lanes : out[k].step;
+    if (!out[k].is_register()) tile.try_emplace(out[k].index, out[k].step);
   }
   return out;
 }

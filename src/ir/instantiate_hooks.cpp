@@ -61,7 +61,8 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
   BufferId buffer = make_window(*window, promotion.tensor, promotion.scope, ".p");
   nest_.buffers[buffer].layout = layout_of(promotion, *window);
   View view{buffer, window->origin, body.id};
-  NodeId copy = copy_nest(*window, promotion.tensor, view, source, promotion.layout);
+  const bool is_shared = promotion.depth == 0 && !body.loops.empty() && body.loops[0].mark == MarkKind::parallel;
+  NodeId copy = copy_nest(*window, promotion.tensor, view, source, promotion.layout, is_shared ? MarkKind::parallel : MarkKind::serial);
   views_[promotion.tensor].push_back(view);
   NodeId rest = hooks(std::move(body), depth, which + 1);
   views_[promotion.tensor].pop_back();

@@ -161,7 +161,7 @@ class Emitter {
   Body body_in(uint32_t stage_id, const Window& window);
   Body body_tied(uint32_t stage_id, const Body& host);
   BufferId make_window(const Window& window, TensorId tensor, Scope scope, const std::string& suffix);
-  NodeId copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout);
+  NodeId copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout, MarkKind outermost = MarkKind::serial);
 
   // instantiate_leaf.cpp
   NodeId leaf(Body& body);

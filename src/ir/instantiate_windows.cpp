@@ -224,8 +224,8 @@ std::vector<SizedLoop> interleaving_loops(const std::vector<std::pair<uint32_t, 
 
 }  // namespace
 
-/// Copies the part of a window that lies in the tensor's box.
-NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout) {
+/// Copies the part of a window that lies in the tensor's box. A copy that parallel loops will share may be made by all of them: `outermost` is its first loop's mark.
+NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout, MarkKind outermost) {
   auto rank = static_cast<uint32_t>(window.extent.size());
   // All reads lie outside the tensor (each under a guard that never holds), or the tensor has no elements.
   if (std::find(window.extent.begin(), window.extent.end(), 0) != window.extent.end()) return nest_.add(Seq{});
@@ -247,6 +247,7 @@ NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst
   if (rank > 0 && window.extent[rank - 1] < lanes) lanes = 0;
   body.loops = interleaving_loops(digits, rank, size_bytes(t_.program.tensors[tensor].type));
   if (body.loops.empty()) body.loops = copy_loops(digits, rank, lanes);
+  if (body.loops.size() > 1 && body.loops[0].mark == MarkKind::serial) body.loops[0].mark = outermost;
   for (uint32_t d = 0; d < rank; ++d) {
     Range range{window.origin[d], window.extent[d], {}, {}};
     range.upper.push_back({Affine::of(stage->hi[d]) - range.origin, false});

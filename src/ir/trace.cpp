@@ -30,7 +30,7 @@ struct Printer {
     return "tile " + s.statement + " [" + joined(levels, ", ") + "]";
   }
   std::string operator()(const PermuteStep& s) const { return "permute " + s.statement + " [" + joined(s.loops, ", ") + "]"; }
-  std::string operator()(const ParallelStep& s) const { return "parallel " + s.statement + " " + s.loop; }
+  std::string operator()(const ParallelStep& s) const { return "parallel " + s.statement + " " + s.loop + (s.parts == 0 ? "" : " in " + std::to_string(s.parts)); }
   std::string operator()(const VectorizeStep& s) const { return "vectorize " + s.statement + " " + s.loop + " " + text_of(s.lanes); }
   std::string operator()(const UnrollStep& s) const { return "unroll " + s.statement + " " + joined(s.loops, ", "); }
   std::string operator()(const PromoteStep& s) const {

@@ -82,8 +82,9 @@ class Parser {
     add(std::move(s));
   }
   void parallel() {
-    ParallelStep s{name(), ""};
+    ParallelStep s{name(), "", 0};
     s.loop = name();
+    if (accept_word("in") && (s.parts = integer()) < 1) error("parallel: no parts");
     add(std::move(s));
   }
   void vectorize() {

@@ -91,6 +91,10 @@ double sum_over_threads(int threads, const std::function<double()>& rate) {
 
 }  // namespace
 
+double run_fma_loop(const Target& target) {
+  return (target.has("avx512f") ? flops_512 : target.has("fma") ? flops_256 : flops_128)();
+}
+
 double measured_fma_peak_gflops(const Target& target, int threads) {
   const auto loop = target.has("avx512f") ? flops_512 : target.has("fma") ? flops_256 : flops_128;
   return sum_over_threads(threads, [&] { return best_rate(loop, std::chrono::milliseconds(50)); });

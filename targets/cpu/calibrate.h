@@ -5,6 +5,8 @@
 
 namespace polyweft::targets {
 
+/// Some 50 us of independent multiply-adds, f32, in the widest vectors; gives the number of operations.
+double run_fma_loop(const Target& target);
 /// GFLOP/s of independent f32 multiply-adds in registers, best of some 30 ms, on `threads` threads at once (1 or more). Costs some 50 ms.
 double measured_fma_peak_gflops(const Target& target, int threads);
 

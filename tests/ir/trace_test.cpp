@@ -12,6 +12,7 @@ const char* kAllSteps = R"(trace 1
   tile C [j: nc, k: 256, i: mc]
   permute C [i.1, j, k]
   parallel C mc
+  parallel D i in 2
   vectorize C j 16
   unroll C i, s
   promote B at kc heap layout [j / nr, k, j % nr]
@@ -33,7 +34,7 @@ require registers: 0.0625 * mc * nr + nr <= 31
 TEST(TraceText, prints_and_parses_back) {
   auto trace = parse_trace(kAllSteps);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(trace->steps.size(), 15u);
+  EXPECT_EQ(trace->steps.size(), 16u);
   auto again = parse_trace(trace->text());
   ASSERT_TRUE(again.ok()) << trace->text();
   EXPECT_TRUE(*again == *trace) << trace->text();

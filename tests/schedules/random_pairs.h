@@ -106,7 +106,8 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
       return step;
     }
     case 4:
-      return ParallelStep{stage.name, loop(stage)};
+      if (pick(rng, 0, 1) == 0) return ParallelStep{stage.name, index(), pick(rng, 1, 4)};
+      return ParallelStep{stage.name, loop(stage), 0};
     case 5:
     case 6:
       return VectorizeStep{stage.name, index(), Size{pick(rng, 2, 8), ""}};

@@ -1,0 +1,133 @@
+// Threads: the outermost loops of each nest in as many parts as there are threads.
+//
+// One part a thread, in one fork: who computes what is known before the call, and what one thread has in its caches stays its own. The index is the one whose parts
+// are most equal when each is a whole number of register tiles; of several the one that has least to be read by all threads.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "schedules/queries.h"
+#include "schedules/sketches/plans.h"
+#include "schedules/steps.h"
+
+namespace polyweft::schedules {
+namespace {
+
+constexpr double kLeastPoints = 20'000;  ///< a fork costs some 10 us
+constexpr double kEven = 0.97;           ///< mean over largest part from which on parts count as equal
+
+struct Sharing {
+  const NestTemplate& t;
+  const std::map<std::string, int64_t>& decided;
+  int threads;
+
+  int64_t value(const Size& size) const { return size.decision.empty() ? size.constant : decided.at(size.decision); }
+  double points(const Stage& stage) const {
+    double out = 1;
+    for (size_t k = 0; k < stage.lo.size(); ++k) out *= static_cast<double>(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
+    return out;
+  }
+  /// With all that runs inside.
+  double work(uint32_t id) const {
+    double out = points(t.stages[id]);
+    for (const Stage& guest : t.stages)
+      if (is_inside(guest, id)) out += points(guest);
+    return out;
+  }
+  static bool is_inside(const Stage& guest, uint32_t id) {
+    const auto kind = guest.placement.kind;
+    return (kind == Placement::Kind::compute_at || kind == Placement::Kind::fused) && guest.placement.host == id;
+  }
+  /// Loops that stand outside everything placed in the nest: others would repeat it.
+  size_t free_loops(uint32_t id) const {
+    size_t out = t.stages[id].loops.size();
+    for (const Stage& guest : t.stages)
+      if (is_inside(guest, id) && guest.placement.depth > 0) out = std::min<size_t>(out, guest.placement.depth);
+    return out;
+  }
+  int64_t register_tile(const Stage& stage, uint32_t index) const {
+    for (size_t k = stage.loops.size(); k-- > 0;)
+      if (stage.loops[k].index == index && !is_register_loop(stage.loops[k])) return std::max<int64_t>(1, value(stage.loops[k].step));
+    return 1;
+  }
+  /// Mean over largest part.
+  double balance(const Stage& stage, uint32_t index) const {
+    const int64_t extent = stage.hi[index] - stage.lo[index], tile = register_tile(stage, index);
+    const int64_t part = ((extent + threads - 1) / threads + tile - 1) / tile * tile;
+    return static_cast<double>(extent) / static_cast<double>(threads * std::min(part, extent));
+  }
+  /// Elements that every thread reads.
+  double read_by_all(const Stage& stage, uint32_t index) const {
+    double out = 0;
+    visit(equation_of(t, stage).rhs, [&](const ExprNode& e) {
+      if (e.op != Op::read) return;
+      double elements = 1;
+      bool moves = false;
+      for (const Subscript& s : e.access.index) {
+        double reach = 1;
+        for (uint32_t k = 0; k < stage.lo.size(); ++k) {
+          const int64_t coefficient = s.affine.coefficient(t.program.index_var(k));
+          moves |= coefficient != 0 && k == index;
+          if (coefficient != 0) reach += static_cast<double>(stage.hi[k] - stage.lo[k] - 1);
+        }
+        elements *= reach;
+      }
+      if (!moves) out += elements;
+    });
+    return out;
+  }
+  bool is_split(const Stage& stage, uint32_t index) const {
+    return std::any_of(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& loop) { return loop.index == index && !loop.cuts.empty(); });
+  }
+  /// Does a condition cut parts of this index by a quarter or more of its range? The few taps of a padded stencil do not matter.
+  bool is_ragged(const Stage& stage, uint32_t index) const {
+    const double extent = static_cast<double>(stage.hi[index] - stage.lo[index]);
+    return std::any_of(stage.inside.begin(), stage.inside.end(), [&](const Affine& e) {
+      if (e.coefficient(t.program.index_var(index)) == 0) return false;
+      double others = 0;
+      for (uint32_t k = 0; k < stage.lo.size(); ++k)
+        if (k != index) others += std::abs(static_cast<double>(e.coefficient(t.program.index_var(k)) * (stage.hi[k] - stage.lo[k])));
+      return others >= extent / 4;
+    });
+  }
+
+  /// Rows of the register tile: what moves with them is read again for each tile of lanes, half of it stays in the cache of one core.
+  static bool is_unrolled(const Stage& stage, uint32_t index) {
+    return std::any_of(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& loop) { return loop.index == index && loop.mark.kind == MarkKind::unroll; });
+  }
+
+  std::optional<uint32_t> best_index(uint32_t id) const {
+    const Stage& stage = t.stages[id];
+    std::optional<uint32_t> best;
+    std::tuple<double, double, bool> most;
+    const size_t outside = free_loops(id);
+    for (size_t k = 0; k < outside; ++k) {
+      const uint32_t index = stage.loops[k].index;
+      if (index >= stage.data_indices || is_split(stage, index) || stage.hi[index] - stage.lo[index] < 2) continue;
+      const std::tuple<double, double, bool> merit = {std::floor(std::min(balance(stage, index), kEven) * 50), -read_by_all(stage, index), is_unrolled(stage, index)};
+      if (!best || merit > most) best = index, most = merit;
+    }
+    return best;
+  }
+};
+
+}  // namespace
+
+Trace in_parts(const NestTemplate& base, Trace trace, int threads) {
+  const auto made = replay(base.program, base.cls, trace);
+  if (!made) return trace;
+  std::map<std::string, int64_t> decided;
+  for (const Decision& decision : trace.decisions) decided[decision.name] = decision.value;
+  const Sharing sharing{*made, decided, threads};
+  for (uint32_t id = 0; id < made->stages.size(); ++id) {
+    const Stage& stage = made->stages[id];
+    if (stage.placement.kind != Placement::Kind::at_root || sharing.work(id) < kLeastPoints) continue;
+    const auto index = sharing.best_index(id);
+    // Triangles: several parts a thread, taken as threads become free.
+    if (index) trace.steps.push_back(ParallelStep{stage.name, index_name(*made, stage, *index), sharing.is_ragged(stage, *index) ? 4 * threads : threads});
+  }
+  return trace;
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,76 @@
+// Parts of an index for threads: equal to within a register tile, every point once, copies outside shared.
+#include "harness.h"
+#include "poly/check/checker.h"
+#include "schedules/sketches/sketches.h"
+
+namespace polyweft::test {
+namespace {
+
+std::string proved(const Program& program, const LoopNest& nest) {
+  const poly::NestCheck check = poly::check_nest(program, nest);
+  return check.verdict == Verdict::proven ? "" : check.code + " " + check.message;
+}
+
+/// The step of the outermost loop of this name.
+int64_t step_of(const LoopNest& nest, MarkKind mark) {
+  for (const Node& node : nest.nodes)
+    if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == mark) return loop->step;
+  return 0;
+}
+
+TEST(Parts, are_whole_register_tiles_whatever_the_cache_tiles) {
+  const Program program = normalized_program("program gemm(M = 61, N = 47, K = 24)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n");
+  const std::string steps =
+      "trace 1\n tile C [k: 8, i: 12, j: 16, i: 4]\n permute C [k.1, i.1, j.1, i.2, k, i, j]\n promote A in C at i.1 heap layout [d0 / 4, d1, d0 % 4]\n"
+      " promote B in C at root heap layout [d1 / 16, d0, d1 % 16]\n accumulate C at i.2 reg\n unroll C i\n vectorize C j 16\n";
+  for (int64_t parts : {1, 2, 3, 5, 61, 100}) {
+    auto nest = nest_of(program, steps + " parallel C i in " + std::to_string(parts) + "\n");
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    EXPECT_EQ(difference(program, *nest, 3), "") << parts;
+    EXPECT_EQ(proved(program, *nest), "") << parts;
+    const int64_t part = (61 + parts - 1) / parts;
+    const std::string loop = "for i.p in 0 .. 61 step " + std::to_string((part + 3) / 4 * 4) + " parallel";
+    if (parts > 1) EXPECT_NE(print(*nest).find(loop), std::string::npos) << loop << "\n" << print(*nest);
+  }
+}
+
+// One copy of B for all threads, made by all of them, before the fork.
+TEST(Parts, share_copies_made_outside) {
+  const Program program = normalized_program(gemm_text());
+  auto nest = nest_of(program,
+                      "trace 1\n tile C [j: 16, i: 4]\n promote B at root heap layout [d1 / 16, d0, d1 % 16]\n accumulate C at i.1 reg\n unroll C i\n vectorize C j 16\n "
+                      "parallel C i in 2\n");
+  ASSERT_TRUE(nest.ok()) << described(nest.error());
+  const std::string text = print(*nest);
+  const size_t copy = text.find("copy B.p"), fork = text.find("for i.p in 0 .. 20 step 12 parallel");
+  ASSERT_NE(fork, std::string::npos) << text;
+  EXPECT_LT(copy, fork) << text;
+  EXPECT_LT(text.find(" parallel"), copy) << text;
+  EXPECT_EQ(difference(program, *nest, 3), "") << text;
+  EXPECT_EQ(proved(program, *nest), "") << text;
+}
+
+// What runs inside a strip is not repeated by cutting the strip across.
+TEST(Parts, sketches_for_two_threads_fork_once_a_nest_and_never_inside) {
+  const char* programs[] = {
+      "program gemm(M = 60, N = 70, K = 33)\nin A: f32[M, K]\nconst in B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n",
+      "program softmax(R = 130, C = 160)\nin X: f32[R, C]\nlet m[i: R] = max[j: C] X[i, j]\nlet e[i: R, j: C] = exp(X[i, j] - m[i])\nlet s[i: R] = sum[j: C] e[i, j]\n"
+      "out O[i: R, j: C] = e[i, j] / s[i]\n",
+      "program conv(N = 1)\nin X: f32[N, 14, 6, 8]\nin W: f32[3, 3, 8, 16]\nout Y[n: N, y: 14, x: 6, f: 16] =\n"
+      "  sum[p: 3, t: 3, c: 8 where 0 <= y + p - 1 < 14 and 0 <= x + t - 1 < 6] X[n, y + p - 1, x + t - 1, c] * W[p, t, c, f]\n"};
+  for (const char* text : programs) {
+    const Program program = normalized_program(text);
+    for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 2})) {
+      auto t = schedules::replay(program, NumericsClass::reassoc, trace);
+      ASSERT_TRUE(t.ok()) << trace.text();
+      auto nest = instantiate(*t, values_of(t->trace));
+      ASSERT_TRUE(nest.ok()) << trace.text();
+      EXPECT_NE(trace.text().find(" in 2\n"), std::string::npos) << trace.text();
+      EXPECT_GT(step_of(*nest, MarkKind::parallel), 0) << print(*nest);
+      EXPECT_EQ(difference(program, *nest, 7, ir::DataKind::random), "") << trace.text();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace polyweft::test
