@@ -88,47 +88,6 @@ std::string statement_name(const Program& program, EquationId q) {
   return program.tensors[target].name + (total > 1 ? "@" + std::to_string(ordinal) : "");
 }
 
-DeltaBox order_box(const Stage& stage) {
-  DeltaBox out;
-  out.relation = "order of reduction";
-  out.lo.assign(stage.lo.size(), 0);
-  out.hi.assign(stage.lo.size(), 0);
-  bool outer = false;
-  for (uint32_t k = stage.data_indices; k < stage.lo.size(); ++k) {
-    int64_t extent = stage.hi[k] - stage.lo[k];
-    if (extent <= 1) continue;
-    out.lo[k] = outer ? 1 - extent : 0;
-    out.hi[k] = 1;
-    outer = true;
-  }
-  return out;
-}
-
-Stage stage_of(const NestTemplate& t, EquationId q) {
-  const Program& program = t.program;
-  const Equation& equation = program.equations[q];
-  Domain domain = domain_of(program, equation);
-  Stage stage;
-  stage.equation = q;
-  stage.name = statement_name(program, q);
-  for (const Slot& slot : equation.slots) stage.data_indices += slot.var != kNoVar;
-  stage.reduces = equation.rhs->op == Op::reduce;
-  for (uint32_t k = 0; k < equation.index_names.size(); ++k) {
-    const Interval& values = domain.values[program.index_var(k)];
-    stage.lo.push_back(values.lo);
-    stage.hi.push_back(std::max(values.hi + 1, values.lo));
-    TemplateLoop loop;
-    loop.index = k;
-    loop.step = Size{1, ""};
-    loop.name = equation.index_names[k];
-    stage.loops.push_back(std::move(loop));
-  }
-  stage.inside = std::move(domain.inside);
-  stage.guards = std::move(domain.guards);
-  if (stage.reduces && !is_order_free(t.cls, program, equation)) stage.relations.push_back(order_box(stage));
-  return stage;
-}
-
 }  // namespace
 
 bool has_recurrence(const Program& normalized) {
@@ -146,7 +105,10 @@ Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls,
     t.fixed = std::move(recurrence_nest);
     return t;
   }
-  for (EquationId q : *order) t.stages.push_back(stage_of(t, q));
+  for (EquationId q : *order) {
+    t.stages.push_back(fresh_stage(t, q));
+    t.stages.back().name = statement_name(t.program, q);
+  }
   return t;
 }
 
@@ -156,7 +118,7 @@ Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const 
   if (t->fixed && !trace.steps.empty()) return fail("PW0321", "program " + normalized.name + " has a recurrence: this version has no steps for it; its trace is empty");
   t->trace = trace;
   for (const Step& step : trace.steps) {
-    auto next = apply(std::move(*t), step);
+    auto next = schedules::apply(std::move(*t), step);
     if (!next) {
       Error error = next.error();
       error.notes.push_back("in step: " + print(step));
@@ -167,7 +129,50 @@ Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const 
   return t;
 }
 
+namespace {
+
+/// The statement whose loops the step changes; null for steps that place one statement in another's nest.
+std::string* statement_of(Step& step) {
+  return std::visit(
+      [](auto& s) -> std::string* {
+        if constexpr (requires { s.statement; } && !requires { s.into; })
+          return &s.statement;
+        else
+          return nullptr;
+      },
+      step);
+}
+
+/// The step for one part. A range that a cut does not meet is left as it is; false where nothing is left of the step.
+bool fit(Step& step, const Stage& part) {
+  auto* split = std::get_if<SplitStep>(&step);
+  auto at = split ? loop_named(part, split->loop) : fail("PW0303", "");
+  if (!at) return true;
+  const uint32_t index = part.loops[*at].index;
+  std::erase_if(split->at, [&](int64_t value) { return value <= part.lo[index] || value >= part.hi[index]; });
+  return !split->at.empty();
+}
+
+Result<NestTemplate> apply_to_parts(NestTemplate t, const Step& step, const std::vector<uint32_t>& parts) {
+  std::vector<std::string> names;
+  for (uint32_t part : parts) names.push_back(t.stages[part].name);
+  for (const std::string& name : names) {
+    Step own = step;
+    *statement_of(own) = name;
+    if (!fit(own, t.stages[*stage_named(t, name)])) continue;
+    auto next = schedules::apply(std::move(t), own);
+    if (!next) return next;
+    t = std::move(*next);
+  }
+  return t;
+}
+
+}  // namespace
+
 Result<NestTemplate> apply(NestTemplate t, const Step& step) {
+  Step named = step;
+  if (const std::string* statement = statement_of(named); statement && !statement->empty() && !stage_named(t, *statement))
+    if (auto parts = parts_named(t, *statement); !parts.empty()) return apply_to_parts(std::move(t), step, parts);
   struct Visitor {
     NestTemplate t;
     Result<NestTemplate> operator()(const TileStep& s) { return tile(std::move(t), s); }
@@ -184,6 +189,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step) {
     Result<NestTemplate> operator()(const SplitStep& s) { return split(std::move(t), s); }
     Result<NestTemplate> operator()(const StreamStep& s) { return stream(std::move(t), s); }
     Result<NestTemplate> operator()(const PrefetchStep& s) { return prefetch(std::move(t), s); }
+    Result<NestTemplate> operator()(const IndexSetSplitStep& s) { return index_set_split(std::move(t), s); }
     Result<NestTemplate> operator()(const TensorizeStep& s) { return tensorize(std::move(t), s); }
   };
   return std::visit(Visitor{std::move(t)}, step);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "schedules/hulls.h"
+
 namespace polyweft::schedules {
 
 const Equation& equation_of(const NestTemplate& t, const Stage& stage) {
@@ -221,6 +223,59 @@ void shift_depths(NestTemplate& t, uint32_t stage, uint32_t from, uint32_t by) {
   if (t.stages[stage].accumulator) shift(t.stages[stage].accumulator->depth);
   for (auto& guest : t.stages)
     if (is_guest_of(guest, stage)) shift(guest.placement.depth);
+}
+
+namespace {
+
+DeltaBox order_box(const Stage& stage) {
+  DeltaBox out;
+  out.relation = "order of reduction";
+  out.lo.assign(stage.lo.size(), 0);
+  out.hi.assign(stage.lo.size(), 0);
+  bool outer = false;
+  for (uint32_t k = stage.data_indices; k < stage.lo.size(); ++k) {
+    int64_t extent = stage.hi[k] - stage.lo[k];
+    if (extent <= 1) continue;
+    out.lo[k] = outer ? 1 - extent : 0;
+    out.hi[k] = 1;
+    outer = true;
+  }
+  return out;
+}
+
+}  // namespace
+
+Stage fresh_stage(const NestTemplate& t, EquationId q) {
+  const Program& program = t.program;
+  const Equation& equation = program.equations[q];
+  Domain domain = domain_of(program, equation);
+  Stage stage;
+  stage.equation = q;
+  for (const Slot& slot : equation.slots) stage.data_indices += slot.var != kNoVar;
+  stage.reduces = equation.rhs->op == Op::reduce;
+  for (uint32_t k = 0; k < equation.index_names.size(); ++k) {
+    const Interval& values = domain.values[program.index_var(k)];
+    stage.lo.push_back(values.lo);
+    stage.hi.push_back(std::max(values.hi + 1, values.lo));
+    TemplateLoop loop;
+    loop.index = k;
+    loop.step = Size{1, ""};
+    loop.name = equation.index_names[k];
+    stage.loops.push_back(std::move(loop));
+  }
+  stage.inside = std::move(domain.inside);
+  stage.guards = std::move(domain.guards);
+  if (stage.reduces && !is_order_free(t.cls, program, equation)) stage.relations.push_back(order_box(stage));
+  return stage;
+}
+
+std::vector<uint32_t> parts_named(const NestTemplate& t, const std::string& name) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = 0; k < t.stages.size(); ++k) {
+    const std::string& own = t.stages[k].name;
+    if (own == name || (t.stages[k].origin && own.compare(0, name.size() + 2, name + ".p") == 0)) out.push_back(k);
+  }
+  return out;
 }
 
 }  // namespace polyweft::schedules

@@ -11,6 +11,10 @@ namespace polyweft::schedules {
 
 /// The stage of a statement's name; PW0302 where there is none.
 Result<uint32_t> stage_named(const NestTemplate& t, const std::string& name);
+/// Parts of a statement that index-set splitting took apart, in order; the stage itself where it is whole; empty where there is no such statement.
+std::vector<uint32_t> parts_named(const NestTemplate& t, const std::string& name);
+/// The equation as a nest of its own: point loops in the order of its indices. The caller names it.
+Stage fresh_stage(const NestTemplate& t, EquationId equation);
 /// Position of a loop by name or by the decision that sizes it; PW0303.
 Result<uint32_t> loop_named(const Stage& stage, const std::string& name);
 /// Loops outside and including the named one; 0 for `root`.

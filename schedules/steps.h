@@ -17,6 +17,7 @@ bool has_recurrence(const Program& normalized);
 /// base_template and then every step of the trace.
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
 
+/// A step that names a split statement acts on each of its parts.
 Result<NestTemplate> apply(NestTemplate t, const Step& step);
 Result<NestTemplate> tile(NestTemplate t, const TileStep& step);
 Result<NestTemplate> permute(NestTemplate t, const PermuteStep& step);
@@ -29,6 +30,7 @@ Result<NestTemplate> inline_producer(NestTemplate t, const InlineStep& step);
 Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step);
 Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step);
 Result<NestTemplate> split(NestTemplate t, const SplitStep& step);
+Result<NestTemplate> index_set_split(NestTemplate t, const IndexSetSplitStep& step);
 Result<NestTemplate> stream(NestTemplate t, const StreamStep& step);
 Result<NestTemplate> prefetch(NestTemplate t, const PrefetchStep& step);
 Result<NestTemplate> tensorize(NestTemplate t, const TensorizeStep& step);

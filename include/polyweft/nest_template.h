@@ -70,14 +70,21 @@ struct DeltaBox {
   std::vector<int64_t> lo, hi;  ///< one an index of the stage
   bool operator==(const DeltaBox&) const = default;
 };
+/// Which instances of the program's equation a part of a split statement runs.
+struct Origin {
+  EquationId equation = 0;
+  std::vector<Affine> instance;  ///< its indices over those of the part
+  bool operator==(const Origin&) const = default;
+};
 /// One equation and its loops.
 struct Stage {
   EquationId equation = 0;
-  std::string name;             ///< as in traces
-  uint32_t data_indices = 0;    ///< the first ones are the slots'; the rest are reduced
-  std::vector<int64_t> lo, hi;  ///< hull of each index, half open
-  std::vector<Affine> inside;   ///< further linear conditions e >= 0 over index variables, not implied by the hull
-  std::vector<Guard> guards;    ///< what is neither: tested before each point
+  std::optional<Origin> origin = std::nullopt;  ///< set: `equation` was added to the template's program by index-set splitting
+  std::string name;                             ///< as in traces
+  uint32_t data_indices = 0;                    ///< the first ones are the slots'; the rest are reduced
+  std::vector<int64_t> lo, hi;                  ///< hull of each index, half open
+  std::vector<Affine> inside;                   ///< further linear conditions e >= 0 over index variables, not implied by the hull
+  std::vector<Guard> guards;                    ///< what is neither: tested before each point
   std::vector<DeltaBox> relations;
   std::vector<TemplateLoop> loops;  ///< outermost first; together they visit every index
   std::vector<Promotion> promotions;

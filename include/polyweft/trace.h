@@ -67,6 +67,16 @@ struct SplitStep {
   std::vector<int64_t> at;  ///< values of the index, ascending
   bool operator==(const SplitStep&) const = default;
 };
+/// index_set_split Y y, t mod 2: statement Y becomes the statements Y.p1, Y.p2, .., one for each class of residues of these indices that has a point. In
+/// a part the index counts the values of its class, so that conditions on residues are gone and quotients are sums. index_set_split Y y at 1, 13:
+/// one part for each range of data index y. Later steps that name Y act on each part.
+struct IndexSetSplitStep {
+  std::string statement;
+  std::vector<std::string> indices;
+  int64_t modulus = 0;      ///< 0: ranges
+  std::vector<int64_t> at;  ///< values of the one index, ascending
+  bool operator==(const IndexSetSplitStep&) const = default;
+};
 /// One physical dimension of a layout: dimension `dim` of the tensor (`d1`, or the name of the index that subscripts it), whole,
 /// divided by `factor` (upper digit) or modulo `factor` (lower digit).
 struct LayoutDigit {
@@ -130,7 +140,7 @@ struct PrefetchStep {
   bool operator==(const PrefetchStep&) const = default;
 };
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
-                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep>;
+                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

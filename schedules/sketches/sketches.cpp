@@ -114,6 +114,39 @@ NestTemplate with_inlining(NestTemplate t, std::vector<Step>& steps) {
   return t;
 }
 
+/// Rule 11: a condition on residues holds in whole classes of its indices. Split by them, each class has plain ranges.
+std::optional<IndexSetSplitStep> residue_split(const NestTemplate& t, const Stage& stage) {
+  for (const Guard& guard : stage.guards) {
+    if (guard.kind != Guard::Kind::eq0 || guard.e.is_linear()) continue;
+    const Term& last = guard.e.terms.back();
+    if (last.quasi->kind != Quasi::Kind::floor_div || std::abs(last.coeff) != last.quasi->den) continue;
+    IndexSetSplitStep step{stage.name, {}, last.quasi->den, {}};
+    for (const Term& term : last.quasi->e.terms)
+      if (!term.quasi && term.var >= t.program.index_var(0)) step.indices.push_back(index_name(t, stage, term.var - t.program.index_var(0)));
+    if (!step.indices.empty()) return step;
+  }
+  return std::nullopt;
+}
+
+/// Splits, and keeps one part for all: the plan of the first, which bears the statement's own name, serves each.
+NestTemplate with_classes(NestTemplate t, std::vector<Step>& steps) {
+  for (uint32_t k = 0; k < t.stages.size(); ++k) {
+    const std::string whole = t.stages[k].name;
+    while (t.stages[k].placement.kind == Placement::Kind::at_root) {
+      auto step = residue_split(t, t.stages[k]);
+      if (!step) break;
+      auto next = index_set_split(t, *step);
+      if (!next) break;
+      t = std::move(*next);
+      steps.push_back(*step);
+      const auto parts = parts_named(t, whole);
+      t.stages.erase(t.stages.begin() + k + 1, t.stages.begin() + k + static_cast<std::ptrdiff_t>(parts.size()));
+      t.stages[k].name = whole;
+    }
+  }
+  return t;
+}
+
 Trace trace_of(const Builder& b, const Plan& plan) {
   Trace trace;
   trace.steps = b.prefix;
@@ -406,7 +439,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   std::vector<Trace> out;
   if (!base || base->stages.empty()) return {Trace{}};
   std::vector<Step> prefix;
-  NestTemplate t = with_inlining(*base, prefix);
+  NestTemplate t = with_classes(with_inlining(*base, prefix), prefix);
   Builder b{t, *base, facts, dominant_stage(t), prefix};
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   const bool is_large = is_larger_than_cache(b, 1);

@@ -86,6 +86,17 @@ bool is_never(const Guard& g) {
   return std::any_of(g.of.begin(), g.of.end(), [](const Guard& part) { return part.e.is_constant() && part.e.constant < 0; });
 }
 
+/// How a slot's element moves: stride * var + first. A position without a variable stays.
+struct Walk {
+  VarId var = kNoVar;
+  int64_t stride = 1, first = 0;
+};
+Walk walk_of(const Slot& slot) {
+  if (slot.var != kNoVar) return {slot.var, 1, 0};
+  if (slot.position.terms.size() != 1 || slot.position.terms[0].quasi || slot.position.terms[0].coeff < 1) return {};
+  return {slot.position.terms[0].var, slot.position.terms[0].coeff, slot.position.constant};
+}
+
 }  // namespace
 
 NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
@@ -93,13 +104,17 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
   const Equation& equation = equation_of(stage);
   TensorId tensor = equation.targets[0];
   Window window;
+  std::vector<int64_t> stride;
   for (const Slot& slot : equation.slots) {
-    const Range* range = slot.var == kNoVar ? nullptr : &body.ranges[index_of(slot.var)];
-    window.origin.push_back(range ? range->origin : slot.position);
+    const Walk walk = walk_of(slot);
+    const Range* range = walk.var == kNoVar ? nullptr : &body.ranges[index_of(walk.var)];
+    window.origin.push_back(range ? walk.stride * range->origin + Affine::of(walk.first) : slot.position);
     window.extent.push_back(range ? range->extent : 1);
+    stride.push_back(walk.stride);
   }
   BufferId buffer = make_window(window, tensor, stage.accumulator->scope, ".a");
   Buffer& made = nest_.buffers[buffer];
+  for (size_t d = 0; d < stride.size(); ++d) made.element[d] = window.origin[d] + Affine::variable(kCellVar + static_cast<VarId>(d), stride[d]);
   bool has_lanes = false;
   for (size_t k = depth; k < body.loops.size(); ++k) {
     const SizedLoop& loop = body.loops[k];
@@ -107,7 +122,7 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
       return error("PW0311", "accumulate " + stage.name + " in registers: loop " + loop.name + " inside is neither unrolled nor vectorized");
     if (loop.mark == MarkKind::vector && !loop.reduced)
       for (size_t d = 0; d < equation.slots.size(); ++d)
-        if (equation.slots[d].var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
+        if (walk_of(equation.slots[d]).var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
     if (!loop.lane) continue;
     has_lanes = true;
     int64_t above = body.ranges[loop.index].extent;
@@ -118,7 +133,7 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
   made.layout = row_major(made.extents);
   Guard first = first_reduced(body);
   if (has_lanes && !first.is_true()) return error("PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
-  body.accumulator = View{buffer, window.origin, std::nullopt};
+  body.accumulator = View{buffer, window.origin, std::nullopt, stride};
   NodeId start = has_lanes ? lane_nest(body, depth) : is_never(first) ? kNoNode : data_nest(body, depth, Leaf::init);
   if (is_never(first))
     start = data_nest(body, depth, Leaf::load);

@@ -52,6 +52,7 @@ struct View {
   BufferId buffer = 0;
   std::vector<Affine> origin;
   std::optional<uint32_t> only_stage;
+  std::vector<int64_t> stride = {};  ///< elements between cells; empty: 1 in each dimension
 };
 
 /// What the innermost place of a nest does.

@@ -19,7 +19,10 @@ bool is_fused(NumericsClass cls, const Equation& equation) {
 Access access_to(const View& view, const std::vector<Affine>& element) {
   Access out;
   out.id = view.buffer;
-  for (size_t d = 0; d < element.size(); ++d) out.index.push_back({element[d] - view.origin[d], nullptr, {}, {}});
+  for (size_t d = 0; d < element.size(); ++d) {
+    const Affine apart = element[d] - view.origin[d];
+    out.index.push_back({view.stride.empty() ? apart : floor_div(apart, view.stride[d]), nullptr, {}, {}});
+  }
   return out;
 }
 
@@ -89,7 +92,10 @@ Compute Emitter::header_of(const Body& body, Write how) const {
     out.combiner = reduction->combiner;
   }
   size_t count = how == Write::init || how == Write::merge ? body.stage->data_indices : body.ranges.size();
-  for (uint32_t k = 0; k < count; ++k) out.instance.push_back(body.ranges[k].origin);
+  const auto& origin = body.stage->origin;
+  if (origin) out.equation = origin->equation;
+  const auto map = origin ? coordinates(body) : std::map<VarId, Affine>{};
+  for (uint32_t k = 0; k < count; ++k) out.instance.push_back(origin ? substitute(origin->instance[k], map) : body.ranges[k].origin);
   return out;
 }
 

@@ -48,10 +48,14 @@ struct Printer {
   std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + joined(s.loops, ", ") + " by " + s.instruction; }
   std::string operator()(const StreamStep& s) const { return "stream " + s.statement; }
   std::string operator()(const PrefetchStep& s) const { return "prefetch " + s.tensor + " in " + s.statement + " along " + s.index + " by " + text_of(s.by); }
-  std::string operator()(const SplitStep& s) const {
-    std::vector<std::string> at;
-    for (int64_t value : s.at) at.push_back(std::to_string(value));
-    return "split " + s.statement + " " + s.loop + " at " + joined(at, ", ");
+  std::string operator()(const SplitStep& s) const { return "split " + s.statement + " " + s.loop + " at " + values(s.at); }
+  std::string operator()(const IndexSetSplitStep& s) const {
+    return "index_set_split " + s.statement + " " + joined(s.indices, ", ") + (s.modulus ? " mod " + std::to_string(s.modulus) : " at " + values(s.at));
+  }
+  static std::string values(const std::vector<int64_t>& at) {
+    std::vector<std::string> out;
+    for (int64_t value : at) out.push_back(std::to_string(value));
+    return joined(out, ", ");
   }
 };
 
@@ -157,6 +161,7 @@ struct Renamer {
   void operator()(FuseStep& s) const { apply(s.statement), apply(s.into); }
   void operator()(DistributeStep& s) const { apply(s.statement); }
   void operator()(SplitStep& s) const { apply(s.statement); }
+  void operator()(IndexSetSplitStep& s) const { apply(s.statement); }
   void operator()(TensorizeStep& s) const { apply(s.statement); }
   void operator()(StreamStep& s) const { apply(s.statement); }
   void operator()(PrefetchStep& s) const { apply(s.tensor), apply(s.statement); }

@@ -15,6 +15,7 @@ constexpr size_t kMaxBytes = 64 << 10;
 constexpr size_t kMaxSteps = 256;
 constexpr size_t kMaxDecisions = 64;
 constexpr size_t kMaxSplits = 64;
+constexpr int64_t kMaxModulus = 64;
 constexpr int64_t kMaxSize = int64_t{1} << 40;
 
 /// One pass over the text; the first error stays.
@@ -50,11 +51,12 @@ class Parser {
     if (word == "fuse") return fuse();
     if (word == "distribute") return add(DistributeStep{name()});
     if (word == "split") return split();
+    if (word == "index_set_split") return index_set_split();
     if (word == "tensorize") return tensorize();
     if (word == "stream") return add(StreamStep{name()});
     if (word == "prefetch") return prefetch();
     error("trace: unknown step '" + word +
-          "'; known are tile permute split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch");
+          "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch");
   }
   template <class T>
   void add(T step) {
@@ -158,10 +160,28 @@ class Parser {
     s.statement = name();
     s.loop = name();
     expect_word("at");
-    do s.at.push_back(signed_integer());
-    while (accept(',') && !failed_ && s.at.size() < kMaxSplits);
-    if (std::adjacent_find(s.at.begin(), s.at.end(), std::greater_equal<int64_t>()) != s.at.end()) return error("trace: the values of a split must ascend");
+    s.at = ascending();
     add(std::move(s));
+  }
+  void index_set_split() {
+    IndexSetSplitStep s;
+    s.statement = name();
+    s.indices = names();
+    if (accept_word("mod")) {
+      s.modulus = integer();
+      if (s.modulus < 2 || s.modulus > kMaxModulus) error("trace: expected a modulus from 2 to 64");
+    } else {
+      expect_word("at");
+      s.at = ascending();
+    }
+    add(std::move(s));
+  }
+  std::vector<int64_t> ascending() {
+    std::vector<int64_t> out;
+    do out.push_back(signed_integer());
+    while (accept(',') && !failed_ && out.size() < kMaxSplits);
+    if (std::adjacent_find(out.begin(), out.end(), std::greater_equal<int64_t>()) != out.end()) error("trace: the values of a split must ascend");
+    return out;
   }
   int64_t signed_integer() {
     const bool negative = accept('-');

@@ -91,7 +91,7 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
   auto index = [&] { return equation.index_names.empty() ? std::string("i") : pick(rng, equation.index_names); };
   Scope scope = pick(rng, std::vector<Scope>{Scope::heap, Scope::stack, Scope::reg});
   std::string other = pick(rng, t.stages).name;
-  switch (rng.below(14)) {
+  switch (rng.below(15)) {
     case 0:
     case 1:
     case 2: {
@@ -140,6 +140,13 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
       int64_t lo = stage.lo[split_loop.index], hi = std::max(stage.hi[split_loop.index], lo + 1);
       SplitStep step{stage.name, split_loop.name, {pick(rng, lo, hi)}};
       if (rng.below(2)) step.at.push_back(step.at[0] + pick(rng, 1, 2));
+      return step;
+    }
+    case 13: {
+      IndexSetSplitStep step{stage.name, {index()}, 0, {}};
+      if (rng.below(3)) step.modulus = pick(rng, 2, 3);
+      if (step.modulus && rng.below(2)) step.indices.push_back(index());
+      if (!step.modulus) step.at = {pick(rng, 1, 3)};
       return step;
     }
     default: {
