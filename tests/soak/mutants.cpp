@@ -39,6 +39,8 @@ Result<Subject> subject_of(uint64_t seed) {
     out.cls = family.classes[rng.below(family.classes.size())];
     return out;
   }();
+  for (const Parameter& p : pair.source.parameters)
+    if (p.value <= 0) return fail("PW0200", "may be refused by the language");  // which alone says so; the evaluator relies on it
   auto binding = make_binding(pair.source, {});
   if (!binding) return binding.error();
   Subject out{polyweft::normalize(polyweft::bind(pair.source, *binding)), {}};
@@ -61,6 +63,9 @@ Result<Subject> subject_of(uint64_t seed) {
   auto nest = instantiate(*made, values_of(trace));
   if (!nest) return nest.error();
   out.nest = std::move(*nest);
+  // What the language refuses at these sizes has no value to be wrong about.
+  auto wanted = ir::evaluate(out.program, ir::seeded_inputs(out.program, 3, ir::DataKind::integers), {});
+  if (!wanted) return wanted.error();
   return out;
 }
 

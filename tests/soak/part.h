@@ -34,5 +34,6 @@ class Part {
 std::unique_ptr<Part> shapes_part(uint64_t seed, int vectors, int compiled);
 std::unique_ptr<Part> mutants_part(uint64_t seed);
 std::unique_ptr<Part> pairs_part(uint64_t seed);
+std::unique_ptr<Part> math_part(uint64_t seed);
 
 }  // namespace polyweft::soak
