@@ -31,5 +31,24 @@ PW_EXPORT std::vector<std::string> target_names();
 /// A description that find_target reads back.
 PW_EXPORT std::string describe(const Target& target);
 
+/// An innermost loop of machine code and what an iteration of it costs by LLVM's scheduling model of a CPU: no measurement, every access hits L1.
+struct LoopCost {
+  std::string function, label;
+  int first_line = 0, last_line = 0;  ///< of Assembly::text, counted from 1
+  int depth = 1;                      ///< loops around it and itself; 0: a function without loops
+  bool hot = false;                   ///< the deepest, of these the one with most multiply-adds, then most vector instructions
+  int instructions = 0, fmas = 0, vector = 0, loads = 0, stores = 0, spills = 0;
+  double cycles = 0;  ///< an iteration in the simulated steady state
+  double fma_ports = 0, load_ports = 0, store_ports = 0, front_end = 0;
+  double port_bound = 0;     ///< cycles of the busiest port
+  std::string busiest_port;  ///< its name in the model
+  std::string bound;         ///< "fma ports" "vector ports" "load ports" "store ports" "port NAME" "front end" "latency"
+};
+struct Assembly {
+  std::string text;   ///< loops and their instructions marked by comments; an assembler takes it
+  std::string model;  ///< LLVM's name of the modelled CPU
+  std::vector<LoopCost> loops;
+};
+
 }  // namespace polyweft
 #pragma GCC visibility pop

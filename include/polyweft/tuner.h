@@ -181,6 +181,9 @@ class PW_EXPORT Tuner {
   Result<BuildResult> build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol);
   Result<std::string> show(const Program& program, const TaskOptions& options, ShowStage stage);
   Result<std::string> show(const TuningRecord& record, ShowStage stage);
+  /// Assembly with its innermost loops marked, each with its cost by LLVM's model of the target's CPU.
+  Result<Assembly> assembly(const Program& program, const TaskOptions& options);
+  Result<Assembly> assembly(const TuningRecord& record);
   /// Runs the kernel and the compiled base nest on these inputs and compares by LANGUAGE.md section 4.
   Result<Comparison> verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs);
   /// PW0712 for a record of another program or binding; PW0651 for a kernel that does not run correctly.

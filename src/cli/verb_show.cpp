@@ -74,9 +74,50 @@ int show_stage(const Result<std::string>& text, const std::string& stage, const 
   return kDone;
 }
 
+nlohmann::json loop_json(const LoopCost& loop) {
+  return {{"function", loop.function},
+          {"label", loop.label},
+          {"first_line", loop.first_line},
+          {"last_line", loop.last_line},
+          {"depth", loop.depth},
+          {"hot", loop.hot},
+          {"instructions", loop.instructions},
+          {"fmas", loop.fmas},
+          {"vector", loop.vector},
+          {"loads", loop.loads},
+          {"stores", loop.stores},
+          {"spills", loop.spills},
+          {"cycles", loop.cycles},
+          {"fma_ports", loop.fma_ports},
+          {"load_ports", loop.load_ports},
+          {"store_ports", loop.store_ports},
+          {"front_end", loop.front_end},
+          {"port_bound", loop.port_bound},
+          {"busiest_port", loop.busiest_port},
+          {"bound", loop.bound}};
+}
+
+int show_assembly(const Result<Assembly>& assembly, const ShowOptions& options) {
+  if (!assembly) return report(assembly.error(), options);
+  if (!options.json) return show_stage(assembly->text, options.stage, options);
+  auto loops = nlohmann::json::array();
+  for (const LoopCost& loop : assembly->loops) loops.push_back(loop_json(loop));
+  print_json("show", {{"event", "stage"}, {"stage", options.stage}, {"text", assembly->text}, {"model", assembly->model}, {"loops", loops}});
+  return kDone;
+}
+
+Result<Assembly> assembly_of_program(Tuner& tuner, const ShowOptions& options) {
+  auto program = load(options.what);
+  if (!program) return program.error();
+  TaskOptions task;
+  if (auto filled = fill_task(options, task); !filled) return filled.error();
+  return tuner.assembly(*program, task);
+}
+
 int show_record(Tuner& tuner, const ShowOptions& options) {
   auto record = find_record(tuner, options.what);
   if (!record) return report(record.error(), options);
+  if (options.stage == "assembly") return show_assembly(tuner.assembly(*record), options);
   if (!options.stage.empty()) return show_stage(tuner.show(*record, *stage_named(options.stage)), options.stage, options);
   if (options.json)
     record_json(*record);
@@ -89,6 +130,7 @@ int run(const ShowOptions& options) {
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);
   if (is_record_number(options.what)) return show_record(*tuner, options);
+  if (options.stage == "assembly") return show_assembly(assembly_of_program(*tuner, options), options);
   const std::string stage = options.stage.empty() ? "loops" : options.stage;
   return show_stage(text_of_program(*tuner, options, *stage_named(stage)), stage, options);
 }

@@ -410,6 +410,18 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
   return impl_->isl.show(*task, stage == ShowStage::scop ? "scop" : stage == ShowStage::dependences ? "dependences" : "schedule");
 }
 
+Result<Assembly> Tuner::assembly(const Program& program, const TaskOptions& options) {
+  auto plan = impl_->plan(program, options);
+  if (!plan) return plan.error();
+  return impl_->workshop.marked_assembly(plan->nest);
+}
+
+Result<Assembly> Tuner::assembly(const TuningRecord& record) {
+  auto nest = parse_loop_nest(record.nest_text);
+  if (!nest) return nest.error();
+  return impl_->workshop.marked_assembly(*nest);
+}
+
 Result<Certificate> Tuner::prove(const TuningRecord& record) {
   auto task = task_of(record, target());
   if (!task) return task.error();

@@ -189,6 +189,12 @@ Result<std::vector<unsigned char>> as_bytes(Result<std::string> text) {
 
 }  // namespace
 
+Result<Assembly> Workshop::marked_assembly(const LoopNest& nest) const {
+  auto text = targets::assembly_text(nest, target_);
+  if (!text) return text.error();
+  return targets::marked_assembly(*text, target_);
+}
+
 Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit emit, const std::string& symbol) const {
   if (emit == Emit::assembly) return as_bytes(targets::assembly_text(nest, target_, symbol));
   if (emit == Emit::llvm) return as_bytes(targets::llvm_text(nest, target_, symbol));

@@ -31,6 +31,7 @@ class Workshop {
   /// PW0501 when spills or block size make the nest no candidate.
   Result<LoadableKernel> for_runner(const LoopNest& nest) const;
   Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
+  Result<Assembly> marked_assembly(const LoopNest& nest) const;
   Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& symbol) const;
   /// Calibrated once a process where the target is this machine.
   MachineModel machine_model(int threads) const;

@@ -20,6 +20,8 @@ struct CompiledObject {
 /// `symbol` empty: the nest's name.
 Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol = "");
 Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol = "");
+/// Assembly text with its innermost loops marked and costed; assembly.cpp. `assembly` is AT&T text of x86-64, for a CPU like `target`.
+Result<Assembly> marked_assembly(const std::string& assembly, const Target& target);
 Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol = "");
 /// An ELF shared object; `with_runtime`: Halide's runtime inside, hidden; else halide_* is resolved by whoever loads it.
 enum class Runtime : uint8_t { external, inside };

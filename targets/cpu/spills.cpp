@@ -53,25 +53,6 @@ bool is_vector_register(const std::string& name) {
   return name.size() >= 4 && name[1] == 'M' && name[2] == 'M' && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
 }
 
-// x86 memory operand: base, scale, index, displacement, segment; a store has it first. Stack arrays are addressed with an index.
-// RBP is a register like any other in functions that have no frame pointer.
-bool is_vector_store_to_stack(const llvm::MCInst& inst, const Disassembler& d, bool has_frame_pointer) {
-  if (!d.instructions->get(inst.getOpcode()).mayStore() || inst.getNumOperands() < 6) return false;
-  const auto& base = inst.getOperand(0);
-  const auto& index = inst.getOperand(2);
-  if (!base.isReg() || !base.getReg().isValid() || (index.isReg() && index.getReg().isValid())) return false;
-  const std::string base_name = d.registers->getName(base.getReg());
-  if (base_name != "RSP" && !(base_name == "RBP" && has_frame_pointer)) return false;
-  const auto& value = inst.getOperand(inst.getNumOperands() - 1);
-  return value.isReg() && value.getReg().isValid() && is_vector_register(d.registers->getName(value.getReg()));
-}
-
-/// mov %rsp, %rbp
-bool makes_frame_pointer(const llvm::MCInst& inst, const Disassembler& d) {
-  if (inst.getNumOperands() != 2 || !inst.getOperand(0).isReg() || !inst.getOperand(1).isReg()) return false;
-  return std::string(d.registers->getName(inst.getOperand(0).getReg())) == "RBP" && std::string(d.registers->getName(inst.getOperand(1).getReg())) == "RSP";
-}
-
 struct Span {
   uint64_t begin = 0, end = 0;
 };
@@ -94,8 +75,8 @@ Outline outline_of(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
       if (d.instructions->get(inst.getOpcode()).isBranch() && d.analysis->evaluateBranch(inst, at, size, target) && target <= at)
         out.loops.push_back({target, at + size});
       if (d.instructions->get(inst.getOpcode()).isReturn()) has_frame_pointer = false;
-      has_frame_pointer |= makes_frame_pointer(inst, d);
-      if (is_vector_store_to_stack(inst, d, has_frame_pointer)) out.stores.push_back(at);
+      has_frame_pointer |= makes_frame_pointer(inst, *d.registers);
+      if (is_vector_store_to_stack(inst, *d.instructions, *d.registers, has_frame_pointer)) out.stores.push_back(at);
     }
     at += std::max<uint64_t>(size, 1);
   }
@@ -119,6 +100,24 @@ int count_in(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
 }
 
 }  // namespace
+
+// x86 memory operand: base, scale, index, displacement, segment; a store has it first. Stack arrays are addressed with an index.
+// RBP is a register like any other in functions that have no frame pointer.
+bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) {
+  if (!instructions.get(inst.getOpcode()).mayStore() || inst.getNumOperands() < 6) return false;
+  const auto& base = inst.getOperand(0);
+  const auto& index = inst.getOperand(2);
+  if (!base.isReg() || !base.getReg().isValid() || (index.isReg() && index.getReg().isValid())) return false;
+  const std::string base_name = registers.getName(base.getReg());
+  if (base_name != "RSP" && !(base_name == "RBP" && has_frame_pointer)) return false;
+  const auto& value = inst.getOperand(inst.getNumOperands() - 1);
+  return value.isReg() && value.getReg().isValid() && is_vector_register(registers.getName(value.getReg()));
+}
+
+bool makes_frame_pointer(const llvm::MCInst& inst, const llvm::MCRegisterInfo& registers) {
+  if (inst.getNumOperands() != 2 || !inst.getOperand(0).isReg() || !inst.getOperand(1).isReg()) return false;
+  return std::string(registers.getName(inst.getOperand(0).getReg())) == "RBP" && std::string(registers.getName(inst.getOperand(1).getReg())) == "RSP";
+}
 
 int count_spills(const std::vector<unsigned char>& object) {
   static thread_local const std::unique_ptr<Disassembler> d = make_disassembler();

@@ -22,12 +22,12 @@
 namespace polyweft::soak {
 namespace {
 
-constexpr int64_t kBlock = 1 << 14;     ///< arguments of one call
-constexpr int64_t kUnitF32 = 1 << 21;   ///< positive patterns of a unit; as many negative ones with them
+constexpr int64_t kBlock = 1 << 14;    ///< arguments of one call
+constexpr int64_t kUnitF32 = 1 << 21;  ///< positive patterns of a unit; as many negative ones with them
 constexpr int64_t kUnitF64 = 1 << 18;
-constexpr int64_t kUnitsF64 = 384;      ///< 10^8 arguments
-constexpr double kBound = 4;            ///< ULP, in f32 and f64
-constexpr double kNarrowBound = 2;      ///< ULP of f16 and bf16, after rounding
+constexpr int64_t kUnitsF64 = 384;  ///< 10^8 arguments
+constexpr double kBound = 4;        ///< ULP, in f32 and f64
+constexpr double kNarrowBound = 2;  ///< ULP of f16 and bf16, after rounding
 
 enum class Symmetry : uint8_t { none, even, odd };
 struct Function {
@@ -189,8 +189,8 @@ class Kernel {
   Kernel(const Function& function, ElementType type) {
     const bool two = function.op == Op::pow;
     const std::string name = name_of(type);
-    const std::string text = "program m(N = " + std::to_string(kBlock) + ")\nin X: " + name + "[N]\n" + (two ? "in P: " + name + "[N]\n" : "") + "out Y[i: N] = " +
-                             function.name + (two ? "(X[i], P[i])\n" : "(X[i])\n");
+    const std::string text = "program m(N = " + std::to_string(kBlock) + ")\nin X: " + name + "[N]\n" + (two ? "in P: " + name + "[N]\n" : "") +
+                             "out Y[i: N] = " + function.name + (two ? "(X[i], P[i])\n" : "(X[i])\n");
     const int lanes = static_cast<int>(find_target("host")->vector_bits / 8 / size_bytes(type == ElementType::f64 ? type : ElementType::f32));
     add(text, "trace 1\n  vectorize Y i " + std::to_string(lanes) + "\n", "host");
     add(text, "trace 1\n", "host");
@@ -318,8 +318,8 @@ class Math : public Part {
     std::string out;
     for (const auto& [key, worst] : worst_) {
       char text[160];
-      std::snprintf(text, sizeof text, "%s %d %lld %a %a %a ", key.first.c_str(), static_cast<int>(key.second), static_cast<long long>(worst.arguments), worst.ulp, worst.x,
-                    worst.y);
+      std::snprintf(text, sizeof text, "%s %d %lld %a %a %a ", key.first.c_str(), static_cast<int>(key.second), static_cast<long long>(worst.arguments), worst.ulp,
+                    worst.x, worst.y);
       out += text;
     }
     return out;
@@ -330,7 +330,8 @@ class Math : public Part {
     int type = 0;
     long long arguments = 0;
     while (in >> function >> type >> arguments >> ulp >> x >> y)
-      worst_[{function, static_cast<ElementType>(type)}] = {arguments, std::strtod(ulp.c_str(), nullptr), std::strtod(x.c_str(), nullptr), std::strtod(y.c_str(), nullptr)};
+      worst_[{function, static_cast<ElementType>(type)}] = {arguments, std::strtod(ulp.c_str(), nullptr), std::strtod(x.c_str(), nullptr),
+                                                            std::strtod(y.c_str(), nullptr)};
   }
 
  private:
@@ -463,7 +464,8 @@ class Math : public Part {
     const double sign = op == Op::pow || op == Op::log || op == Op::rsqrt ? 1 : rng.chance(0.5) ? -1 : 1;
     if (kind == 1) return static_cast<T>(sign * std::ldexp(fraction, static_cast<int>(rng.below(41)) - 30));
     if (op == Op::sin || op == Op::cos)
-      return static_cast<T>(sign * static_cast<double>(std::round(std::ldexp(static_cast<long double>(fraction), static_cast<int>(rng.below(60)))) * 1.57079632679489661923L));
+      return static_cast<T>(sign *
+                            static_cast<double>(std::round(std::ldexp(static_cast<long double>(fraction), static_cast<int>(rng.below(60)))) * 1.57079632679489661923L));
     if (op == Op::log || op == Op::pow) return static_cast<T>(1 + (fraction - 1.5) * std::ldexp(1.0, -static_cast<int>(rng.below(30))));
     return static_cast<T>(sign * fraction * 8);
   }
@@ -485,7 +487,8 @@ class Math : public Part {
       for (int64_t k = 0; k < kBlock; ++k) {
         const auto at = static_cast<double>(x[k]), power = y ? static_cast<double>(y[k]) : 0;
         const bool sampled = k % 1024 == 0;  // MPFR whatever the library says
-        if (sampled || error_of(static_cast<double>(got[k]), library(f.op, static_cast<long double>(at), static_cast<long double>(power)), format_of(unit.type)) > worst(unit).ulp * 0.99)
+        if (sampled || error_of(static_cast<double>(got[k]), library(f.op, static_cast<long double>(at), static_cast<long double>(power)), format_of(unit.type)) >
+                           worst(unit).ulp * 0.99)
           suspect(unit, at, power, static_cast<double>(got[k]));
       }
       worst(unit).arguments += kBlock;

@@ -1,0 +1,293 @@
+// Assembly as people want to read it: innermost loops with what is in them and what an iteration costs.
+#include <llvm/MC/MCAsmInfo.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCExpr.h>
+#include <llvm/MC/MCObjectFileInfo.h>
+#include <llvm/MC/MCParser/MCAsmParser.h>
+#include <llvm/MC/MCParser/MCTargetAsmParser.h>
+#include <llvm/MC/MCStreamer.h>
+#include <llvm/MC/MCSymbol.h>
+#include <llvm/MC/MCTargetOptions.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "targets/cpu/build.h"
+#include "targets/cpu/port_model.h"
+#include "targets/cpu/spills.h"
+
+namespace polyweft::targets {
+namespace {
+
+struct Placed {
+  llvm::MCInst inst;
+  size_t line = 0;  ///< from 1
+};
+
+/// Keeps instructions and labels with their lines.
+class Reader : public llvm::MCStreamer {
+ public:
+  Reader(llvm::MCContext& context, const llvm::SourceMgr& source) : llvm::MCStreamer(context), source_(source) {}
+
+  std::vector<Placed> code;
+  std::map<std::string, size_t> labels;                   ///< -> index of the next instruction
+  std::vector<std::pair<size_t, std::string>> functions;  ///< first instruction, name
+  std::map<std::string, size_t> line_of_label;
+
+  void emitInstruction(const llvm::MCInst& inst, const llvm::MCSubtargetInfo&) override { code.push_back({inst, line()}); }
+  void emitLabel(llvm::MCSymbol* symbol, llvm::SMLoc loc) override {
+    llvm::MCStreamer::emitLabel(symbol, loc);
+    const std::string name = symbol->getName().str();
+    labels[name] = code.size();
+    line_of_label[name] = line();
+    if (name.rfind(".L", 0) != 0) functions.push_back({code.size(), name});
+  }
+  bool emitSymbolAttribute(llvm::MCSymbol*, llvm::MCSymbolAttr) override { return true; }
+  void emitCommonSymbol(llvm::MCSymbol*, uint64_t, llvm::Align) override {}
+  void emitZerofill(llvm::MCSection*, llvm::MCSymbol*, uint64_t, llvm::Align, llvm::SMLoc) override {}
+  void emitSubsectionsViaSymbols() override {}
+
+ private:
+  size_t line() const { return getStartTokLoc().isValid() ? source_.FindLineNumber(getStartTokLoc()) : 0; }
+  const llvm::SourceMgr& source_;
+};
+
+std::string features_of(const Target& target) {
+  std::string out;
+  for (const auto& feature : target.features) out += (out.empty() ? "+" : ",+") + feature;
+  return out;
+}
+
+/// The host's own model where LLVM has one; else that of a CPU with these units.
+std::string modelled_cpu(const Target& target, const llvm::Target& llvm_target, const llvm::Triple& triple) {
+  if (target.is_host && target.name == "host") {
+    const std::string host = llvm::sys::getHostCPUName().str();
+    const std::unique_ptr<llvm::MCSubtargetInfo> info(llvm_target.createMCSubtargetInfo(triple, host, ""));
+    if (host != "generic" && info && info->getSchedModel().hasInstrSchedModel()) return host;
+  }
+  if (target.has("avx512fp16") || target.has("amx-tile")) return "sapphirerapids";
+  if (target.has("avx512bf16")) return "znver4";
+  if (target.has("avx512vnni")) return "icelake-server";
+  if (target.has("avx512f")) return "skylake-avx512";
+  return target.has("avx2") ? "haswell" : "sandybridge";
+}
+
+struct Machine {
+  std::string cpu;
+  llvm::MCTargetOptions options;
+  std::unique_ptr<llvm::MCRegisterInfo> registers;
+  std::unique_ptr<llvm::MCAsmInfo> assembly;
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
+  std::unique_ptr<llvm::MCInstrInfo> instructions;
+  std::unique_ptr<llvm::MCInstrAnalysis> analysis;
+  MachineDescription described() const { return {*registers, *subtarget, *instructions, analysis.get()}; }
+};
+
+struct Span {
+  size_t begin = 0, end = 0;  ///< instructions; end is behind the last
+  std::string label;
+};
+
+std::string branch_target(const llvm::MCInst& inst) {
+  for (const llvm::MCOperand& operand : inst)
+    if (operand.isExpr())
+      if (const auto* symbol = llvm::dyn_cast<llvm::MCSymbolRefExpr>(operand.getExpr())) return symbol->getSymbol().getName().str();
+  return "";
+}
+
+/// Jumps back, one span a header.
+std::vector<Span> loops_of(const Reader& reader, const llvm::MCInstrInfo& instructions) {
+  std::map<size_t, Span> by_header;
+  for (size_t k = 0; k < reader.code.size(); ++k) {
+    if (!instructions.get(reader.code[k].inst.getOpcode()).isBranch()) continue;
+    auto label = reader.labels.find(branch_target(reader.code[k].inst));
+    if (label == reader.labels.end() || label->second > k) continue;
+    Span& span = by_header[label->second];
+    span = {label->second, std::max(span.end, k + 1), label->first};
+  }
+  std::vector<Span> out;
+  for (const auto& [header, span] : by_header) out.push_back(span);
+  return out;
+}
+
+bool is_inside(const Span& inner, const Span& outer) {
+  return outer.begin <= inner.begin && inner.end <= outer.end && (outer.begin != inner.begin || outer.end != inner.end);
+}
+
+class Marker {
+ public:
+  Marker(const Reader& reader, const Machine& machine) : reader_(reader), machine_(machine), spans_(loops_of(reader, *machine.instructions)) {
+    bool has_frame_pointer = false;
+    for (const Placed& placed : reader.code) {
+      const llvm::MCInstrDesc& desc = machine.instructions->get(placed.inst.getOpcode());
+      has_frame_pointer &= !desc.isReturn();
+      has_frame_pointer |= makes_frame_pointer(placed.inst, *machine.registers);
+      marks_.push_back(mark_of(placed.inst, has_frame_pointer));
+    }
+  }
+
+  Assembly marked(const std::string& text) {
+    Assembly out;
+    out.model = machine_.cpu;
+    std::vector<Span> shown;
+    for (const Span& span : spans_)
+      if (std::none_of(spans_.begin(), spans_.end(), [&](const Span& other) { return is_inside(other, span); })) shown.push_back(span);
+    for (size_t f = 0; f < reader_.functions.size(); ++f) add_function_without_loops(f, shown);
+    std::sort(shown.begin(), shown.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+    for (const Span& span : shown) out.loops.push_back(cost_of(span));
+    choose_hot(out.loops);
+    write(text, shown, out);
+    return out;
+  }
+
+ private:
+  struct Mark {
+    bool fma = false, vector = false, load = false, store = false, spill = false;
+  };
+
+  Mark mark_of(const llvm::MCInst& inst, bool has_frame_pointer) const {
+    const llvm::MCInstrDesc& desc = machine_.instructions->get(inst.getOpcode());
+    const bool moves_data = machine_.instructions->getName(inst.getOpcode()).str().find("PREFETCH") == std::string::npos && !desc.isCall() && !desc.isReturn();
+    Mark out;
+    out.fma = is_multiply_add(inst, *machine_.instructions);
+    out.vector = out.fma || is_vector_arithmetic(inst, machine_.described());
+    out.load = moves_data && desc.mayLoad();
+    out.store = moves_data && desc.mayStore();
+    out.spill = is_vector_store_to_stack(inst, *machine_.instructions, *machine_.registers, has_frame_pointer);
+    return out;
+  }
+  static std::string words(const Mark& mark) {
+    std::string out;
+    for (auto [is_so, word] : {std::pair{mark.fma, " fma"}, {mark.load, " load"}, {mark.store && !mark.spill, " store"}, {mark.spill, " spill"}})
+      if (is_so) out += word;
+    return out;
+  }
+
+  std::string function_at(size_t instruction) const {
+    std::string out;
+    for (const auto& [first, name] : reader_.functions)
+      if (first <= instruction) out = name;
+    return out;
+  }
+
+  /// A product written out whole has no loop: then the function is what there is to see.
+  void add_function_without_loops(size_t f, std::vector<Span>& shown) const {
+    const size_t begin = reader_.functions[f].first, end = f + 1 < reader_.functions.size() ? reader_.functions[f + 1].first : reader_.code.size();
+    const bool has_loop = std::any_of(spans_.begin(), spans_.end(), [&](const Span& span) { return span.begin >= begin && span.begin < end; });
+    const bool has_vectors =
+        std::any_of(marks_.begin() + static_cast<std::ptrdiff_t>(begin), marks_.begin() + static_cast<std::ptrdiff_t>(end), [](const Mark& m) { return m.vector; });
+    if (!has_loop && has_vectors) shown.push_back({begin, end, reader_.functions[f].second});
+  }
+
+  LoopCost cost_of(const Span& span) const {
+    LoopCost out;
+    out.function = function_at(span.begin);
+    out.label = span.label;
+    for (const Span& other : spans_) out.depth += is_inside(span, other);
+    if (span.label == out.function) out.depth = 0;
+    std::vector<llvm::MCInst> code;
+    for (size_t k = span.begin; k < span.end; ++k) {
+      const Mark& mark = marks_[k];
+      out.fmas += mark.fma;
+      out.vector += mark.vector;
+      out.loads += mark.load;
+      out.stores += mark.store;
+      out.spills += mark.spill;
+      code.push_back(reader_.code[k].inst);
+    }
+    out.instructions = static_cast<int>(code.size());
+    simulate(code, machine_.described(), out);
+    return out;
+  }
+
+  static void choose_hot(std::vector<LoopCost>& loops) {
+    auto rank = [](const LoopCost& l) { return std::tuple(l.fmas > 0, l.depth, l.fmas, l.vector, l.loads + l.stores); };
+    auto hottest = std::max_element(loops.begin(), loops.end(), [&](const LoopCost& a, const LoopCost& b) { return rank(a) < rank(b); });
+    if (hottest != loops.end()) hottest->hot = true;
+  }
+
+  static std::string figures(const LoopCost& loop, const std::string& model) {
+    char text[400];
+    std::snprintf(
+        text, sizeof text,
+        "%d fma, %d loads, %d stores, %d spills, %d instructions\n#   %.1f cycles%s by LLVM's model of %s: fma ports %.1f, load ports %.1f, store ports %.1f, front end "
+        "%.1f; bound by %s",
+        loop.fmas, loop.loads, loop.stores, loop.spills, loop.instructions, loop.cycles, loop.depth == 0 ? "" : " an iteration", model.c_str(), loop.fma_ports,
+        loop.load_ports, loop.store_ports, loop.front_end, loop.bound.c_str());
+    return text;
+  }
+
+  void write(const std::string& text, const std::vector<Span>& shown, Assembly& out) const {
+    std::map<size_t, std::string> before, behind, at;  // by line
+    for (size_t k = 0; k < shown.size(); ++k) {
+      const LoopCost& loop = out.loops[k];
+      const std::string name = std::string("# ") + (loop.depth == 0 ? "no loop in " : "loop ") + loop.label + (loop.hot ? ", hot" : "");
+      before[reader_.line_of_label.at(shown[k].label)] = name + ": " + figures(loop, out.model) + "\n";
+      behind[reader_.code[shown[k].end - 1].line] = "# end of " + loop.label + "\n";
+      for (size_t i = shown[k].begin; i < shown[k].end; ++i)
+        if (const std::string mark = words(marks_[i]); !mark.empty()) at[reader_.code[i].line] = "\t#" + mark;
+    }
+    size_t line = 0, written = 1;
+    std::map<size_t, int> place_of_line;
+    for (size_t from = 0; from < text.size();) {
+      size_t to = text.find('\n', from);
+      if (to == std::string::npos) to = text.size();
+      ++line;
+      for (char c : before[line]) written += c == '\n';
+      place_of_line[line] = static_cast<int>(written);
+      out.text += before[line] + text.substr(from, to - from) + at[line] + "\n" + behind[line];
+      ++written;
+      for (char c : behind[line]) written += c == '\n';
+      from = to + 1;
+    }
+    for (size_t k = 0; k < shown.size(); ++k) {
+      out.loops[k].first_line = place_of_line[reader_.line_of_label.at(shown[k].label)];
+      out.loops[k].last_line = place_of_line[reader_.code[shown[k].end - 1].line];
+    }
+  }
+
+  const Reader& reader_;
+  const Machine& machine_;
+  std::vector<Span> spans_;
+  std::vector<Mark> marks_;
+};
+
+}  // namespace
+
+Result<Assembly> marked_assembly(const std::string& assembly, const Target& target) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmParser();
+  const llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string problem;
+  const auto* llvm_target = llvm::TargetRegistry::lookupTarget(triple, problem);
+  if (!llvm_target) return fail("PW0512", "LLVM has no x86-64 back end: " + problem);
+  Machine machine;
+  machine.cpu = modelled_cpu(target, *llvm_target, triple);
+  machine.registers.reset(llvm_target->createMCRegInfo(triple));
+  machine.assembly.reset(llvm_target->createMCAsmInfo(*machine.registers, triple, machine.options));
+  machine.subtarget.reset(llvm_target->createMCSubtargetInfo(triple, machine.cpu, features_of(target)));
+  machine.instructions.reset(llvm_target->createMCInstrInfo());
+  machine.analysis.reset(llvm_target->createMCInstrAnalysis(machine.instructions.get()));
+
+  llvm::SourceMgr source;
+  source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(assembly, "kernel.s"), llvm::SMLoc());
+  llvm::MCContext context(triple, machine.assembly.get(), machine.registers.get(), machine.subtarget.get(), &source, &machine.options);
+  const std::unique_ptr<llvm::MCObjectFileInfo> sections(llvm_target->createMCObjectFileInfo(context, true));
+  context.setObjectFileInfo(sections.get());
+  Reader reader(context, source);
+  const std::unique_ptr<llvm::MCAsmParser> parser(llvm::createMCAsmParser(source, context, reader, *machine.assembly));
+  const std::unique_ptr<llvm::MCTargetAsmParser> words(llvm_target->createMCAsmParser(*machine.subtarget, *parser, *machine.instructions, machine.options));
+  parser->setTargetParser(*words);
+  if (parser->Run(false)) return fail("PW0512", "LLVM cannot read its own assembly");
+  return Marker(reader, machine).marked(assembly);
+}
+
+}  // namespace polyweft::targets

@@ -1,0 +1,190 @@
+#include "targets/cpu/port_model.h"
+
+#include <llvm/MCA/Context.h>
+#include <llvm/MCA/CustomBehaviour.h>
+#include <llvm/MCA/HWEventListener.h>
+#include <llvm/MCA/InstrBuilder.h>
+#include <llvm/MCA/Pipeline.h>
+#include <llvm/MCA/SourceMgr.h>
+#include <llvm/MCA/Support.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace polyweft::targets {
+namespace {
+
+namespace mca = llvm::mca;
+using Ports = std::set<unsigned>;
+
+constexpr unsigned kIterations = 200;
+constexpr unsigned kWarmUp = 40;  ///< iterations until the simulated queues are in their steady state
+
+/// A port: a unit that instructions are issued to, not a group of them.
+bool is_port(const llvm::MCProcResourceDesc& resource) {
+  return resource.SubUnitsIdxBegin == nullptr;
+}
+
+/// Counts what the simulated pipeline issues, and why it waits.
+class Listener : public mca::HWEventListener {
+ public:
+  std::map<unsigned, double> busy;  ///< port -> cycles, all iterations
+  int64_t micro_operations = 0;
+  int64_t waits_for_registers = 0, waits_for_ports = 0;
+  uint64_t cycle = 0;
+  std::vector<uint64_t> retired_at;  ///< cycle at which an iteration's last instruction retired
+
+  explicit Listener(size_t instructions) : instructions_(instructions) {}
+  void onCycleEnd() override { ++cycle; }
+  void onEvent(const mca::HWInstructionEvent& event) override {
+    if (event.Type == mca::HWInstructionEvent::Issued)
+      for (const auto& use : static_cast<const mca::HWInstructionIssuedEvent&>(event).UsedResources)
+        busy[static_cast<unsigned>(use.first.first)] += static_cast<double>(use.second);
+    if (event.Type == mca::HWInstructionEvent::Dispatched) micro_operations += static_cast<const mca::HWInstructionDispatchedEvent&>(event).MicroOpcodes;
+    if (event.Type == mca::HWInstructionEvent::Retired && event.IR.getSourceIndex() % instructions_ == instructions_ - 1) retired_at.push_back(cycle);
+  }
+  void onEvent(const mca::HWPressureEvent& event) override {
+    (event.Reason == mca::HWPressureEvent::RESOURCES ? waits_for_ports : waits_for_registers) += static_cast<int64_t>(event.AffectedInstructions.size());
+  }
+
+ private:
+  size_t instructions_;
+};
+
+Ports units_of(unsigned resource, const llvm::MCSchedModel& model) {
+  const llvm::MCProcResourceDesc& desc = *model.getProcResource(resource);
+  if (is_port(desc)) return {resource};
+  return {desc.SubUnitsIdxBegin, desc.SubUnitsIdxBegin + desc.NumUnits};
+}
+
+/// Ports that the first known one of these instructions may be issued to. The tables also name every group around a group: only the least ones count.
+Ports ports_of(const std::vector<std::string>& names, const MachineDescription& machine) {
+  const llvm::MCSchedModel& model = machine.subtarget.getSchedModel();
+  for (const std::string& name : names)
+    for (unsigned opcode = 0; opcode < machine.instructions.getNumOpcodes(); ++opcode) {
+      if (machine.instructions.getName(opcode) != name) continue;
+      const llvm::MCSchedClassDesc* cls = model.getSchedClassDesc(machine.instructions.get(opcode).getSchedClass());
+      if (!cls->isValid() || cls->isVariant()) break;
+      std::vector<Ports> groups;
+      for (const auto* entry = machine.subtarget.getWriteProcResBegin(cls); entry != machine.subtarget.getWriteProcResEnd(cls); ++entry)
+        groups.push_back(units_of(entry->ProcResourceIdx, model));
+      Ports out;
+      for (const Ports& group : groups) {
+        const bool has_less = std::any_of(groups.begin(), groups.end(), [&](const Ports& other) {
+          return other.size() < group.size() && std::includes(group.begin(), group.end(), other.begin(), other.end());
+        });
+        if (!has_less) out.insert(group.begin(), group.end());
+      }
+      if (!out.empty()) return out;
+    }
+  return {};
+}
+
+std::string register_name(const llvm::MCOperand& operand, const MachineDescription& machine) {
+  return operand.isReg() && operand.getReg().isValid() ? machine.registers.getName(operand.getReg()) : "";
+}
+bool is_vector_name(const std::string& name) {
+  return name.size() >= 4 && name.compare(1, 2, "MM") == 0 && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
+}
+bool has_wide_registers(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
+  for (const llvm::MCInst& inst : code)
+    for (const llvm::MCOperand& operand : inst)
+      if (register_name(operand, machine).rfind("ZMM", 0) == 0) return true;
+  return false;
+}
+
+double most_of(const Ports& ports, const std::map<unsigned, double>& busy) {
+  double most = 0;
+  for (unsigned port : ports)
+    if (auto it = busy.find(port); it != busy.end()) most = std::max(most, it->second);
+  return most;
+}
+
+struct PortClasses {
+  Ports fma, load, store;
+};
+PortClasses classes_for(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
+  const bool wide = has_wide_registers(code, machine);
+  return {ports_of(wide ? std::vector<std::string>{"VFMADD231PSZr"} : std::vector<std::string>{"VFMADD231PSYr", "VMULPSYrr", "MULPSrr"}, machine),
+          ports_of({"VMOVUPSYrm", "MOVUPSrm"}, machine), ports_of({"VMOVUPSYmr", "MOVUPSmr"}, machine)};
+}
+
+std::string name_of_bound(unsigned port, const PortClasses& classes, const LoopCost& loop) {
+  if (classes.fma.contains(port) && loop.fmas > 0) return "fma ports";
+  if (classes.fma.contains(port) && loop.vector > 0) return "vector ports";
+  if (classes.load.contains(port) && loop.loads > 0) return "load ports";
+  if (classes.store.contains(port)) return "store ports";
+  return "port " + loop.busiest_port;
+}
+
+void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop) {
+  const llvm::MCSchedModel& model = machine.subtarget.getSchedModel();
+  std::map<unsigned, double> busy;
+  for (const auto& [resource, cycles] : seen.busy)
+    if (resource < model.getNumProcResourceKinds() && is_port(*model.getProcResource(resource)))
+      busy[resource] = cycles / kIterations / model.getProcResource(resource)->NumUnits;
+  const PortClasses classes = classes_for(code, machine);
+  loop.fma_ports = most_of(classes.fma, busy);
+  loop.load_ports = most_of(classes.load, busy);
+  loop.store_ports = most_of(classes.store, busy);
+  loop.front_end = static_cast<double>(seen.micro_operations) / kIterations / model.IssueWidth;
+  unsigned busiest = 0;
+  for (const auto& [port, cycles] : busy)
+    if (cycles > loop.port_bound + 1e-9) loop.port_bound = cycles, busiest = port;
+  if (busiest != 0) loop.busiest_port = model.getProcResource(busiest)->Name;
+  if (seen.retired_at.size() > kWarmUp + 1)
+    loop.cycles = static_cast<double>(seen.retired_at.back() - seen.retired_at[kWarmUp]) / static_cast<double>(seen.retired_at.size() - 1 - kWarmUp);
+  const double throughput = std::max(loop.port_bound, loop.front_end);
+  if (loop.cycles > 1.1 * throughput + 0.2 && seen.waits_for_registers > seen.waits_for_ports)
+    loop.bound = "latency";
+  else if (loop.front_end > loop.port_bound || busiest == 0)
+    loop.bound = "front end";
+  else
+    loop.bound = name_of_bound(busiest, classes, loop);
+}
+
+}  // namespace
+
+bool is_multiply_add(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) {
+  const std::string name = instructions.getName(inst.getOpcode()).str();
+  for (const char* part : {"FMADD", "FMSUB", "FNMADD", "FNMSUB", "VPDPB", "VPDPW", "DPBF16PS", "TDPB", "TDPFP16"})
+    if (name.find(part) != std::string::npos) return true;
+  return false;
+}
+
+bool is_vector_arithmetic(const llvm::MCInst& inst, const MachineDescription& machine) {
+  if (inst.getNumOperands() == 0 || !is_vector_name(register_name(inst.getOperand(0), machine))) return false;
+  const std::string name = machine.instructions.getName(inst.getOpcode()).str();
+  return name.find("MOVU") == std::string::npos && name.find("MOVA") == std::string::npos && name.find("MOVDQ") == std::string::npos;
+}
+
+void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop) {
+  mca::InstrumentManager instruments(machine.subtarget, machine.instructions, false);
+  mca::InstrBuilder builder(machine.subtarget, machine.instructions, machine.registers, machine.analysis, instruments, 100);
+  std::vector<std::unique_ptr<mca::Instruction>> sequence;
+  for (const llvm::MCInst& inst : code) {
+    auto made = builder.createInstruction(inst, {});
+    if (made)
+      sequence.push_back(std::move(*made));
+    else
+      llvm::consumeError(made.takeError());  // the model lacks it
+  }
+  if (sequence.empty()) return;
+  mca::CircularSourceMgr source(sequence, kIterations);
+  mca::Context context(machine.registers, machine.subtarget);
+  mca::CustomBehaviour behaviour(machine.subtarget, source, machine.instructions);
+  // Sizes of 0: as the model has them.
+  const mca::PipelineOptions options(0, 0, 0, 0, 0, 0, /*NoAlias=*/true, /*ShouldEnableBottleneckAnalysis=*/true);
+  auto pipeline = context.createDefaultPipeline(options, source, behaviour);
+  Listener seen(sequence.size());
+  pipeline->addEventListener(&seen);
+  auto cycles = pipeline->run();
+  if (!cycles) return llvm::consumeError(cycles.takeError());
+  sum_up(seen, code, machine, loop);
+}
+
+}  // namespace polyweft::targets
