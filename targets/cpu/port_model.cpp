@@ -118,6 +118,7 @@ std::string name_of_bound(unsigned port, const PortClasses& classes, const LoopC
   if (classes.fma.contains(port) && loop.vector > 0) return "vector ports";
   if (classes.load.contains(port) && loop.loads > 0) return "load ports";
   if (classes.store.contains(port)) return "store ports";
+  if (loop.busiest_port.find("Div") != std::string::npos) return "divider";
   return "port " + loop.busiest_port;
 }
 
@@ -167,6 +168,7 @@ void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& m
   mca::InstrBuilder builder(machine.subtarget, machine.instructions, machine.registers, machine.analysis, instruments, 100);
   std::vector<std::unique_ptr<mca::Instruction>> sequence;
   for (const llvm::MCInst& inst : code) {
+    if (machine.instructions.get(inst.getOpcode()).isCall() || machine.instructions.get(inst.getOpcode()).isReturn()) continue;
     auto made = builder.createInstruction(inst, {});
     if (made)
       sequence.push_back(std::move(*made));

@@ -2,6 +2,8 @@
 // micro-operations a cycle (Skylake's server core, the model of x86-64-v4).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -91,6 +93,21 @@ TEST(MarkedAssembly, marks_are_comments_at_the_lines_that_it_names) {
   EXPECT_NE(out.text.find("# loop .LBB0_1, hot: 1 fma, 1 loads, 0 stores, 0 spills, 4 instructions\n"), std::string::npos);
   // An assembler takes it, and finds the same loop.
   EXPECT_EQ(analysed(out.text).loops.size(), 1U);
+}
+
+TEST(MarkedAssembly, cpus_with_half_floats_have_two_wide_ports) {
+  Target target = *find_target("x86-64-v4");
+  target.features.push_back("avx512fp16");
+  std::sort(target.features.begin(), target.features.end());
+  auto out = targets::marked_assembly(loop_of(repeated(16, "vfmadd231ps\t%zmm30, %zmm31, %zmm", "")), target);
+  ASSERT_TRUE(out.ok() && out->loops.size() == 1);
+  EXPECT_NEAR(out->loops[0].cycles, 8, 0.5);
+}
+
+TEST(MarkedAssembly, divisions_wait_for_their_divider) {
+  const LoopCost loop = cost_of(repeated(4, "vdivps\t%zmm30, %zmm31, %zmm", ""));
+  EXPECT_GT(loop.cycles, 30);
+  EXPECT_EQ(loop.bound, "divider");
 }
 
 TEST(MarkedAssembly, every_level_of_x86_64_has_a_model) {
