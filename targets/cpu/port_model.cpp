@@ -109,8 +109,12 @@ struct PortClasses {
 };
 PortClasses classes_for(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
   const bool wide = has_wide_registers(code, machine);
-  return {ports_of(wide ? std::vector<std::string>{"VFMADD231PSZr"} : std::vector<std::string>{"VFMADD231PSYr", "VMULPSYrr", "MULPSrr"}, machine),
-          ports_of({"VMOVUPSYrm", "MOVUPSrm"}, machine), ports_of({"VMOVUPSYmr", "MOVUPSmr"}, machine)};
+  PortClasses out;
+  out.fma = ports_of(wide ? std::vector<std::string>{"VFMADD231PSZr"} : std::vector<std::string>{"VFMADD231PSYr", "VMULPSYrr", "MULPSrr"}, machine);
+  out.load = ports_of({"VMOVUPSYrm", "MOVUPSrm"}, machine);
+  for (unsigned port : ports_of({"VMOVUPSYmr", "MOVUPSmr"}, machine))
+    if (!out.load.contains(port)) out.store.insert(port);  // the others also take a store's address
+  return out;
 }
 
 std::string name_of_bound(unsigned port, const PortClasses& classes, const LoopCost& loop) {

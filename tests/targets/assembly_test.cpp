@@ -56,6 +56,7 @@ TEST(MarkedAssembly, loads_two_a_cycle) {
   const LoopCost loop = cost_of(repeated(12, "vmovups\t(%rax,%rdx), %zmm", ""));
   EXPECT_EQ(loop.loads, 12);
   EXPECT_NEAR(loop.load_ports, 6, 0.5);
+  EXPECT_EQ(loop.store_ports, 0);
   EXPECT_NEAR(loop.cycles, 6, 0.5);
   EXPECT_EQ(loop.bound, "load ports");
 }
