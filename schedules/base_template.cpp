@@ -178,6 +178,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step) {
     Result<NestTemplate> operator()(const TileStep& s) { return tile(std::move(t), s); }
     Result<NestTemplate> operator()(const PermuteStep& s) { return permute(std::move(t), s); }
     Result<NestTemplate> operator()(const ParallelStep& s) { return parallel(std::move(t), s); }
+    Result<NestTemplate> operator()(const BindStep& s) { return bind(std::move(t), s); }
     Result<NestTemplate> operator()(const VectorizeStep& s) { return vectorize(std::move(t), s); }
     Result<NestTemplate> operator()(const UnrollStep& s) { return unroll(std::move(t), s); }
     Result<NestTemplate> operator()(const PromoteStep& s) { return promote(std::move(t), s); }

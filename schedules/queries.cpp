@@ -278,4 +278,26 @@ std::vector<uint32_t> parts_named(const NestTemplate& t, const std::string& name
   return out;
 }
 
+Status may_run_at_once_along(const NestTemplate& t, uint32_t id, uint32_t index, const std::string& subject) {
+  const Stage& stage = t.stages[id];
+  if (index >= stage.data_indices) {
+    Error error = fail("PW0306", subject + ": iterations fold into the same element");
+    if (auto pair = neighbours_along(t, stage, index))
+      error.notes.push_back(instance_text(t, stage, pair->first) + " and " + instance_text(t, stage, pair->second) + " update one accumulator");
+    error.notes.push_back("choose a loop over a data index");
+    return error;
+  }
+  if (stage.placement.kind != Placement::Kind::at_root) return fail("PW0304", subject + ": the statement runs inside another nest");
+  return Ok{};
+}
+
+Status may_run_at_once(const NestTemplate& t, uint32_t id, uint32_t loop, const std::string& subject) {
+  const Stage& stage = t.stages[id];
+  if (auto status = may_run_at_once_along(t, id, stage.loops[loop].index, subject); !status) return status.error();
+  if (is_register_loop(stage.loops[loop])) return fail("PW0304", subject + ": the loop is unrolled or vectorized");
+  if (stage.accumulator && stage.accumulator->depth <= loop)
+    return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside this loop"});
+  return Ok{};
+}
+
 }  // namespace polyweft::schedules

@@ -32,6 +32,10 @@ bool is_order_free(NumericsClass cls, const Program& program, const Equation& eq
 /// stand outside those of a later one (T1 holds for one reduced index with any tiling; with several the order chain has a negative
 /// distance). PW0305 with two instances otherwise.
 Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const std::vector<TemplateLoop>& loops, const std::string& subject);
+/// May points along an index be computed at once (T2)? PW0306 with two folds into one element; PW0304: the statement is inside another.
+Status may_run_at_once_along(const NestTemplate& t, uint32_t stage, uint32_t index, const std::string& subject);
+/// May the iterations of a loop run at once (T2)? PW0306 with two folds into one element, PW0304 where the loop's place forbids it.
+Status may_run_at_once(const NestTemplate& t, uint32_t stage, uint32_t loop, const std::string& subject);
 /// "C[i=0, j=0, k=1]".
 std::string instance_text(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point);
 /// The lexicographically first point of a stage's domain that satisfies its conditions, searched in the hull (at most some 10^5 points).

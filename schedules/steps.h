@@ -22,6 +22,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step);
 Result<NestTemplate> tile(NestTemplate t, const TileStep& step);
 Result<NestTemplate> permute(NestTemplate t, const PermuteStep& step);
 Result<NestTemplate> parallel(NestTemplate t, const ParallelStep& step);
+Result<NestTemplate> bind(NestTemplate t, const BindStep& step);
 Result<NestTemplate> vectorize(NestTemplate t, const VectorizeStep& step);
 Result<NestTemplate> unroll(NestTemplate t, const UnrollStep& step);
 Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step);

@@ -139,8 +139,13 @@ struct PrefetchStep {
   Size by;
   bool operator==(const PrefetchStep&) const = default;
 };
+/// bind C i.1 to block_y: iterations are blocks of a grid or threads of a block. Axes: block_x .. block_z, thread_x .. thread_z.
+struct BindStep {
+  std::string statement, loop, axis;
+  bool operator==(const BindStep&) const = default;
+};
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
-                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep>;
+                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

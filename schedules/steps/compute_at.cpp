@@ -60,7 +60,7 @@ Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step) {
   if (auto status = is_open_place(t.stages[*host], *depth, subject); !status) return status.error();
   if (auto status = sources_are_ready(t, *id, *host, *depth, subject); !status) return status.error();
   for (TemplateLoop& loop : t.stages[*id].loops)
-    if (loop.mark.kind == MarkKind::parallel) loop.mark = Mark{};
+    if (loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis) loop.mark = Mark{};
   t.stages[*id].placement = Placement{Placement::Kind::compute_at, *host, *depth, step.scope, {}};
   return t;
 }

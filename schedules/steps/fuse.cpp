@@ -94,7 +94,7 @@ Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step) {
   if (auto status = is_open_place(host, *depth, subject); !status) return status.error();
   if (auto status = sources_are_ready(t, *id, *host_id, *depth, subject); !status) return status.error();
   for (TemplateLoop& loop : stage.loops)
-    if (loop.mark.kind == MarkKind::parallel) loop.mark = Mark{};
+    if (loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis) loop.mark = Mark{};
   stage.placement = Placement{Placement::Kind::fused, *host_id, *depth, Scope::heap, std::move(ties)};
   return t;
 }

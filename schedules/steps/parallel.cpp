@@ -16,17 +16,11 @@ namespace {
 
 constexpr int64_t kMostParts = 1024;
 
-Status is_open_for(const NestTemplate& t, const Stage& stage, uint32_t index, const std::string& subject) {
-  if (index >= stage.data_indices) {
-    Error error = fail("PW0306", subject + ": iterations fold into the same element");
-    if (auto pair = neighbours_along(t, stage, index))
-      error.notes.push_back(instance_text(t, stage, pair->first) + " and " + instance_text(t, stage, pair->second) + " update one accumulator");
-    error.notes.push_back("make a loop over a data index parallel");
-    return error;
-  }
-  for (const auto& other : stage.loops)
+Status is_sole(const Stage& stage, const std::string& subject) {
+  for (const auto& other : stage.loops) {
     if (other.mark.kind == MarkKind::parallel) return fail("PW0304", subject + ": loop " + other.name + " is parallel already");
-  if (stage.placement.kind != Placement::Kind::at_root) return fail("PW0304", subject + ": the statement runs inside another nest");
+    if (other.mark.kind == MarkKind::axis) return fail("PW0304", subject + ": loop " + other.name + " is bound to " + other.mark.detail);
+  }
   return Ok{};
 }
 
@@ -36,7 +30,8 @@ Result<NestTemplate> in_parts(NestTemplate t, uint32_t id, const ParallelStep& s
   const std::string subject = "parallel " + stage.name + " " + step.loop + " in " + std::to_string(step.parts);
   auto index = index_named(t, stage, step.loop);
   if (!index) return index.error();
-  if (auto status = is_open_for(t, stage, *index, subject); !status) return status.error();
+  if (auto status = may_run_at_once_along(t, id, *index, subject); !status) return status.error();
+  if (auto status = is_sole(stage, subject); !status) return status.error();
   if (step.parts < 1 || step.parts > kMostParts) return fail("PW0304", subject + ": 1 to " + std::to_string(kMostParts) + " parts");
   if (stage.accumulator && stage.accumulator->depth == 0) return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside a loop"});
   for (const auto& other : stage.loops)
@@ -61,12 +56,9 @@ Result<NestTemplate> parallel(NestTemplate t, const ParallelStep& step) {
   Stage& stage = t.stages[*id];
   auto loop = loop_named(stage, step.loop);
   if (!loop) return loop.error();
-  uint32_t index = stage.loops[*loop].index;
   const std::string subject = "parallel " + stage.name + " " + step.loop;
-  if (auto status = is_open_for(t, stage, index, subject); !status) return status.error();
-  if (is_register_loop(stage.loops[*loop])) return fail("PW0304", subject + ": the loop is unrolled or vectorized");
-  if (stage.accumulator && stage.accumulator->depth <= *loop)
-    return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside this loop"});
+  if (auto status = may_run_at_once(t, *id, *loop, subject); !status) return status.error();
+  if (auto status = is_sole(stage, subject); !status) return status.error();
   stage.loops[*loop].mark = Mark{MarkKind::parallel, 0, "", false};
   return t;
 }

@@ -95,6 +95,7 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   out.var = var;
   out.step = step;
   out.mark.kind = loop.mark;
+  if (loop.mark == MarkKind::axis) out.mark.detail = loop.detail;
   out.mark.non_temporal = loop.non_temporal && body.leaf == Leaf::compute;
   out.lo.of = {Affine::of(0)};
   out.hi.of = {Affine::of(end)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/axes.h"
 #include "ir/interpreter_memory.h"
 #include "ir/scalar.h"
 
@@ -16,7 +17,7 @@ std::string text_of(const std::vector<int64_t>& index) {
 
 class Interpreter {
  public:
-  Interpreter(const LoopNest& nest, const InterpreterOptions& options) : nest_(nest), options_(options), memory_(nest) {
+  Interpreter(const LoopNest& nest, const InterpreterOptions& options) : nest_(nest), options_(options), memory_(nest), with_sync_(nodes_with_sync(nest)) {
     for (const Parameter& parameter : nest.params) env_.push_back(parameter.value);
     env_.resize(nest.params.size() + nest.loop_names.size());
   }
@@ -47,6 +48,8 @@ class Interpreter {
   }
 
  private:
+  using Thread = std::vector<std::pair<VarId, int64_t>>;  ///< values of its axis loops
+
   // ---- buffers ----
 
   BufferId source_of(BufferId argument) const {
@@ -88,15 +91,55 @@ class Interpreter {
 
   void execute(NodeId id) {
     if (failure_ || id == kNoNode) return;
+    if (!threads_.empty() && !with_sync_[id]) return execute_by_each({id});
     std::visit([this](const auto& node) { execute(node); }, nest_.nodes[id]);
   }
+
+  /// What holds no barrier is done by one thread after the other.
+  void execute_by_each(const std::vector<NodeId>& nodes) {
+    std::vector<Thread> threads = std::move(threads_);
+    threads_.clear();
+    for (size_t k = 0; k < threads.size() && !failure_; ++k) {
+      size_t turn = options_.last_thread_first ? threads.size() - 1 - k : k;
+      for (const auto& [var, value] : threads[turn]) env_[var] = value;
+      memory_.turn_to(static_cast<int64_t>(turn), static_cast<int64_t>(threads.size()));
+      for (NodeId id : nodes) execute(id);
+    }
+    memory_.turn_to(0, 1);
+    threads_ = std::move(threads);
+  }
+
+  /// Threads of all axis loops around, outermost first; the axis with a barrier inside adds its own.
+  void execute_threads(const Loop& loop, int64_t lo, int64_t hi) {
+    std::vector<Thread> outer = threads_;
+    if (threads_.empty()) threads_.emplace_back();
+    std::vector<Thread> all;
+    for (const Thread& thread : threads_)
+      for (int64_t value = lo; value < hi; value += loop.step) {
+        all.push_back(thread);
+        all.back().emplace_back(loop.var, value);
+      }
+    threads_ = std::move(all);
+    if (!threads_.empty()) execute(loop.body);
+    threads_ = std::move(outer);
+  }
   void execute(const Seq& seq) {
-    for (NodeId child : seq.children) execute(child);
+    std::vector<NodeId> between;  // barriers
+    for (NodeId child : seq.children) {
+      bool together = !threads_.empty() && !with_sync_[child];
+      if (together) between.push_back(child);
+      if (together) continue;
+      if (!between.empty()) execute_by_each(between);
+      between.clear();
+      execute(child);
+    }
+    if (!between.empty()) execute_by_each(between);
   }
   void execute(const Loop& loop) {
     int64_t lo = evaluate(loop.lo.of.front(), env_), hi = evaluate(loop.hi.of.front(), env_);
     for (const Affine& e : loop.lo.of) lo = std::max(lo, evaluate(e, env_));
     for (const Affine& e : loop.hi.of) hi = std::min(hi, evaluate(e, env_));
+    if (is_thread_axis(loop) && with_sync_[loop.body]) return execute_threads(loop, lo, hi);
     for (int64_t value = lo; value < hi && !failure_; value += loop.step) {
       env_[loop.var] = value;
       execute(loop.body);
@@ -104,10 +147,10 @@ class Interpreter {
   }
   void execute(const If& node) { execute(evaluate(node.condition, env_) ? node.then : node.otherwise); }
   void execute(const Alloc& node) {
-    if (!memory_.allocate(node.buffer, options_.cell_limit)) return fail_limit();
+    if (!memory_.allocate(node.buffer, options_.cell_limit, std::max<int64_t>(1, static_cast<int64_t>(threads_.size())))) return fail_limit();
     execute(node.body);
   }
-  void execute(const Sync&) {}
+  void execute(const Sync&) {}  // all have done what stands before
 
   void execute(const Copy& copy) {
     if (!count_step()) return;
@@ -298,6 +341,8 @@ class Interpreter {
   const LoopNest& nest_;
   const InterpreterOptions& options_;
   NestMemory memory_;
+  std::vector<bool> with_sync_;
+  std::vector<Thread> threads_;  ///< that stand together at a place with barriers inside; none outside such places
   std::vector<int64_t> env_;
   int64_t steps_ = 0;
   std::optional<Error> failure_;

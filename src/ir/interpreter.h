@@ -1,5 +1,6 @@
 // The LoopNest interpreter: the living definition of what a nest computes. Loops run one after another in their written order,
-// marks are ignored, cells know whether they were ever written.
+// marks are ignored, cells know whether they were ever written. Only loops over threads with a `sync block` inside are different: all
+// threads of a block come to a barrier before one goes on.
 //
 // Functions come from math.h and rounding from scalar.h, so strict results equal the compiled kernel's bit for bit. In tag mode each cell
 // also carries the tag (tag.h) of the term it stands for; equal tags of the outputs and of the Program's evaluation say that the
@@ -16,6 +17,7 @@ namespace polyweft::ir {
 
 struct InterpreterOptions {
   bool with_tags = false;
+  bool last_thread_first = false;         ///< the order in which threads take turns between barriers, which no right nest depends on
   int64_t cell_limit = int64_t{1} << 26;  ///< cells of all buffers together
   int64_t step_limit = int64_t{1} << 40;  ///< computes and copies executed
 };

@@ -2,10 +2,13 @@
 
 namespace polyweft::ir {
 
-bool NestMemory::allocate(BufferId id, int64_t cell_limit) {
+bool NestMemory::allocate(BufferId id, int64_t cell_limit, int64_t threads) {
   int64_t count = allocated_elements(nest_.buffers[id]);
+  if (count < 0 || (threads > 1 && count > cell_limit / threads)) return false;
+  sets_[id] = threads;
+  count *= threads;
   total_ += count - static_cast<int64_t>(cells_[id].size());
-  if (count < 0 || total_ > cell_limit) return false;
+  if (total_ > cell_limit) return false;
   cells_[id].assign(static_cast<size_t>(count), Cell{});
   return true;
 }
@@ -15,7 +18,9 @@ Cell* NestMemory::cell(BufferId id, const std::vector<int64_t>& index) {
   for (size_t d = 0; d < index.size(); ++d)
     if (index[d] < 0 || index[d] >= buffer.extents[d]) return nullptr;
   int64_t offset = physical_offset(buffer, index);
-  bool inside = offset >= 0 && offset < static_cast<int64_t>(cells_[id].size());
+  int64_t count = static_cast<int64_t>(cells_[id].size()) / sets_[id];
+  bool inside = offset >= 0 && offset < count;
+  if (sets_[id] > 1) offset += count * (thread_ / (threads_ / sets_[id]));
   return inside ? &cells_[id][static_cast<size_t>(offset)] : nullptr;
 }
 

@@ -14,10 +14,16 @@ struct Cell {
 
 class NestMemory {
  public:
-  explicit NestMemory(const LoopNest& nest) : nest_(nest), cells_(nest.buffers.size()) {}
+  explicit NestMemory(const LoopNest& nest) : nest_(nest), cells_(nest.buffers.size()), sets_(nest.buffers.size(), 1) {}
 
-  /// Fresh cells, none written. False when that would exceed the limit of all buffers together.
-  bool allocate(BufferId id, int64_t cell_limit);
+  /// Fresh cells, none written; `threads` sets of them for a buffer private to threads that take turns. False when that would exceed the
+  /// limit of all buffers together.
+  bool allocate(BufferId id, int64_t cell_limit, int64_t threads = 1);
+  /// Thread `thread` of `threads` makes the next accesses: a buffer allocated once for several of them is shared by neighbours.
+  void turn_to(int64_t thread, int64_t threads) {
+    thread_ = thread;
+    threads_ = threads;
+  }
   /// The cell of a logical index, null outside the buffer's extents.
   Cell* cell(BufferId id, const std::vector<int64_t>& index);
   /// Values and tags of an input or constant buffer.
@@ -42,6 +48,8 @@ class NestMemory {
 
   const LoopNest& nest_;
   std::vector<std::vector<Cell>> cells_;
+  std::vector<int64_t> sets_;  ///< of cells, one a thread that allocated the buffer
+  int64_t thread_ = 0, threads_ = 1;
   int64_t total_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/axes.h"
 #include "ir/instruction.h"
 #include "ir/loop_nest_text.h"
 
@@ -45,6 +46,7 @@ class Verifier {
     bound_.assign(in_scope_.size(), false);
     for (size_t p = 0; p < nest_.params.size(); ++p) in_scope_[p] = true;
     used_.assign(nest_.nodes.size(), false);
+    by_thread_.assign(in_scope_.size(), false);
     live_.assign(nest_.buffers.size(), false);
     allocated_.assign(nest_.buffers.size(), false);
     for (const Buffer& b : nest_.buffers) buffer(b);
@@ -162,8 +164,11 @@ class Verifier {
 
   void put(const If& branch, size_t depth) {
     guard(branch.condition, 0);
+    bool varies = varies_by_thread(branch.condition);
+    varying_ += varies;
     body(branch.then, depth + 1);
     if (branch.otherwise != kNoNode) body(branch.otherwise, depth + 1);
+    varying_ -= varies;
   }
 
   void put(const Alloc& alloc, size_t depth) {
@@ -174,6 +179,8 @@ class Verifier {
     for (const Affine& e : b.element) affine(e, b.extents.size());
     allocated_[alloc.buffer] = live_[alloc.buffer] = true;
     writable_.insert(alloc.buffer);
+    bool in_threads = std::find(by_thread_.begin(), by_thread_.end(), true) != by_thread_.end();
+    require(b.scope != Scope::shared || !in_threads, "PW0412", "alloc " + b.name + ": what a block shares is allocated outside its loops over threads");
     body(alloc.body, depth + 1);
     live_[alloc.buffer] = false;
   }
@@ -190,8 +197,19 @@ class Verifier {
     bound_[loop.var] = in_scope_[loop.var] = true;
     mark_of_[loop.var] = loop.mark.kind;
     vectors_ += loop.mark.kind == MarkKind::vector;
+    parallels_ += loop.mark.kind == MarkKind::parallel;
+    bool varies = false;
+    for (const Bound& b : {loop.lo, loop.hi})
+      for (const Affine& e : b.of) varies |= varies_by_thread(e);
+    varying_ += varies;
+    if (loop.mark.kind == MarkKind::axis) axes_.push_back(loop.mark.detail);
+    by_thread_[loop.var] = is_thread_axis(loop);
     body(loop.body, depth + 1);
+    by_thread_[loop.var] = false;
+    if (loop.mark.kind == MarkKind::axis) axes_.pop_back();
+    varying_ -= varies;
     vectors_ -= loop.mark.kind == MarkKind::vector;
+    parallels_ -= loop.mark.kind == MarkKind::parallel;
     in_scope_[loop.var] = false;
     if (loop.mark.kind != MarkKind::tensor) return;
     auto matched = match_tensor_loop(nest_, loop);
@@ -208,6 +226,7 @@ class Verifier {
       bool constant = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && (loop.hi.of[0] - loop.lo.of[0]).is_constant();
       require(constant, "PW0414", "for " + var + " unroll: the number of iterations is not constant");
     }
+    if (loop.mark.kind == MarkKind::axis) axis(loop, var);
     if (loop.mark.kind != MarkKind::vector) return;
     require(vectors_ == 0, "PW0414", "for " + var + " vector: inside another vector loop");
     require(loop.step == 1 && loop.mark.width >= 1 && loop.lo.of.size() == 1, "PW0414", "for " + var + " vector: needs step 1, a width and one lower bound");
@@ -219,7 +238,40 @@ class Verifier {
     require(fits, "PW0414", "for " + var + " vector: no upper bound lower + c with c <= width " + std::to_string(loop.mark.width));
   }
 
-  void put(const Sync&, size_t) {}
+  /// A launch has a fixed number of blocks and threads, blocks outside threads.
+  void axis(const Loop& loop, const std::string& var) const {
+    const std::string subject = "for " + var + " axis \"" + loop.mark.detail + "\": ";
+    require(is_axis_name(loop.mark.detail), "PW0414", subject + "unknown; known are block_x block_y block_z thread_x thread_y thread_z");
+    require(std::count(axes_.begin(), axes_.end(), loop.mark.detail) == 0, "PW0414", subject + "inside another loop over it");
+    bool in_threads = std::any_of(axes_.begin(), axes_.end(), [](const std::string& outer) { return outer.rfind("thread", 0) == 0; });
+    require(is_thread_axis(loop) || !in_threads, "PW0414", subject + "inside a loop over threads");
+    require(vectors_ == 0 && parallels_ == 0, "PW0414", subject + "inside a vector or parallel loop");
+    bool is_fixed = false;
+    for (const Affine& lo : loop.lo.of)
+      for (const Affine& hi : loop.hi.of) is_fixed |= is_known(hi - lo);
+    require(is_fixed, "PW0414", subject + "no pair of its bounds differs by a constant, so the launch has no size");
+  }
+
+  /// Parameters have values.
+  bool is_known(const Affine& e) const {
+    std::vector<VarId> used;
+    collect_variables(e, used);
+    return std::all_of(used.begin(), used.end(), [&](VarId v) { return v < nest_.params.size(); });
+  }
+
+  template <class Controlling>
+  bool varies_by_thread(const Controlling& control) const {
+    std::vector<VarId> used;
+    collect_variables(control, used);
+    return std::any_of(used.begin(), used.end(), [&](VarId v) { return v < by_thread_.size() && by_thread_[v]; });
+  }
+
+  void put(const Sync& sync, size_t) const {
+    require(sync.kind == Sync::Kind::block, "PW0414", "sync: only `sync block` has a meaning yet");
+    require(std::find(by_thread_.begin(), by_thread_.end(), true) != by_thread_.end(), "PW0414", "sync block: no loop over threads around it");
+    require(vectors_ == 0, "PW0414", "sync block: inside a vector loop");
+    require(varying_ == 0, "PW0414", "sync block: under a condition or bound that differs from thread to thread, so some would never reach it");
+  }
 
   void put(const Copy& c, size_t) {
     write(c.dst);
@@ -367,7 +419,10 @@ class Verifier {
   std::vector<bool> in_scope_, bound_, used_, live_, allocated_;
   std::vector<MarkKind> mark_of_;
   std::set<BufferId> writable_;
-  int vectors_ = 0;
+  int vectors_ = 0, parallels_ = 0;
+  std::vector<bool> by_thread_;    ///< variables of the loops over threads around
+  int varying_ = 0;                ///< conditions and bounds around that differ from thread to thread
+  std::vector<std::string> axes_;  ///< of the axis loops around
 };
 
 }  // namespace

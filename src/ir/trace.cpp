@@ -31,6 +31,7 @@ struct Printer {
   }
   std::string operator()(const PermuteStep& s) const { return "permute " + s.statement + " [" + joined(s.loops, ", ") + "]"; }
   std::string operator()(const ParallelStep& s) const { return "parallel " + s.statement + " " + s.loop + (s.parts == 0 ? "" : " in " + std::to_string(s.parts)); }
+  std::string operator()(const BindStep& s) const { return "bind " + s.statement + " " + s.loop + " to " + s.axis; }
   std::string operator()(const VectorizeStep& s) const { return "vectorize " + s.statement + " " + s.loop + " " + text_of(s.lanes); }
   std::string operator()(const UnrollStep& s) const { return "unroll " + s.statement + " " + joined(s.loops, ", "); }
   std::string operator()(const PromoteStep& s) const {
@@ -152,6 +153,7 @@ struct Renamer {
   void operator()(TileStep& s) const { apply(s.statement); }
   void operator()(PermuteStep& s) const { apply(s.statement); }
   void operator()(ParallelStep& s) const { apply(s.statement); }
+  void operator()(BindStep& s) const { apply(s.statement); }
   void operator()(VectorizeStep& s) const { apply(s.statement); }
   void operator()(UnrollStep& s) const { apply(s.statement); }
   void operator()(PromoteStep& s) const { apply(s.tensor), apply(s.statement); }

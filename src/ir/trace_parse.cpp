@@ -42,6 +42,7 @@ class Parser {
     if (word == "tile") return tile();
     if (word == "permute") return permute();
     if (word == "parallel") return parallel();
+    if (word == "bind") return bind();
     if (word == "vectorize") return vectorize();
     if (word == "unroll") return unroll();
     if (word == "promote") return promote();
@@ -56,7 +57,7 @@ class Parser {
     if (word == "stream") return add(StreamStep{name()});
     if (word == "prefetch") return prefetch();
     error("trace: unknown step '" + word +
-          "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch");
+          "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind");
   }
   template <class T>
   void add(T step) {
@@ -87,6 +88,13 @@ class Parser {
     ParallelStep s{name(), "", 0};
     s.loop = name();
     if (accept_word("in") && (s.parts = integer()) < 1) error("parallel: no parts");
+    add(std::move(s));
+  }
+  void bind() {
+    BindStep s{name(), "", ""};
+    s.loop = name();
+    expect_word("to");
+    s.axis = name();
     add(std::move(s));
   }
   void vectorize() {

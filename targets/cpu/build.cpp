@@ -61,10 +61,13 @@ struct Lowered {
   std::unique_ptr<llvm::TargetMachine> machine;
 };
 
-/// Every tensor mark names an instruction that the target has.
+/// Every tensor mark names an instruction that the target has; axes it has none.
 Status has_instructions(const LoopNest& nest, const Target& target) {
   for (const Node& node : nest.nodes) {
     const auto* loop = std::get_if<Loop>(&node);
+    if (loop && loop->mark.kind == MarkKind::axis)
+      return fail("PW0519", "a loop is bound to " + loop->mark.detail + ", and target " + target.name + " has neither blocks nor threads to bind to",
+                  {"take the steps bind out of the trace, or make the loop parallel"});
     if (!loop || loop->mark.kind != MarkKind::tensor) continue;
     auto instruction = ir::instruction_named(loop->mark.detail);
     if (!instruction) return instruction.error();

@@ -148,7 +148,7 @@ pack src to W {
 body {
   alloc t {
     alloc s {
-      for j in max(0, -N) .. min(N, floor(N / 2) + 4) step 2 axis 3 "thread.x" {
+      for j in max(0, -N) .. min(N, floor(N / 2) + 4) step 2 axis 3 "thread_x" {
         if any(j - 1 >= 0, not(j == 0), all(j >= 0, -j + 3 >= 0)) {
           copy t[j] <- X[clamp(j - 1, 0, 3)] valid -2*floor(j + 1 / 2) + 3 >= 0 else -0:f32
           compute 1(j) store: s[j] <- guarded(j - 2 >= 0; select((X[j] < 1e-05:f32), exp(X[j]), neg(t[j])), convert:f32(affine(j + 3)))

@@ -25,6 +25,7 @@ const char* kAllSteps = R"(trace 1
   split Y r at -1, 2
   stream Y
   prefetch X in Y along i by 4
+  bind C i.1 to block_y
 decide nc = 512
 decide mc = 168 of 84 168 336
 decide nr = 32
@@ -34,7 +35,7 @@ require registers: 0.0625 * mc * nr + nr <= 31
 TEST(TraceText, prints_and_parses_back) {
   auto trace = parse_trace(kAllSteps);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(trace->steps.size(), 16u);
+  EXPECT_EQ(trace->steps.size(), 17u);
   auto again = parse_trace(trace->text());
   ASSERT_TRUE(again.ok()) << trace->text();
   EXPECT_TRUE(*again == *trace) << trace->text();

@@ -284,6 +284,13 @@ int compared_sketches(const std::string& text, const Target& target) {
   return with_instruction;
 }
 
+TEST(Tensor, a_cpu_has_no_blocks_and_threads_to_bind_to) {
+  auto t = replayed(parsed(kProduct), *parse_trace("trace 1\n bind C i to block_x\n"));
+  auto object = targets::compile_object(*instantiate(*t, {}), *find_target("x86-64-v3"));
+  ASSERT_FALSE(object.ok());
+  EXPECT_EQ(object.error().code, "PW0519");
+}
+
 TEST(Tensor, targets_without_the_unit_get_plain_vectors) {
   for (const char* name : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
     const Target target = *find_target(name);

@@ -10,7 +10,12 @@ class Flow {
  public:
   /// by_arithmetic: what intervals settle is not asked of isl.
   Flow(Context& context, const Program& program, const LoopNest& nest, const Statements& statements, bool by_arithmetic)
-      : context_(context), program_(program), nest_(nest), statements_(statements), by_arithmetic_(by_arithmetic), copy_writers_(statements.all.size()) {
+      : context_(context),
+        program_(program),
+        nest_(nest),
+        statements_(statements),
+        by_arithmetic_(by_arithmetic && statements.barriers.empty()),
+        copy_writers_(statements.all.size()) {
     index_writes();
   }
   /// What each statement's good iterations are; the others write cells that nobody may want.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/axes.h"
+
 namespace polyweft::poly::check {
 namespace {
 
@@ -49,9 +51,36 @@ class Races {
     return Map(isl_map_order_lt(both.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
   }
 
+  static Map timed(const Statement& s, size_t length) {
+    std::vector<Affine> time = s.time;
+    time.resize(length, Affine::of(0));
+    return map_of(s.space, time, "T");
+  }
+  static Map earlier(const Statement& s, const Statement& t, size_t length) {
+    Map order(isl_map_lex_lt_map(timed(s, length).take(), timed(t, length).take()));
+    return Map(isl_map_intersect_range(restrict_domain(std::move(order), s.domain).take(), t.domain.copy()));
+  }
+
+  /// { a -> b : a barrier comes after one and before the other }. Two that meet agree in all loops around the threads, and time counts
+  /// these first, so it is a barrier of their own block.
+  Map apart(const Statement& s, const Statement& t) const {
+    size_t length = std::max(s.time.size(), t.time.size());
+    for (const Statement& barrier : statements_.barriers) length = std::max(length, barrier.time.size());
+    Map out(isl_map_empty(isl_space_map_from_domain_and_range(s.space.copy(), t.space.copy())));
+    for (const Statement& barrier : statements_.barriers) {
+      out = unite(std::move(out), compose(earlier(s, barrier, length), earlier(barrier, t, length)));
+      out = unite(std::move(out), reverse(compose(earlier(t, barrier, length), earlier(barrier, s, length))));
+    }
+    return out;
+  }
+
   void pair_is_free(const Use& a, const Use& b, size_t d, bool concurrent) const {
     Map both = meetings(a, b, d);
     if (is_empty(both)) return;
+    if (ir::is_thread_axis(std::get<Loop>(nest_.nodes[statements_.all[a.statement].loops[d]])) && !statements_.barriers.empty()) {
+      both = Map(isl_map_subtract(both.take(), apart(statements_.all[a.statement], statements_.all[b.statement]).take()));
+      if (is_empty(both)) return;
+    }
     if (!concurrent) {
       both = intersect(std::move(both),
                        Map(isl_map_lex_ge_map(inner_time(a.statement, b.statement, d, true).take(), inner_time(a.statement, b.statement, d, false).take())));

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "ir/axes.h"
+
 namespace polyweft::poly::check {
 namespace {
 
 class Collector {
  public:
-  Collector(Context& context, const LoopNest& nest) : context_(context), nest_(nest) {
+  Collector(Context& context, const LoopNest& nest) : context_(context), nest_(nest), with_sync_(ir::nodes_with_sync(nest)) {
     out_.prefix.assign(nest.buffers.size(), 0);
     out_.around.resize(nest.buffers.size());
     for (VarId p = 0; p < nest.params.size(); ++p) dims_[p] = Affine::of(nest.params[p].value);
@@ -22,7 +24,23 @@ class Collector {
 
  private:
   void node(NodeId id) {
+    bool by_each = !threads_.empty() && !with_sync_[id];
+    if (!by_each) return std::visit([&](const auto& n) { put(id, n); }, nest_.nodes[id]);
+    std::vector<Affine> threads = std::move(threads_);
+    threads_.clear();
+    for (const Affine& thread : threads) enter(thread);
     std::visit([&](const auto& n) { put(id, n); }, nest_.nodes[id]);
+    for (size_t k = 0; k < threads.size(); ++k) leave();
+    threads_ = std::move(threads);
+  }
+  void enter(Affine when) {
+    time_.push_back(std::move(when));
+    time_.push_back(Affine::of(0));
+  }
+  void leave() {
+    time_.pop_back();
+    time_.pop_back();
+    step_position();
   }
   void put(NodeId, const Seq& seq) {
     for (NodeId child : seq.children) node(child);
@@ -40,7 +58,10 @@ class Collector {
     out_.around[alloc.buffer] = loops_;
     node(alloc.body);
   }
-  void put(NodeId, const Sync&) {}
+  void put(NodeId, const Sync&) {
+    out_.barriers.push_back(place(out_.barriers.size(), "Y"));
+    step_position();
+  }
 
   void put(NodeId id, const Loop& loop) {
     Bound lo = loop.lo, hi = loop.hi;
@@ -95,13 +116,17 @@ class Collector {
     return guard_any(std::move(starts));
   }
 
+  /// The iterations of a loop over threads take turns between its barriers.
   void inside(const Loop& loop, Affine when) {
-    time_.push_back(std::move(when));
-    time_.push_back(Affine::of(0));
+    if (ir::is_thread_axis(loop) && with_sync_[loop.body]) {
+      threads_.push_back(std::move(when));
+      node(loop.body);
+      threads_.pop_back();
+      return;
+    }
+    enter(std::move(when));
     node(loop.body);
-    time_.pop_back();
-    time_.pop_back();
-    step_position();
+    leave();
   }
 
   void step_position() { time_.back().constant += 1; }
@@ -110,12 +135,18 @@ class Collector {
   void put(NodeId, const Copy& c) { leaf(nullptr, &c); }
 
   void leaf(const Compute* compute, const Copy* copy) {
-    size_t number = out_.all.size();
-    Space space = named_space(context_, "S" + std::to_string(number), loops_.size());
+    Statement s = place(out_.all.size(), "S");
+    s.compute = compute;
+    s.copy = copy;
+    out_.all.push_back(std::move(s));
+    step_position();
+  }
+
+  Statement place(size_t number, const char* tuple) {
+    Space space = named_space(context_, tuple + std::to_string(number), loops_.size());
     Set domain(isl_set_universe(space.copy()));
     for (const Guard& g : guards_) domain = intersect(std::move(domain), holds(g, space));
-    out_.all.push_back({number, compute, copy, loops_, dims_, time_, std::move(domain), std::move(space)});
-    step_position();
+    return {number, nullptr, nullptr, loops_, dims_, time_, std::move(domain), std::move(space)};
   }
 
   Context& context_;
@@ -125,6 +156,8 @@ class Collector {
   std::vector<Guard> guards_;
   std::vector<NodeId> loops_;
   std::vector<Affine> time_;
+  std::vector<bool> with_sync_;
+  std::vector<Affine> threads_;  ///< dimensions of loops around whose iterations come after the position
 };
 
 std::vector<Coordinate> with_prefix(size_t prefix, std::vector<Coordinate> cell) {

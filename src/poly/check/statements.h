@@ -25,7 +25,7 @@ struct Statement {
   const Copy* copy = nullptr;
   std::vector<NodeId> loops;     ///< of dimension d
   std::map<VarId, Affine> dims;  ///< parameters and loop variables over the dimensions
-  std::vector<Affine> time;      ///< positions and loops alternate
+  std::vector<Affine> time;      ///< positions and loops alternate; a loop over threads with a barrier inside comes after the position between barriers
   Set domain;
   Space space;
 
@@ -36,6 +36,7 @@ struct Statement {
 
 struct Statements {
   std::vector<Statement> all;
+  std::vector<Statement> barriers;          ///< each `sync block`, with the tuple Y<k>
   std::vector<size_t> prefix;               ///< of each buffer: dimensions around its Alloc
   std::vector<std::vector<NodeId>> around;  ///< of each buffer: the loops of these dimensions
 };

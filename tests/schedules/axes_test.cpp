@@ -1,0 +1,200 @@
+// Loops over blocks and threads: a product whose operands go through memory shared by a block, barriers around it, judged by the interpreter
+// (two orders of threads, terms included) and by the checker; then the same nest with each thing that makes it right taken away.
+#include "harness.h"
+#include "ir/interpreter.h"
+#include "poly/check/checker.h"
+
+namespace polyweft::test {
+namespace {
+
+const char* kProduct = "program gemm(M = 6, N = 10, K = 7)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
+
+/// Blocks of 4 x 4 threads, one element each; the last blocks stand over the edge.
+const std::string kShared = R"(nest 1 gemm class reassoc
+param M = 6
+param N = 10
+param K = 7
+loops bi, bj, ti, tj, k0, k
+buffer A: f32[6, 7] argument align 4 tensor 0 element [$0, $1]
+buffer B: f32[7, 10] argument align 4 tensor 1 element [$0, $1]
+buffer C: f32[6, 10] argument align 4 output tensor 2 element [$0, $1]
+buffer As: f32[4, 8] shared fold 1 mod 4 align 64 tensor 0 element [bi + $0, $1]
+buffer Bs: f32[8, 4] shared fold 0 mod 4 align 64 tensor 1 element [$0, bj + $1]
+buffer acc: f32[1] stack align 64 tensor 2 element [bi + ti, bj + tj + $0]
+arguments A, B, C
+body {
+  for bi in 0 .. 6 step 4 axis "block_y" {
+    for bj in 0 .. 10 step 4 axis "block_x" {
+      alloc As {
+        alloc Bs {
+          for ti in 0 .. 4 axis "thread_y" {
+            for tj in 0 .. 4 axis "thread_x" {
+              alloc acc {
+                compute 0(bi + ti, bj + tj) init sum: acc[0]
+                for k0 in 0 .. 7 step 4 {
+                  copy As[ti, k0 + tj] <- A[bi + ti, k0 + tj] valid all(5 - bi - ti >= 0, 6 - k0 - tj >= 0) else 0:f32
+                  copy Bs[k0 + ti, tj] <- B[k0 + ti, bj + tj] valid all(6 - k0 - ti >= 0, 9 - bj - tj >= 0) else 0:f32
+                  sync block 0
+                  for k in 0 .. min(4, -k0 + 7) {
+                    compute 0(bi + ti, bj + tj, k0 + k) accumulate sum: acc[0] <- (As[ti, k0 + k] * Bs[k0 + k, tj])
+                  }
+                  sync block 1
+                }
+                if all(5 - bi - ti >= 0, 9 - bj - tj >= 0) {
+                  copy C[bi + ti, bj + tj] <- acc[0] else 0:f32
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+)";
+
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = kShared;
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+LoopNest nest_from(const std::string& text) {
+  auto nest = parse_loop_nest(text);
+  if (!nest) ADD_FAILURE() << described(nest.error());
+  return nest ? *nest : LoopNest{};
+}
+
+std::string verdict_of(const std::string& text) {
+  auto nest = parse_loop_nest(text);
+  if (!nest) return described(nest.error());
+  poly::NestCheck check = poly::check_nest(normalized_program(kProduct), *nest);
+  return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message;
+}
+
+ir::NestRun run(const LoopNest& nest, bool last_thread_first) {
+  ir::InterpreterOptions options;
+  options.with_tags = true;
+  options.last_thread_first = last_thread_first;
+  auto got = ir::interpret(nest, ir::seeded_inputs(normalized_program(kProduct), 3, ir::DataKind::integers), options);
+  if (!got) ADD_FAILURE() << described(got.error());
+  return got ? *got : ir::NestRun{};
+}
+
+ir::Evaluation wanted() {
+  ir::EvaluateOptions options;
+  options.tags = NumericsClass::reassoc;
+  return *ir::evaluate(normalized_program(kProduct), ir::seeded_inputs(normalized_program(kProduct), 3, ir::DataKind::integers), options);
+}
+
+TEST(Axes, threads_of_a_block_share_tiles_between_barriers) {
+  EXPECT_EQ(verdict_of(kShared), "proven  ");
+  for (bool last_first : {false, true}) {
+    ir::NestRun got = run(nest_from(kShared), last_first);
+    EXPECT_EQ(got.tags, wanted().tags);
+    EXPECT_EQ(got.written, wanted().written);
+  }
+}
+
+TEST(Axes, the_text_of_the_nest_comes_back) {
+  auto again = parse_loop_nest(print(nest_from(kShared)));
+  ASSERT_TRUE(again) << described(again.error());
+  EXPECT_EQ(print(*again), print(nest_from(kShared)));
+}
+
+TEST(Axes, without_a_barrier_two_threads_meet_in_a_cell) {
+  for (const char* barrier : {"sync block 0\n", "sync block 1\n"}) {
+    std::string verdict = verdict_of(changed(barrier, "\n"));
+    EXPECT_EQ(verdict.substr(0, 14), "refuted PW0405") << verdict;
+  }
+  ir::InterpreterOptions options;
+  auto early = ir::interpret(nest_from(changed("sync block 0\n", "\n")), ir::seeded_inputs(normalized_program(kProduct), 3, ir::DataKind::integers), options);
+  ASSERT_FALSE(early.ok());
+  EXPECT_EQ(early.error().code, "PW0492") << "the first thread reads what the others have yet to copy";
+}
+
+TEST(Axes, mistakes_beside_barriers_are_refuted) {
+  const std::pair<const char*, const char*> mistakes[] = {
+      {"As[ti, k0 + k] * Bs[k0 + k, tj]", "As[tj, k0 + k] * Bs[k0 + k, tj]"},                          // another row
+      {"copy Bs[k0 + ti, tj] <- B[k0 + ti", "copy Bs[k0 + ti, tj] <- B[k0 + tj"},                      // another element in the cell
+      {"for k in 0 .. min(4, -k0 + 7)", "for k in 0 .. min(3, -k0 + 7)"},                              // a point forgotten
+      {"copy As[ti, k0 + tj] <- A[bi + ti, k0 + tj]", "copy As[tj, k0 + tj] <- A[bi + tj, k0 + tj]"},  // the diagonal alone, by all of a column at once
+      {"for tj in 0 .. 4 axis", "for tj in 0 .. 3 axis"},                                              // a thread too few
+  };
+  for (const auto& [from, to] : mistakes) {
+    std::string verdict = verdict_of(changed(from, to));
+    EXPECT_EQ(verdict.substr(0, 7), "refuted") << to << ": " << verdict;
+  }
+}
+
+TEST(Axes, a_private_buffer_between_two_axes_belongs_to_its_row_of_threads) {
+  const char* program = "program rows(M = 4, N = 8)\nin X: f32[M, N]\nout Y[i: M, j: N] = X[i, j] * 2\n";
+  const char* text = R"(nest 1 rows class reassoc
+param M = 4
+param N = 8
+loops i, j
+buffer X: f32[4, 8] argument align 4 tensor 0 element [$0, $1]
+buffer Y: f32[4, 8] argument align 4 output tensor 1 element [$0, $1]
+buffer row: f32[8] heap align 64 tensor 0 element [i, $0]
+arguments X, Y
+body {
+  for i in 0 .. 4 axis "thread_y" {
+    alloc row {
+      for j in 0 .. 8 axis "thread_x" {
+        copy row[j] <- X[i, j] else 0:f32
+        sync block 0
+        compute 0(i, -j + 7) store: Y[i, -j + 7] <- (row[-j + 7] * 2:f32)
+      }
+    }
+  }
+}
+)";
+  Program rows = normalized_program(program);
+  auto nest = parse_loop_nest(text);
+  ASSERT_TRUE(nest) << described(nest.error());
+  poly::NestCheck check = poly::check_nest(rows, *nest);
+  EXPECT_EQ(check.verdict, Verdict::proven) << check.message;
+  auto inputs = ir::seeded_inputs(rows, 3, ir::DataKind::integers);
+  auto got = ir::interpret(*nest, inputs);
+  ASSERT_TRUE(got) << described(got.error());
+  EXPECT_EQ(got->tensors[0].bytes, ir::evaluate(rows, inputs)->tensors[0].bytes);
+}
+
+TEST(Axes, what_no_launch_could_do_is_refused) {
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"\"thread_y\"", "\"thread_w\"", "unknown; known are"},
+      {"\"thread_y\"", "\"thread_x\"", "inside another loop over it"},
+      {"\"thread_x\"", "\"block_z\"", "inside a loop over threads"},
+      {"axis \"block_y\"", "parallel", "inside a vector or parallel loop"},
+      {"for tj in 0 .. 4", "for tj in 0 .. 2*bi", "the launch has no size"},
+      {"sync block 1", "sync warp 1", "only `sync block`"},
+      {"sync block 1", "if 2 - ti >= 0 { sync block 1 }", "some would never reach it"},
+      {"for k0 in 0 .. 7 step 4", "for k0 in 0 .. ti step 4", "some would never reach it"},
+  };
+  for (const auto& [from, to, reason] : cases) {
+    Status status = verify(nest_from(changed(from, to)));
+    ASSERT_FALSE(status.ok()) << to;
+    EXPECT_EQ(status.error().code, "PW0414");
+    EXPECT_NE(status.error().message.find(reason), std::string::npos) << status.error().message;
+  }
+  std::string late = kShared;
+  late = late.replace(late.rfind("sync block 1"), 12, " ");
+  late.insert(late.rfind("}\n"), "sync block 0\n");
+  EXPECT_NE(described(verify(nest_from(late)).error()).find("no loop over threads around it"), std::string::npos);
+}
+
+TEST(Axes, bound_loops_of_a_trace_are_proven_and_compute_the_terms) {
+  Program program = normalized_program(kProduct);
+  auto nest = nest_of(program,
+                      "trace 1\n tile C [i: 4, j: 8]\n promote A at j.1 heap\n accumulate C at j stack\n"
+                      " bind C i.1 to block_y\n bind C j.1 to block_x\n bind C i to thread_y\n bind C j to thread_x\n");
+  ASSERT_TRUE(nest) << described(nest.error());
+  EXPECT_NE(print(*nest).find("axis \"thread_x\""), std::string::npos) << print(*nest);
+  ASSERT_TRUE(verify(*nest)) << described(verify(*nest).error()) << print(*nest);
+  EXPECT_EQ(verdict_of(print(*nest)), "proven  ");
+  for (bool last_first : {false, true}) EXPECT_EQ(run(*nest, last_first).tags, wanted().tags);
+}
+
+}  // namespace
+}  // namespace polyweft::test
