@@ -183,6 +183,24 @@ std::string place_of(const PlanContext& c, const ReadRow& row, const std::vector
   return place;
 }
 
+/// Where rows stand outside: a panel of rows takes half of the first cache, the block of the other operand three eighths of the second (pages
+/// are scattered over its sets, so that more does not stay).
+void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, int64_t bytes, int64_t l1, int64_t l2, Sizes& sizes) {
+  auto reduced = reduced_indices(c);
+  if (reduced.size() != 1) return;
+  constexpr int64_t kRows = 12;
+  int64_t extent_k = c.table.extent[reduced[0]], extent_v = c.table.extent[shape.vector], depth = extent_k;
+  const int64_t most = std::max<int64_t>(l1 / 2 / (kRows * bytes), 1);
+  if (extent_k > most * 5 / 4 && !has_conditions_on(c, reduced[0])) {
+    depth = equal_parts(extent_k, {most}, 1)[0];
+    sizes.kc = add_size(plan, c, "kc", depth, equal_parts(extent_k, {most / 2, most * 3 / 4, most}, 1));
+  }
+  const int64_t unit = 2 * c.lanes();
+  const int64_t columns = std::max<int64_t>(l2 * 3 / 8 / std::max<int64_t>(depth * bytes, 1), unit);
+  if (extent_v > columns * 3 / 2)
+    sizes.nc = add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0], equal_parts(extent_v, {columns / 2, columns, columns * 4 / 3}, unit));
+}
+
 /// Cache tiles, where the problem is larger than the caches. kc only with a single reduced index (T6: else its order would break, and the
 /// block streams all of it anyway).
 void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
@@ -190,6 +208,7 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   int64_t bytes = size_bytes(c.t.program.tensors[shape.tensor ? shape.tensor->lane_groups.front() : equation_of(c.t, c.stage).targets[0]].type);
   int64_t l1 = c.facts.cache_bytes.empty() ? 32 << 10 : c.facts.cache_bytes[0];
   int64_t l2 = c.facts.cache_bytes.size() < 2 ? 16 * l1 : c.facts.cache_bytes[1];
+  if (c.rows_outside) return add_panel_sizes(plan, c, shape, bytes, l1, l2, sizes);
   auto reduced = reduced_indices(c);
   int64_t extent_k = reduced.size() == 1 ? c.table.extent[reduced[0]] : 0;
   int64_t depth = extent_k;
@@ -231,8 +250,9 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   if (sizes.nc) levels.push_back({v, *sizes.nc});
   if (sizes.kc) levels.push_back({c.name(reduced[0]), *sizes.kc});
   if (sizes.mc) levels.push_back({u, *sizes.mc});
+  if (c.rows_outside && shape.unrolled) levels.push_back({u, sizes.mr});
   levels.push_back({v, sizes.nr});
-  if (shape.unrolled) levels.push_back({u, sizes.mr});
+  if (!c.rows_outside && shape.unrolled) levels.push_back({u, sizes.mr});
   auto outer = data_indices_but(c, shape);
   const size_t lane_levels = levels.size() - (shape.unrolled ? 1 : 0);
   const size_t last_level = outer.size() + levels.size() - 1;

@@ -34,6 +34,9 @@ struct PlanContext {
   /// The loop over register tiles of lanes stands outside the other data indices: a strip of the operand that moves with the lanes stays in
   /// cache for all rows (weights larger than the cache), instead of all of it for each row.
   bool lanes_outside = false;
+  /// The loop over register tiles of rows stands outside the one over lanes: a panel of rows stays in the first cache, read where it lies, while
+  /// the other operand's block comes from the second.
+  bool rows_outside = false;
   /// Set where a constant that this stage reads is packed for a greater one: its panels are this wide.
   std::optional<Size> panel = std::nullopt;
   int64_t lanes() const;  ///< of the stage's element type

@@ -23,11 +23,12 @@ struct Builder {
   uint32_t dominant = 0;
   std::vector<Step> prefix;  ///< the inline steps
 
-  bool lanes_outside = false;
+  bool lanes_outside = false, rows_outside = false;
 
   PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
     PlanContext c = context_for(t, stage, facts);
     c.lanes_outside = lanes_outside;
+    c.rows_outside = rows_outside && stage == dominant;
     c.openness = stage == dominant ? Openness::open : Openness::settled;
     c.packing = packing;
     c.seat = seat;
@@ -451,6 +452,9 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   if (strips) add_if_new(out, trace_of(b, *strips), normalized, cls);
   if (!strips && is_large) add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors, Stores::streamed)), normalized, cls);
   for (Packing packing : {Packing::vectors, Packing::all, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
+  b.rows_outside = true;
+  add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors)), normalized, cls);
+  b.rows_outside = false;
   b.lanes_outside = true;
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors)), normalized, cls);
