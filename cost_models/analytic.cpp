@@ -43,9 +43,9 @@ class Estimate {
  public:
   Estimate(const LoopNest& nest, const MachineModel& machine) : nest_(nest), machine_(machine) {}
 
-  double cycles(const Leaf& leaf) const {
+  double cycles(const Leaf& leaf, double elsewhere_bytes) const {
     const size_t begin = block_begin(leaf);
-    const TrafficCycles traffic = traffic_of(nest_, leaf, begin, machine_);
+    const TrafficCycles traffic = traffic_of(nest_, leaf, begin, machine_, elsewhere_bytes);
     const double work = is_turned(leaf, begin) ? turned_cycles(leaf) : trips(leaf, 0, begin) * block_cycles(leaf, begin) + loop_overhead(leaf, begin);
     return work + traffic.exposed + std::max(0.0, traffic.hidden - work);
   }
@@ -94,8 +94,17 @@ class Estimate {
   // Distinct values an access touches in one block: loops it does not move with are served by one load.
   double access_issues(const Leaf& leaf, const AccessUse& use, size_t begin) const {
     double product = 1;
+    std::vector<std::pair<std::vector<int64_t>, double>> windows;
     for (size_t l = begin; l < leaf.loops.size(); ++l) {
       if (!moves(use, l)) continue;
+      // Unrolled loops that move it alike (taps and columns) read the same elements again.
+      const auto same = std::find_if(windows.begin(), windows.end(), [&](const auto& window) { return window.first == use.coeff[l]; });
+      if (leaf.loops[l].mark == MarkKind::unroll && same != windows.end()) {
+        product *= (same->second + leaf.loops[l].trips - 1) / same->second;
+        same->second += leaf.loops[l].trips - 1;
+        continue;
+      }
+      if (leaf.loops[l].mark == MarkKind::unroll) windows.emplace_back(use.coeff[l], leaf.loops[l].trips);
       const bool strided = leaf.loops[l].mark == MarkKind::vector && !leaf.is_instruction && !is_contiguous(nest_, use, l);
       product *= strided ? leaf.loops[l].trips : issues(leaf.loops[l]);
     }
@@ -160,12 +169,14 @@ class AnalyticModel final : public CostModel {
     const Estimate estimate(nest, machine_);
     double cycles = 0;
     bool is_parallel = false;
-    for (int s = 0; s < kSamples; ++s)
-      for (const Leaf& leaf : leaves_at(nest, s, kSamples)) {
+    for (int s = 0; s < kSamples; ++s) {
+      const std::vector<Leaf> leaves = leaves_at(nest, s, kSamples);
+      for (const Leaf& leaf : leaves) {
         const double share = parallel_factor(leaf, machine_.threads);
         is_parallel |= share < 1;
-        cycles += estimate.cycles(leaf) * share / kSamples;
+        cycles += estimate.cycles(leaf, bytes_elsewhere(nest, leaves, leaf)) * share / kSamples;
       }
+    }
     return cycles / machine_.clock_ghz + (is_parallel ? machine_.fork_join_ns : 0);
   }
 

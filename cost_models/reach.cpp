@@ -30,6 +30,19 @@ double places_of(const Step& step, double places, const Store& store) {
   return places * std::min(step.trips, round_trip(step.stride, store));
 }
 
+// Windows that move by less than their own length (rows of a stencil, taps and columns) share what lies in both.
+std::vector<Step> without_overlap(const std::vector<Step>& sorted) {
+  std::vector<Step> out;
+  for (const Step& step : sorted) {
+    const auto narrower = std::find_if(out.rbegin(), out.rend(), [&](const Step& inner) { return std::fmod(step.stride, inner.stride) == 0; });
+    if (narrower != out.rend() && step.stride <= narrower->stride * narrower->trips)
+      narrower->trips += step.stride / narrower->stride * (step.trips - 1);
+    else
+      out.push_back(step);
+  }
+  return out;
+}
+
 double buffer_bytes(const Buffer& buffer) {
   double bytes = static_cast<double>(size_bytes(buffer.type));
   for (int64_t extent : buffer.extents) bytes *= static_cast<double>(extent);
@@ -76,7 +89,7 @@ Reach reach_of(const Buffer& buffer, const AccessUse& use, const std::vector<dou
     if (strides[l] > 0 && leaf.loops[l].trips > 1) steps.push_back({strides[l], leaf.loops[l].trips});
   std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.stride < b.stride; });
   double run = static_cast<double>(size_bytes(buffer.type)), pieces = 1, places = 0;  // places: sets that are met
-  for (const Step& step : steps) {
+  for (const Step& step : without_overlap(steps)) {
     if (step.stride <= std::max(run, store.granule_bytes)) {
       run += step.stride * (step.trips - 1);
     } else {

@@ -39,7 +39,7 @@ std::vector<Level> levels_of(const MachineModel& machine) {
 
 class Traffic {
  public:
-  Traffic(const LoopNest& nest, const Leaf& leaf, size_t block) : nest_(nest), leaf_(leaf), block_(block) {
+  Traffic(const LoopNest& nest, const Leaf& leaf, size_t block, double elsewhere_bytes) : nest_(nest), leaf_(leaf), block_(block), elsewhere_bytes_(elsewhere_bytes) {
     for (size_t a = 0; a < leaf.accesses.size(); ++a) {
       const AccessUse& use = leaf.accesses[a];
       const bool is_loaded_for_store = a == 1 && is_accumulation(leaf);
@@ -67,7 +67,11 @@ class Traffic {
         sums_[from] += reaches_[from].back().granules;
       }
   }
-  bool stays(const Store& store, size_t a, size_t from) const { return sums_[from] <= store.granules && reaches_[from][a].crowded() <= store.granules; }
+  // From one call to the next the other statements' data come in between.
+  bool stays(const Store& store, size_t a, size_t from) const {
+    const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : 0;
+    return sums_[from] + between <= store.granules && reaches_[from][a].crowded() <= store.granules;
+  }
   double trips_outside(size_t from) const {
     double out = 1;
     for (size_t l = 0; l < from; ++l) out *= leaf_.loops[l].trips;
@@ -86,8 +90,8 @@ class Traffic {
     if (from > 0 && strides_[a][from - 1] == 0 && stays(level.store, a, from)) --from;
     from = without_single(from);
     double granules = reaches_[from][a].granules * trips_outside(from);
-    // Neighbouring iterations of the next loop that touch the same granules bring them in once.
-    if (from > 0 && strides_[a][from - 1] > 0 && strides_[a][from - 1] < level.store.granule_bytes && stays(level.store, a, from))
+    // Neighbouring iterations of the next loop that touch the same granules (or rows of one window) bring them in once.
+    if (from > 0 && strides_[a][from - 1] > 0 && stays(level.store, a, from))
       granules = std::min(granules, std::max(reaches_[from - 1][a].granules, reaches_[from][a].granules) * trips_outside(from - 1));
     charge(level, a, granules, out);
   }
@@ -110,6 +114,7 @@ class Traffic {
   const LoopNest& nest_;
   const Leaf& leaf_;
   size_t block_;
+  double elsewhere_bytes_ = 0;
   std::vector<const AccessUse*> uses_;
   std::vector<std::vector<double>> strides_;
   std::vector<std::vector<Reach>> reaches_;
@@ -128,13 +133,27 @@ TrafficCycles streams_of(const LoopNest& nest, const Leaf& leaf, const MachineMo
 
 }  // namespace
 
+double bytes_elsewhere(const LoopNest& nest, const std::vector<Leaf>& leaves, const Leaf& leaf) {
+  std::vector<char> counted(nest.buffers.size(), 0);
+  for (const AccessUse& use : leaf.accesses) counted[use.buffer] = 1;
+  double bytes = 0;
+  for (const Leaf& other : leaves)
+    for (const AccessUse& use : other.accesses) {
+      const Buffer& buffer = nest.buffers[use.buffer];
+      if (counted[use.buffer] || use.is_streamed || buffer.scope == Scope::reg) continue;
+      counted[use.buffer] = 1;
+      bytes += static_cast<double>(allocated_elements(buffer)) * static_cast<double>(size_bytes(buffer.type));
+    }
+  return bytes;
+}
+
 bool is_accumulation(const Leaf& leaf) {
   return leaf.accesses.size() > 1 && leaf.accesses[0].is_store && !leaf.accesses[1].is_store && leaf.accesses[0].buffer == leaf.accesses[1].buffer;
 }
 
-TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine) {
+TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine, double elsewhere_bytes) {
   TrafficCycles out = streams_of(nest, leaf, machine);
-  Traffic traffic(nest, leaf, block);
+  Traffic traffic(nest, leaf, block, elsewhere_bytes);
   for (const Level& level : levels_of(machine)) {
     const TrafficCycles part = traffic.cycles(level);
     out.hidden += part.hidden;

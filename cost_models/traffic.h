@@ -11,7 +11,9 @@ struct TrafficCycles {
   double exposed = 0;  ///< does not
 };
 /// `block`: the first loop of the register block.
-TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine);
+TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine, double elsewhere_bytes = 0);
+/// Bytes that the other leaves of a nest touch, in buffers that this one does not.
+double bytes_elsewhere(const LoopNest& nest, const std::vector<Leaf>& leaves, const Leaf& leaf);
 bool is_accumulation(const Leaf& leaf);
 
 }  // namespace polyweft::cost

@@ -162,14 +162,20 @@ bool is_input(const PlanContext& c, TensorId tensor) {
          c.t.stages[definers[0]].placement.kind == Placement::Kind::at_root && c.seat == Seat::root;
 }
 
-/// [d / f, the other dimensions, d % f]
-std::vector<LayoutDigit> panel_layout(const PlanContext& c, const ReadRow& row, uint32_t index, const Size& factor) {
-  uint32_t dim = *dimension_alone(c.t, row.access, index);
+}  // namespace
+
+std::vector<LayoutDigit> panel_layout(const ReadRow& row, uint32_t dim, const Size& factor) {
   std::vector<LayoutDigit> out = {{LayoutDigit::Part::quotient, "d" + std::to_string(dim), factor}};
   for (uint32_t d = 0; d < row.access.index.size(); ++d)
     if (d != dim) out.push_back({LayoutDigit::Part::whole, "d" + std::to_string(d), {}});
   out.push_back({LayoutDigit::Part::remainder, "d" + std::to_string(dim), factor});
   return out;
+}
+
+namespace {
+
+std::vector<LayoutDigit> panel_layout(const PlanContext& c, const ReadRow& row, uint32_t index, const Size& factor) {
+  return polyweft::schedules::panel_layout(row, *dimension_alone(c.t, row.access, index), factor);
 }
 
 /// The innermost of these loops on whose index the read depends; "root" where there is none.

@@ -74,6 +74,11 @@ Size lane_tile(const PlanContext& c, const BlockShape& shape);
 /// A stencil's taps, where the stage runs on rows of its reader: all of them unrolled around a vector of the row.
 bool is_row_stencil(const PlanContext& c);
 Plan plan_row_stencil(const PlanContext& c);
+/// Lanes across channels, neighbours that read the same vectors: all taps and some columns unrolled.
+bool is_tap_block(const PlanContext& c, const BlockShape& shape);
+Plan plan_tap_block(const PlanContext& c, const BlockShape& shape);
+/// [d / f, the other dimensions, d % f] for dimension `dim` of what the row reads.
+std::vector<LayoutDigit> panel_layout(const ReadRow& row, uint32_t dim, const Size& factor);
 /// The same as a register tile of `reader`, inside its loop `place`.
 Plan plan_stencil_in_registers(const PlanContext& c, const std::string& reader, const std::string& place);
 /// A reduction along unit stride: lanes are partial results.

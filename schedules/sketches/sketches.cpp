@@ -183,6 +183,13 @@ bool writes_output(const Builder& b, uint32_t stage) {
   return !b.t.stages[stage].reduces && targets.size() == 1 && b.t.program.tensors[targets[0]].kind == TensorKind::output;
 }
 
+/// An output of few taps each: whole lines, stored once.
+bool writes_taps(const Builder& b, uint32_t stage) {
+  const PlanContext c = b.context(stage, Packing::vectors);
+  const auto shape = block_shape(c);
+  return shape && is_tap_block(c, *shape) && b.t.program.tensors[equation_of(b.t, c.stage).targets[0]].kind == TensorKind::output;
+}
+
 /// ahead: rows are asked for before they are needed; streamed: and elementwise outputs go past the caches.
 enum class Stores : uint8_t { cached, ahead, streamed };
 
@@ -192,7 +199,7 @@ Plan plain_plan(const Builder& b, Packing packing, Stores stores = Stores::cache
     if (!b.is_alive(k)) continue;
     const PlanContext c = b.context(k, packing);
     Plan own = plan_stage(c);
-    if (stores == Stores::streamed && writes_output(b, k) && stores_lines(own, c)) own.steps.push_back(StreamStep{c.stage.name});
+    if (stores == Stores::streamed && (writes_output(b, k) || writes_taps(b, k)) && stores_lines(own, c)) own.steps.push_back(StreamStep{c.stage.name});
     plan.append(own);
   }
   return plan;

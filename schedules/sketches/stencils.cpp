@@ -4,6 +4,14 @@
 //
 // The taps share no operand between rows that a register could keep, so the row alone is the block; with all taps unrolled nothing is loaded
 // for the loop's sake, and several vectors of the row hide the latency of the additions.
+//
+// Where the lanes run across channels (depthwise convolutions), neighbours along a row read the same vectors:
+//
+//   others | v: two vectors | rows | u: 4 columns | taps, u (unrolled)  v (vectors)
+//
+// With taps and columns unrolled each vector is loaded once a row of taps and the weights stay in registers; v outside the rows keeps the rows of the
+// window in the first cache (inside them where the image comes from memory, whole rows at a time). Loops over rows and columns are split where the border begins, so that
+// no condition is left inside.
 #include <algorithm>
 
 #include "schedules/queries.h"
@@ -58,6 +66,123 @@ Plan plan_row_stencil(const PlanContext& c) {
   if (!shape.cuts.empty()) plan.steps.push_back(SplitStep{s, v + ".1", shape.cuts});
   plan.steps.push_back(UnrollStep{s, names(c, taps_of(c))});
   plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
+  return plan;
+}
+
+namespace {
+
+/// Does the index share a subscript with a reduced one: do the taps of neighbours overlap?
+bool overlaps(const PlanContext& c, uint32_t index) {
+  const VarId var = c.t.program.index_var(index);
+  for (const ReadRow& row : c.table.reads)
+    for (const Subscript& s : row.access.index)
+      for (uint32_t k : taps_of(c))
+        if (s.affine.coefficient(var) != 0 && s.affine.coefficient(c.t.program.index_var(k)) != 0) return true;
+  return false;
+}
+
+/// The values of a data index for which every tap lies inside, as far as conditions on it and reduced indices say.
+Interval interior(const PlanContext& c, uint32_t index) {
+  Interval out{c.stage.lo[index], c.stage.hi[index] - 1};
+  const VarId first = c.t.program.index_var(0);
+  for (const Affine& condition : c.stage.inside) {
+    const int64_t coeff = condition.coefficient(first + index);
+    if (coeff == 0) continue;
+    int64_t rest = condition.constant;  // coeff * index + rest >= 0 for all values of the others
+    for (const Term& term : condition.terms)
+      if (term.var != first + index) rest += term.coeff * (term.coeff > 0 ? c.stage.lo[term.var - first] : c.stage.hi[term.var - first] - 1);
+    if (coeff > 0)
+      out.lo = std::max(out.lo, -(rest >= 0 ? rest / coeff : -((-rest + coeff - 1) / coeff)));
+    else
+      out.hi = std::min(out.hi, rest >= 0 ? rest / -coeff : -((-rest - coeff - 1) / -coeff));
+  }
+  return out;
+}
+
+/// Begins of the parts in which the conditions on the index are constants, in tiles of `tile` values; empty where there are too many.
+std::vector<int64_t> cuts_at_borders(const PlanContext& c, uint32_t index, int64_t tile) {
+  constexpr size_t kMostCuts = 6;
+  const Interval inside = interior(c, index);
+  std::vector<int64_t> out;
+  for (int64_t at = c.stage.lo[index] + tile; at < c.stage.hi[index]; at += tile) {
+    const bool ends_border = at - tile<inside.lo, begins_border = at + tile - 1> inside.hi;
+    if (ends_border || begins_border) out.push_back(at);
+    if (out.size() > kMostCuts) return {};
+  }
+  return out;
+}
+
+/// Do the rows of one image stay in the second cache, so that a strip of its lanes may be read at a time?
+bool stays_in_l2(const PlanContext& c, uint32_t across) {
+  for (const ReadRow& row : c.table.reads) {
+    if (!row.uses(across)) continue;
+    double bytes = static_cast<double>(size_bytes(c.t.program.tensors[row.tensor].type));
+    const Box& box = c.t.boxes[row.tensor];
+    for (size_t d = 0; d < box.lo.size(); ++d) bytes *= static_cast<double>(box.hi[d] - box.lo[d]);
+    for (uint32_t k = 0; k < c.stage.data_indices; ++k)
+      if (row.uses(k) && row.stride[k] != 1 && !overlaps(c, k)) bytes /= static_cast<double>(c.table.extent[k]);
+    if (c.facts.cache_bytes.size() > 1 && bytes > static_cast<double>(c.facts.cache_bytes[1])) return false;
+  }
+  return true;
+}
+
+std::vector<int64_t> tile_widths(const PlanContext& c, uint32_t vector) {
+  std::vector<int64_t> out;
+  for (int64_t vectors : {2, 3, 1})
+    if (c.table.extent[vector] % (vectors * c.lanes()) == 0) out.push_back(vectors * c.lanes());
+  return out;
+}
+
+}  // namespace
+
+bool is_tap_block(const PlanContext& c, const BlockShape& shape) {
+  if (!shape.unrolled || shape.must_pack || shape.tensor || !shape.cuts.empty() || shape.lane_block != 0 || tile_widths(c, shape.vector).empty()) return false;
+  double taps = 1;
+  for (uint32_t k : taps_of(c)) taps *= static_cast<double>(c.table.extent[k]);
+  const bool lanes_everywhere = std::all_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return row.stride[shape.vector] == 1; });
+  return taps >= 2 && taps <= kMostTaps && lanes_everywhere && overlaps(c, *shape.unrolled);
+}
+
+Plan plan_tap_block(const PlanContext& c, const BlockShape& shape) {
+  constexpr int64_t kColumns = 4, kAllColumns = 7;
+  Plan plan;
+  const uint32_t across = *shape.unrolled;
+  const std::string &s = c.stage.name, v = c.name(shape.vector), u = c.name(across);
+  const int64_t width = tile_widths(c, shape.vector).front(), columns = c.table.extent[across] <= kAllColumns ? c.table.extent[across] : kColumns;
+  const std::vector<TileStep::Level> levels = {{v, Size{width, ""}}, {u, Size{columns, ""}}};
+  std::vector<std::string> order, rows;
+  for (uint32_t k : data_but(c, shape.vector))
+    if (k != across) (overlaps(c, k) ? rows : order).push_back(c.name(k));
+  if (stays_in_l2(c, across)) {
+    order.push_back(v + ".1");
+    order.insert(order.end(), rows.begin(), rows.end());
+  } else {
+    order.insert(order.end(), rows.begin(), rows.end());
+    order.push_back(v + ".1");
+  }
+  order.push_back(u + ".1");
+  std::vector<uint32_t> points = taps_of(c), unrolled = points;
+  points.push_back(across);
+  points.push_back(shape.vector);
+  for (const std::string& name : names(c, points)) order.push_back(name);
+  unrolled.push_back(across);
+  plan.steps.push_back(TileStep{s, levels});
+  plan.steps.push_back(PermuteStep{s, order});
+  for (const ReadRow& row : c.table.reads) {
+    const Tensor& tensor = c.t.program.tensors[row.tensor];
+    const auto dim = dimension_alone(c.t, row.access, shape.vector);
+    if (!tensor.is_const_input || tensor.hidden || row.uses(across) || !dim) continue;
+    plan.steps.push_back(PromoteStep{tensor.name, s, "root", Scope::heap, panel_layout(row, *dim, levels[0].size)});
+  }
+  plan.steps.push_back(AccumulateStep{s, u + ".1", Scope::reg});
+  for (uint32_t k : data_but(c, shape.vector)) {
+    if (c.seat == Seat::guest && k != across) continue;  // its range is a window of the host's
+    const auto cuts = cuts_at_borders(c, k, k == across ? columns : 1);
+    if (!cuts.empty()) plan.steps.push_back(SplitStep{s, k == across ? u + ".1" : c.name(k), cuts});
+  }
+  plan.steps.push_back(UnrollStep{s, names(c, unrolled)});
+  plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
+  if (c.facts.threads > 1 && c.seat == Seat::root) plan.steps.push_back(ParallelStep{s, order.front()});
   return plan;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 
 namespace polyweft::cost {
@@ -73,6 +74,23 @@ TEST(Reach, pages_of_rows_a_page_apart_are_as_many_as_rows) {
   const Buffer b = matrix(128, 1024);
   const Leaf leaf = two_loops(100, 1, 32);
   EXPECT_EQ(reach_of(b, leaf.accesses[0], strides_bytes(b, leaf.accesses[0]), leaf, 0, {4096, 64, 0}).granules, 100);
+}
+
+// Rows of a window that moves by less than its height are the same rows: taps (3) inside rows (12) inside strips of 12.
+TEST(Reach, windows_that_overlap_share_their_rows) {
+  const Buffer b = matrix(128, 96);
+  for (const auto& [strip, strips, rows] : {std::array<int64_t, 3>{12, 2, 12}, {1, 1, 12}, {14, 2, 12}, {20, 2, 12}, {2, 5, 3}}) {
+    Leaf leaf;
+    leaf.loops = {{0, static_cast<double>(strips), strip}, {1, static_cast<double>(rows), 1}, {2, 3, 1}, {3, 32, 1}};
+    AccessUse use;
+    use.coeff = {{strip, 0}, {1, 0}, {1, 0}, {0, 1}};
+    leaf.accesses = {use};
+    std::set<int64_t> lines;
+    for (int64_t s = 0; s < strips; ++s)
+      for (int64_t r = 0; r < rows + 2; ++r)
+        for (int64_t c = 0; c < 32; ++c) lines.insert(physical_offset(b, {s * strip + r, c}) * size_bytes(b.type) / 64);
+    EXPECT_EQ(reach_of(b, use, strides_bytes(b, use), leaf, 0, {64, 768, 64}).granules, static_cast<double>(lines.size())) << strip << " " << strips;
+  }
 }
 
 }  // namespace

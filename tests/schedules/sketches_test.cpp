@@ -1,6 +1,7 @@
 // Every sketch of every example without a recurrence computes what the evaluator computes, at small odd sizes and several decisions.
 #include "schedules/sketches/sketches.h"
 
+#include <array>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -53,6 +54,33 @@ TEST(GroupedSketches, vectorize_grouped_convolutions_and_split_their_taps) {
     ASSERT_TRUE(nest.ok()) << described(nest.error());
     EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
     EXPECT_FALSE(std::regex_search(print(*nest), std::regex("floor\\([^/]*f\\.v"))) << "a quotient changes from lane to lane:\n" << print(*nest);
+  }
+}
+
+/// Depthwise: lanes run across channels, in the taps too.
+std::string depthwise(int size, int kernel, int stride, int pad) {
+  const std::string st = std::to_string(stride), k = std::to_string(kernel), p = std::to_string(pad), in = std::to_string(size);
+  const std::string y = st + " * y + t - " + p, x = st + " * x + r - " + p, out = std::to_string((size + 2 * pad - kernel) / stride + 1);
+  return "program depthwise(N = 2)\nin X: f32[N, " + in + ", " + in + ", 32]\nconst in W: f32[" + k + ", " + k + ", 32]\nout Y[n: N, y: " + out + ", x: " + out +
+         ", f: 32] = sum[t: " + k + ", r: " + k + " where 0 <= " + y + " < " + in + " and 0 <= " + x + " < " + in + "] X[n, " + y + ", " + x + ", f] * W[t, r, f]\n";
+}
+
+// All taps and some columns of a depthwise convolution are straight code, and no condition is left: borders are loops of their own.
+TEST(TapSketches, write_out_the_taps_of_depthwise_convolutions) {
+  for (auto [size, kernel, stride, pad] : {std::array{13, 3, 1, 1}, {9, 3, 2, 1}, {7, 3, 1, 1}, {12, 5, 1, 2}, {10, 3, 1, 0}}) {
+    Program program = normalized_program(depthwise(size, kernel, stride, pad));
+    auto traces = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {1 << 12, 16 << 10, 64 << 20}, 1});
+    const std::string text = traces.front().text();
+    EXPECT_NE(text.find("unroll Y t, r, x"), std::string::npos) << text;
+    EXPECT_NE(text.find("stream Y"), std::string::npos) << text;
+    for (const Trace& trace : traces) {
+      auto t = schedules::replay(program, NumericsClass::reassoc, trace);
+      ASSERT_TRUE(t.ok()) << described(t.error());
+      auto nest = instantiate(*t, values_of(t->trace));
+      ASSERT_TRUE(nest.ok()) << described(nest.error());
+      EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
+      EXPECT_EQ(print(*nest).find("if "), std::string::npos) << "a border is tested:\n" << print(*nest);
+    }
   }
 }
 
