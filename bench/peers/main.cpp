@@ -157,14 +157,23 @@ double seconds_of(Player& player, int calls) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Workers of the pool that ran last still spin for its next call, on the core that the next one's needs. They give up after some milliseconds; then
+/// the pool whose turn it is comes back with a call that is not timed.
+void take_turn(Player& player, int threads) {
+  if (threads == 1) return;
+  usleep(6000);
+  seconds_of(player, 1);
+}
+
 /// Rounds of everybody in turn; the order turns with the rounds.
-void race(std::vector<Player>& players, int rounds) {
+void race(std::vector<Player>& players, int rounds, int threads) {
   int calls = 1;
   while (seconds_of(players[0], calls) < 0.0005 && calls < 100'000) calls *= 2;
   for (Player& player : players) seconds_of(player, calls);
   for (int round = 0; round < rounds; ++round)
     for (size_t k = 0; k < players.size(); ++k) {
       Player& player = players[(k + static_cast<size_t>(round)) % players.size()];
+      take_turn(player, threads);
       player.us.push_back(1e6 * seconds_of(player, calls) / calls);
     }
 }
@@ -211,7 +220,7 @@ class Bench {
     for (Player& player : players) player.call(player.output->at);
     keep_those_who_agree(c, data, players);
     if (players.size() < 2) return;
-    race(players, options_.rounds);
+    race(players, options_.rounds, options_.threads);
     report(c, ours.origin(), players);
   }
 
@@ -298,6 +307,7 @@ void settle(int threads) {
   for (int k = 0; k < threads; ++k) CPU_SET(k, &cores);
   sched_setaffinity(0, sizeof cores, &cores);
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "HL_NUM_THREADS"}) setenv(name, std::to_string(threads).c_str(), 1);
+  setenv("OPENBLAS_THREAD_TIMEOUT", "20", 0);  // its workers spin 2^20 cycles, not 2^26
   // Debian's OpenBLAS and BLIS are older than many CPUs and fall back to plain kernels where they do not know the name: their AVX-512 family by hand.
   if (__builtin_cpu_supports("avx512f") == 0) return;
   setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
