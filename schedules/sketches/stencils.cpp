@@ -182,7 +182,6 @@ Plan plan_tap_block(const PlanContext& c, const BlockShape& shape) {
   }
   plan.steps.push_back(UnrollStep{s, names(c, unrolled)});
   plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
-  if (c.facts.threads > 1 && c.seat == Seat::root) plan.steps.push_back(ParallelStep{s, order.front()});
   return plan;
 }
 

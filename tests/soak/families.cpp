@@ -86,6 +86,9 @@ void add_convolutions(Collector& c) {
   c.add("depthwise", {"H", "W", "C"},
         "in X: f32[H, W, C]\nin D: f32[3, 3, C]\nout T[y: H, x: W, c: C] = sum[r: 3, s: 3 where 0 <= y+r-1 < H and 0 <= x+s-1 < W] X[y+r-1, x+s-1, c] * D[r, s, c]\n",
         kAll);
+  c.add("depthwise_padded", {"H", "W", "C"},
+        "in X: f32[H, W, C]\nconst in K: f32[3, 3, C]\nlet P[y: H + 2, x: W + 2, c: C] = X[y - 1, x - 1, c] where 1 <= y <= H and 1 <= x <= W else 0\n"
+        "out Y[y: H, x: W, c: C] = sum[r: 3, s: 3] P[y + r, x + s, c] * K[r, s, c]\n");
   c.add("depthwise_pointwise", {"H", "W", "C", "F"},
         "in X: f32[H, W, C]\nin D: f32[3, 3, C]\nin K: f32[C, F]\nlet T[y: H, x: W, c: C] = sum[r: 3, s: 3 where 0 <= y+r-1 < H and 0 <= x+s-1 < W] X[y+r-1, x+s-1, c] * "
         "D[r, "
