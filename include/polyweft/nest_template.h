@@ -101,6 +101,7 @@ struct NestTemplate {
   std::vector<Stage> stages;              ///< in an order in which nests of their own may run
   Trace trace;                            ///< what made it; its decisions and constraints are the search space
   bool fuses_products = true;             ///< classes that may round a*b+c once do so; false for a target without such an instruction
+  bool fuses_halves = false;              ///< and products of f16, where the target computes in halves
   std::shared_ptr<const LoopNest> fixed;  ///< set: the program has a recurrence and this is its nest (no decisions)
 };
 

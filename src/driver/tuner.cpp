@@ -81,6 +81,10 @@ struct Tuner::Impl {
 
   // To round a*b+c once is a licence of the classes contract and reassoc, and slow where no instruction does it.
   bool has_fused_products() const { return workshop.target().has("fma") || workshop.target().has("avx512f"); }
+  void suit_target(NestTemplate& nest_template) const {
+    nest_template.fuses_products = has_fused_products();
+    nest_template.fuses_halves = workshop.target().has("avx512fp16") && workshop.target().has("avx512vl");
+  }
   Result<LoopNest> for_target(Result<LoopNest> nest) const {
     if (!nest || has_fused_products()) return nest;
     for (auto& node : nest->nodes)
@@ -102,7 +106,7 @@ struct Tuner::Impl {
     auto recurrence = recurrence_nest(t);
     if (!recurrence) return recurrence.error();
     auto nest_template = schedules::replay(t.program, t.key.cls, *trace, *recurrence);
-    if (nest_template) nest_template->fuses_products = has_fused_products();
+    if (nest_template) suit_target(*nest_template);
     return nest_template;
   }
   Result<std::vector<NestTemplate>> sketches(const Task& t) {
@@ -117,7 +121,7 @@ struct Tuner::Impl {
     auto recurrence = recurrence_nest(t);
     if (!recurrence) return recurrence.error();
     auto templates = schedules::sketch_templates(t.program, t.key.cls, facts, *recurrence);
-    for (size_t i = 0; templates && i < templates->size(); ++i) (*templates)[i].fuses_products = has_fused_products();
+    for (size_t i = 0; templates && i < templates->size(); ++i) suit_target((*templates)[i]);
     return templates;
   }
 

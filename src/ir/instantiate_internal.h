@@ -203,6 +203,6 @@ Access access_to(const View& view, const std::vector<Affine>& element);
 /// The reduction that is an equation's right-hand side, or null.
 const Reduction* reduction_of(const Equation& equation);
 /// Whether a sum of products may be folded by fma.
-bool is_fused(NumericsClass cls, const Equation& equation);
+bool is_fused(NumericsClass cls, const Equation& equation, bool fuses_halves);
 
 }  // namespace polyweft::ir

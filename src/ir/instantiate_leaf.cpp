@@ -9,11 +9,11 @@ const Reduction* reduction_of(const Equation& equation) {
   return equation.rhs && equation.rhs->op == Op::reduce ? &equation.rhs->reduction : nullptr;
 }
 
-bool is_fused(NumericsClass cls, const Equation& equation) {
+bool is_fused(NumericsClass cls, const Equation& equation, bool fuses_halves) {
   const Reduction* reduction = reduction_of(equation);
   if (cls == NumericsClass::strict || !reduction || reduction->reducer != Reducer::sum) return false;
   const Expr& body = equation.rhs->args[0];
-  return body->op == Op::mul && (body->type == ElementType::f32 || body->type == ElementType::f64);
+  return body->op == Op::mul && (body->type == ElementType::f32 || body->type == ElementType::f64 || (fuses_halves && body->type == ElementType::f16));
 }
 
 Access access_to(const View& view, const std::vector<Affine>& element) {
@@ -133,7 +133,7 @@ NodeId Emitter::leaf_compute(Body& body) {
   const Equation& equation = equation_of(*body.stage);
   auto map = coordinates(body);
   Compute out = header_of(body, reduction_of(equation) ? Write::accumulate : Write::store);
-  out.fused = t_.fuses_products && is_fused(t_.cls, equation);
+  out.fused = t_.fuses_products && is_fused(t_.cls, equation, t_.fuses_halves);
   out.dst = destinations(body, map);
   std::vector<Expr> values;
   if (equation.rhs->op == Op::tuple || equation.rhs->op == Op::reduce)

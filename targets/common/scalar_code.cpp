@@ -24,6 +24,7 @@ ScalarCode::ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls, FloatUnits
 
 llvm::Type* ScalarCode::register_type(ElementType type) const {
   if (type == ElementType::f64) return b_.getDoubleTy();
+  if (is_native_half(type)) return b_.getHalfTy();
   if (is_float(type)) return b_.getFloatTy();
   return b_.getIntNTy(width_of(type));
 }
@@ -83,6 +84,7 @@ llvm::Value* ScalarCode::bf16_bits(llvm::Value* value) {
 }
 
 llvm::Value* ScalarCode::to_memory(llvm::Value* value, ElementType type) {
+  if (is_native_half(type)) return b_.CreateBitCast(value, like(b_.getInt16Ty(), value));
   if (type == ElementType::bf16) return bf16_bits(value);
   if (type == ElementType::f16) return float_.half_bits(value);
   if (type == ElementType::boolean) return b_.CreateZExt(value, like(b_.getInt8Ty(), value));
@@ -90,13 +92,21 @@ llvm::Value* ScalarCode::to_memory(llvm::Value* value, ElementType type) {
 }
 
 llvm::Value* ScalarCode::from_memory(llvm::Value* value, ElementType type) {
+  if (is_native_half(type)) return b_.CreateBitCast(value, like(b_.getHalfTy(), value));
   if (type == ElementType::bf16) return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(value, like(b_.getInt32Ty(), value)), 16), like(b_.getFloatTy(), value));
   if (type == ElementType::f16) return float_.from_half_bits(value);
   if (type == ElementType::boolean) return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
   return value;
 }
 
+llvm::Value* ScalarCode::widened(llvm::Value* value, ElementType type) {
+  return is_native_half(type) ? b_.CreateFPExt(value, like(b_.getFloatTy(), value)) : value;
+}
+
+// The language computes halves in f32 and rounds each result. Where the chip computes in halves + - * / and sqrt give the same bits: 24 digits are
+// at least 2 * 11 + 2, so that the rounding to f32 between changes nothing (Figueroa, When is double rounding innocuous?, 1995).
 llvm::Value* ScalarCode::round_narrow(llvm::Value* value, ElementType type) {
+  if (is_native_half(type)) return value->getType()->getScalarType()->isHalfTy() ? value : b_.CreateFPTrunc(value, like(b_.getHalfTy(), value));
   return is_narrow(type) ? from_memory(to_memory(value, type), type) : value;
 }
 
@@ -156,6 +166,7 @@ llvm::Value* ScalarCode::compare(Op op, ElementType type, llvm::Value* a, llvm::
 }
 
 llvm::Value* ScalarCode::math(Op op, ElementType type, std::vector<llvm::Value*> args) {
+  for (llvm::Value*& arg : args) arg = widened(arg, type);
   llvm::Value* out = emit_math(b_, float_, name_of(op), args[0], args.size() > 1 ? args[1] : nullptr);
   return round_narrow(out, type);
 }
@@ -278,6 +289,8 @@ llvm::Value* ScalarCode::clamp_int(llvm::Value* value, bool source_signed, Eleme
 llvm::Value* ScalarCode::convert(llvm::Value* value, ElementType from, ElementType to, bool saturate) {
   if (from == to) return value;
   llvm::Type* type = like(register_type(to), value);
+  if (is_native_half(to) && from == ElementType::f64) return b_.CreateFPTrunc(value, type);
+  value = widened(value, from);
   if (is_float(from) && is_float(to)) {
     if (to == ElementType::f64) return b_.CreateFPExt(value, type);
     if (from != ElementType::f64) return round_narrow(value, to);
@@ -332,6 +345,7 @@ llvm::Value* ScalarCode::apply(const ExprNode& node, std::vector<llvm::Value*> a
     case Op::clamp:
       return minimum(false, node.type, minimum(true, node.type, args[0], args[1]), args[2]);
     case Op::fma:
+      for (llvm::Value*& arg : args) arg = widened(arg, node.type);
       return fma(node.type, args[0], args[1], args[2]);
     default:
       break;

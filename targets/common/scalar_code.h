@@ -1,7 +1,7 @@
 // Operators of expressions as LLVM values, scalars or vectors of one width: LANGUAGE.md section 4 to the bit.
 //
-// In registers a value of type f16 or bf16 is a float that holds an exactly rounded number; bool is i1; the rest are LLVM's own
-// types. No fast-math flag but nsz where the numerics class lets the sign of a zero free.
+// In registers a value of type bf16 is a float that holds an exactly rounded number, and so is one of type f16 where the chip does not
+// compute in halves; bool is i1; the rest are LLVM's own types. No fast-math flag but nsz where the numerics class lets the sign of a zero free.
 #pragma once
 
 #include "polyweft/program.h"
@@ -24,6 +24,7 @@ class ScalarCode {
   /// Operands of one shape (all scalar or all of one vector width).
   llvm::Value* apply(const ExprNode& node, std::vector<llvm::Value*> args);
   llvm::Value* combine(Reducer reducer, ElementType type, llvm::Value* state, llvm::Value* value);
+  /// One step of a fused sum: a half is rounded once where the chip can, else as a float and then as a half; both are contractions.
   llvm::Value* fma(ElementType type, llvm::Value* a, llvm::Value* b, llvm::Value* c);
   llvm::Value* convert(llvm::Value* value, ElementType from, ElementType to, bool saturate);
   /// From what a load gives to register form, and back for a store.
@@ -36,6 +37,10 @@ class ScalarCode {
   void unify(std::vector<llvm::Value*>& values);
 
  private:
+  /// Halves that the chip itself computes with.
+  bool is_native_half(ElementType type) const { return type == ElementType::f16 && units().half_arithmetic; }
+  /// A native half as a float, which holds it exactly; others as they are.
+  llvm::Value* widened(llvm::Value* value, ElementType type);
   llvm::Value* binary(Op op, ElementType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* unary(Op op, ElementType type, llvm::Value* a);
   llvm::Value* compare(Op op, ElementType type, llvm::Value* a, llvm::Value* b);

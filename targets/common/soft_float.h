@@ -8,10 +8,11 @@ namespace polyweft::targets {
 
 /// What the target's instructions can do.
 struct FloatUnits {
-  bool fma = true;       ///< FMA3 or AVX-512F
-  bool rounding = true;  ///< SSE4.1's roundps and roundpd
-  bool half = true;      ///< F16C
-  bool scale = false;    ///< AVX-512's vscalefps and vscalefpd, of all vector sizes
+  bool fma = true;               ///< FMA3 or AVX-512F
+  bool rounding = true;          ///< SSE4.1's roundps and roundpd
+  bool half = true;              ///< F16C
+  bool half_arithmetic = false;  ///< AVX512-FP16: + - * / sqrt, comparisons and fused multiply-add of halves
+  bool scale = false;            ///< AVX-512's vscalefps and vscalefpd, of all vector sizes
 };
 
 class FloatCode {

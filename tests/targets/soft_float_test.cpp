@@ -1,10 +1,12 @@
 // What baseline chips lack, against the C library: fused multiply-add in f32, f64 and f16, rounding to integers, half precision.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
 
+#include "ir/scalar.h"
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -118,6 +120,66 @@ TEST(SoftFloat, halves_convert_as_the_type_says) {
       for (size_t a = 2; a < 4; ++a) ASSERT_EQ(difference(got[a], expected[a]), "") << target.name << ", output " << a - 2 << ", shift " << shift;
     }
   }
+}
+
+struct HalfCase {
+  Op op;
+  const char* text;
+  size_t arguments;
+};
+const HalfCase kHalfCases[] = {{Op::add, "(A[16*i + v] + B[16*i + v])", 2},
+                               {Op::sub, "(A[16*i + v] - B[16*i + v])", 2},
+                               {Op::mul, "(A[16*i + v] * B[16*i + v])", 2},
+                               {Op::div, "(A[16*i + v] / B[16*i + v])", 2},
+                               {Op::min, "min(A[16*i + v], B[16*i + v])", 2},
+                               {Op::max, "max(A[16*i + v], B[16*i + v])", 2},
+                               {Op::sqrt, "sqrt(A[16*i + v])", 1},
+                               {Op::floor, "floor(A[16*i + v])", 1},
+                               {Op::exp, "exp(A[16*i + v])", 1},
+                               {Op::fma, "fma(A[16*i + v], B[16*i + v], A[16*i + v])", 3}};
+
+// Each half with 65,536 partners in all: rounded as the language says by every target, those that compute in halves among them.
+TEST(SoftFloat, arithmetic_of_halves_rounds_each_result_once) {
+  std::mt19937_64 random(3);
+  for (const HalfCase& c : kHalfCases) {
+    const std::string text = std::string("nest 1 halves class strict\nloops i, v\nbuffer A: f16[65536] argument align 2\nbuffer B: f16[65536] argument align 2\n") +
+                             "buffer Z: f16[65536] argument align 2 output\narguments A, B, Z\nbody {\n  for i in 0 .. 4096 {\n    for v in 0 .. 16 vector 16 {\n" +
+                             "      compute 0(16*i + v) store: Z[16*i + v] <- " + c.text + "\n    }\n  }\n}\n";
+    std::vector<TensorData> expected(3, make_tensor(ElementType::f16, {65536}));
+    for (uint32_t k = 0; k < 65536; ++k) {
+      const auto half = static_cast<uint16_t>(k);
+      auto other = static_cast<uint16_t>(random());
+      if (k % 4 == 0) other = static_cast<uint16_t>((half & 0x7c00) | (other & 0x83ff));  // the same exponent: cancellation, ties
+      std::memcpy(expected[0].bytes.data() + 2 * size_t{k}, &half, 2);
+      std::memcpy(expected[1].bytes.data() + 2 * size_t{k}, &other, 2);
+    }
+    for (int64_t k = 0; k < 65536; ++k) {
+      const Literal args[3] = {expected[0].at(k), expected[1].at(k), expected[0].at(k)};
+      expected[2].set(k, ir::apply(c.op, ElementType::f16, std::span<const Literal>(args, c.arguments), ir::MathLibrary::own));
+    }
+    for (const Target& target : runnable_targets()) {
+      std::vector<TensorData> got = expected;
+      const Loaded kernel = load(parsed(text), target);
+      ASSERT_EQ(call(kernel.code->address("halves"), got), 0);
+      ASSERT_EQ(difference(got[2], expected[2]), "") << target.name << ": " << c.text;
+    }
+  }
+}
+
+// A CPU with AVX512-FP16 does so in its own registers.
+TEST(SoftFloat, a_sum_of_halves_needs_no_conversion_where_the_chip_adds_them) {
+  Target target = *find_target("x86-64-v4");
+  const LoopNest nest = parsed(
+      "nest 1 halves class strict\nloops i, v\nbuffer A: f16[64] argument align 2\nbuffer Z: f16[64] argument align 2 output\narguments A, Z\nbody {\n"
+      "  for i in 0 .. 2 {\n    for v in 0 .. 32 vector 32 {\n      compute 0(32*i + v) store: Z[32*i + v] <- (A[32*i + v] + A[32*i + v])\n    }\n  }\n}\n");
+  auto plain = targets::assembly_text(nest, target);
+  target.features.push_back("avx512fp16");
+  std::sort(target.features.begin(), target.features.end());
+  auto native = targets::assembly_text(nest, target);
+  ASSERT_TRUE(plain && native);
+  EXPECT_NE(plain->find("vcvtph2ps"), std::string::npos);
+  EXPECT_EQ(native->find("vcvtph2ps"), std::string::npos);
+  EXPECT_NE(native->find("vaddph"), std::string::npos);
 }
 
 const char* const kRounding = R"(nest 1 rounding class strict
