@@ -30,7 +30,9 @@ TEST(Parts, are_whole_register_tiles_whatever_the_cache_tiles) {
     EXPECT_EQ(proved(program, *nest), "") << parts;
     const int64_t part = (61 + parts - 1) / parts;
     const std::string loop = "for i.p in 0 .. 61 step " + std::to_string((part + 3) / 4 * 4) + " parallel";
-    if (parts > 1) EXPECT_NE(print(*nest).find(loop), std::string::npos) << loop << "\n" << print(*nest);
+    if (parts > 1) {
+      EXPECT_NE(print(*nest).find(loop), std::string::npos) << loop << "\n" << print(*nest);
+    }
   }
 }
 
