@@ -74,9 +74,14 @@ Size lane_tile(const PlanContext& c, const BlockShape& shape);
 /// A stencil's taps, where the stage runs on rows of its reader: all of them unrolled around a vector of the row.
 bool is_row_stencil(const PlanContext& c);
 Plan plan_row_stencil(const PlanContext& c);
-/// Lanes across channels, neighbours that read the same vectors: all taps and some columns unrolled.
+/// Lanes across channels, neighbours that read the same vectors: all taps and some columns unrolled (0: as many as is good; else those of its reader).
 bool is_tap_block(const PlanContext& c, const BlockShape& shape);
-Plan plan_tap_block(const PlanContext& c, const BlockShape& shape);
+Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t columns = 0);
+/// Begins of the parts in which the conditions on the index are constants, in tiles of `tile` values; empty where there are too many.
+std::vector<int64_t> cuts_at_borders(const PlanContext& c, uint32_t index, int64_t tile);
+/// A stencil of taps that a product reads point by point, in one nest with it: a tile of columns or a row at a time.
+bool is_chain(const PlanContext& producer, const PlanContext& host);
+Plan plan_chain(const PlanContext& producer, const PlanContext& host, bool by_rows);
 /// [d / f, the other dimensions, d % f] for dimension `dim` of what the row reads.
 std::vector<LayoutDigit> panel_layout(const ReadRow& row, uint32_t dim, const Size& factor);
 /// The same as a register tile of `reader`, inside its loop `place`.

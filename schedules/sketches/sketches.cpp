@@ -236,6 +236,30 @@ std::optional<Plan> epilogue_plan(const Builder& b) {
   return plan;
 }
 
+/// A stencil and the product that alone reads it, in one nest.
+std::optional<Plan> chain_plan(const Builder& b, bool by_rows) {
+  Plan plan;
+  std::vector<char> placed(b.t.stages.size(), 0);
+  bool any = false;
+  for (uint32_t k = 0; k < b.t.stages.size(); ++k) {
+    if (!b.is_alive(k) || placed[k] || !b.t.stages[k].reduces) continue;
+    const auto readers = readers_of(b.t, k);
+    const TensorId made = equation_of(b.t, b.t.stages[k]).targets[0];
+    if (readers.size() != 1 || placed[readers[0]] || !b.t.stages[readers[0]].reduces || b.t.program.tensors[made].kind != TensorKind::local ||
+        definitions(b.t, made).size() != 1)
+      continue;
+    const PlanContext producer = b.context(k, Packing::none, Seat::guest), host = b.context(readers[0], Packing::vectors);
+    if (!is_chain(producer, host)) continue;
+    plan.append(plan_chain(producer, host, by_rows));
+    placed[k] = placed[readers[0]] = 1;
+    any = true;
+  }
+  if (!any) return std::nullopt;
+  for (uint32_t k = 0; k < b.t.stages.size(); ++k)
+    if (b.is_alive(k) && !placed[k]) plan.append(plan_stage(b.context(k, Packing::vectors)));
+  return plan;
+}
+
 constexpr int64_t kMostReach = 32;  ///< rows that a strip computes again
 
 /// For each stage the index that runs with each of the host's leading indices; a stage is left out where there is none.
@@ -450,6 +474,8 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   NestTemplate t = with_classes(with_inlining(*base, prefix), prefix);
   Builder b{t, *base, facts, dominant_stage(t), prefix};
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  for (bool by_rows : {false, true})
+    if (auto plan = chain_plan(b, by_rows)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   const bool is_large = is_larger_than_cache(b, 1);
   auto strips = strip_plan(b, Stores::cached);
   if (strips && is_large)

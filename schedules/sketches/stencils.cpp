@@ -99,7 +99,8 @@ Interval interior(const PlanContext& c, uint32_t index) {
   return out;
 }
 
-/// Begins of the parts in which the conditions on the index are constants, in tiles of `tile` values; empty where there are too many.
+}  // namespace
+
 std::vector<int64_t> cuts_at_borders(const PlanContext& c, uint32_t index, int64_t tile) {
   constexpr size_t kMostCuts = 6;
   const Interval inside = interior(c, index);
@@ -111,6 +112,8 @@ std::vector<int64_t> cuts_at_borders(const PlanContext& c, uint32_t index, int64
   }
   return out;
 }
+
+namespace {
 
 /// Do the rows of one image stay in the second cache, so that a strip of its lanes may be read at a time?
 bool stays_in_l2(const PlanContext& c, uint32_t across) {
@@ -143,12 +146,13 @@ bool is_tap_block(const PlanContext& c, const BlockShape& shape) {
   return taps >= 2 && taps <= kMostTaps && lanes_everywhere && overlaps(c, *shape.unrolled);
 }
 
-Plan plan_tap_block(const PlanContext& c, const BlockShape& shape) {
+Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t of_reader) {
   constexpr int64_t kColumns = 4, kAllColumns = 7;
   Plan plan;
   const uint32_t across = *shape.unrolled;
   const std::string &s = c.stage.name, v = c.name(shape.vector), u = c.name(across);
-  const int64_t width = tile_widths(c, shape.vector).front(), columns = c.table.extent[across] <= kAllColumns ? c.table.extent[across] : kColumns;
+  const int64_t width = of_reader > 4 ? tile_widths(c, shape.vector).back() : tile_widths(c, shape.vector).front();  // more columns, fewer vectors of each
+  const int64_t columns = of_reader > 0 ? of_reader : c.table.extent[across] <= kAllColumns ? c.table.extent[across] : kColumns;
   const std::vector<TileStep::Level> levels = {{v, Size{width, ""}}, {u, Size{columns, ""}}};
   std::vector<std::string> order, rows;
   for (uint32_t k : data_but(c, shape.vector))
@@ -176,7 +180,7 @@ Plan plan_tap_block(const PlanContext& c, const BlockShape& shape) {
   }
   plan.steps.push_back(AccumulateStep{s, u + ".1", Scope::reg});
   for (uint32_t k : data_but(c, shape.vector)) {
-    if (c.seat == Seat::guest && k != across) continue;  // its range is a window of the host's
+    if (c.seat == Seat::guest && (k != across || of_reader > 0)) continue;  // its range is a window of the host's
     const auto cuts = cuts_at_borders(c, k, k == across ? columns : 1);
     if (!cuts.empty()) plan.steps.push_back(SplitStep{s, k == across ? u + ".1" : c.name(k), cuts});
   }

@@ -31,7 +31,7 @@ std::string contents(const std::filesystem::path& file) {
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const auto& entry : std::filesystem::directory_iterator(kLibrary)) {
-    if (entry.path().extension() != ".trace") continue;
+    if (entry.path().extension() != ".trace" || entry.path().stem().string().rfind("gemm_", 0) != 0) continue;
     Case c{entry.path()};
     const std::string name = entry.path().stem();
     const auto sizes = name.substr(name.rfind('_') + 1);

@@ -106,6 +106,20 @@ std::string checked_sketches(const Program& program) {
   return texts;
 }
 
+// A depthwise convolution runs inside the product that reads it, by tiles of columns and by rows; its window is the product's tile.
+TEST(ChainSketches, run_a_stencil_inside_the_product_that_reads_it) {
+  for (const int size : {13, 9}) {
+    const std::string n = std::to_string(size);
+    Program program =
+        normalized_program("program chain(H = " + n + ", W = " + n +
+                           ")\nin X: f32[H, W, 32]\nin D: f32[3, 3, 32]\nin K: f32[32, 64]\nlet T[y: H, x: W, c: 32] = sum[r: 3, s: 3 where 0 <= y+r-1 < H and "
+                           "0 <= x+s-1 < W] X[y+r-1, x+s-1, c] * D[r, s, c]\nout Y[y: H, x: W, f: 64] = sum[c: 32] T[y, x, c] * K[c, f]\n");
+    const std::string texts = checked_sketches(program);
+    EXPECT_NE(texts.find("compute_at T in Y at x.1 heap"), std::string::npos) << texts;
+    EXPECT_NE(texts.find("compute_at T in Y at y heap"), std::string::npos) << texts;
+  }
+}
+
 // Padding by clamps is not copied: the row is split where the clamp begins to act, and is dense in the middle. Rows of a producer that several
 // rows of the reader need are computed in each strip.
 TEST(RowSketches, fuse_stencils_by_rows_and_split_at_clamps) {
