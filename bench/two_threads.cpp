@@ -180,6 +180,7 @@ void judge(const Subject& subject, const Workshop& workshop, size_t candidates, 
     two = contestants(workshop, task, kThreads, candidates);
   } else {
     const NestTemplate given = take(schedules::replay(task.program, task.key.cls, take(parse_trace(trace))));
+    if (std::getenv("PW_NEST")) std::printf("%s\n", print(take(instantiate(given, values_of(given.trace)))).c_str());
     two.push_back(contestant(workshop, given, values_of(given.trace)));
   }
   const auto base = take(schedules::base_template(task.program, task.key.cls));

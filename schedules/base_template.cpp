@@ -191,6 +191,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step) {
     Result<NestTemplate> operator()(const StreamStep& s) { return stream(std::move(t), s); }
     Result<NestTemplate> operator()(const PrefetchStep& s) { return prefetch(std::move(t), s); }
     Result<NestTemplate> operator()(const IndexSetSplitStep& s) { return index_set_split(std::move(t), s); }
+    Result<NestTemplate> operator()(const RfactorStep& s) { return rfactor(std::move(t), s); }
     Result<NestTemplate> operator()(const TensorizeStep& s) { return tensorize(std::move(t), s); }
   };
   return std::visit(Visitor{std::move(t)}, step);

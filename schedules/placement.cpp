@@ -3,6 +3,47 @@
 #include <algorithm>
 
 namespace polyweft::schedules {
+namespace {
+
+/// Dimension `dN`, or the one that an index subscripts alone.
+Result<uint32_t> dimension_of(const NestTemplate& t, const Stage& stage, TensorId tensor, const std::string& name) {
+  uint32_t rank = t.program.tensors[tensor].rank;
+  for (uint32_t d = 0; d < rank; ++d)
+    if (name == "d" + std::to_string(d)) return d;
+  auto index = index_named(t, stage, name);
+  if (!index) return index.error();
+  std::vector<uint32_t> found;
+  for (const Access& access : reads_of(t, stage, tensor))
+    for (uint32_t d = 0; d < rank; ++d)
+      if (!access.index[d].data && access.index[d].affine == Affine::variable(t.program.index_var(*index))) found.push_back(d);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  if (found.size() == 1) return found[0];
+  return fail("PW0308", t.program.tensors[tensor].name + ": index " + name + " subscripts " + std::to_string(found.size()) + " of its dimensions alone",
+              {"name dimensions by number: d0, d1"});
+}
+
+}  // namespace
+
+Result<std::vector<LayoutPart>> layout_parts(const NestTemplate& t, const Stage& stage, TensorId tensor, const std::vector<LayoutDigit>& layout) {
+  std::vector<LayoutPart> out;
+  for (const auto& digit : layout) {
+    auto dim = dimension_of(t, stage, tensor, digit.dim);
+    if (!dim) return dim.error();
+    out.push_back({*dim, digit.part, digit.factor});
+  }
+  if (out.empty()) return out;
+  for (uint32_t d = 0; d < t.program.tensors[tensor].rank; ++d) {
+    std::vector<LayoutPart> own;
+    std::copy_if(out.begin(), out.end(), std::back_inserter(own), [&](const auto& part) { return part.dim == d; });
+    bool is_whole = own.size() == 1 && own[0].part == LayoutDigit::Part::whole;
+    bool is_split = own.size() == 2 && own[0].part == LayoutDigit::Part::quotient && own[1].part == LayoutDigit::Part::remainder && own[0].factor == own[1].factor;
+    if (!is_whole && !is_split)
+      return fail("PW0308", t.program.tensors[tensor].name + ": the layout does not hold dimension " + std::to_string(d) + " exactly once",
+                  {"write it whole, or as d / f and later d % f"});
+  }
+  return out;
+}
 
 Status sources_are_ready(const NestTemplate& t, uint32_t guest, uint32_t host, uint32_t depth, const std::string& subject) {
   Error error = fail("PW0314", subject + ": not all that it reads is ready there");

@@ -54,8 +54,24 @@ bool is_point_loop(const TemplateLoop& loop) {
   return loop.name.find('.') == std::string::npos;
 }
 
+bool is_part_loop(const Stage& stage, const TemplateLoop& loop) {
+  return stage.parted == loop.index && loop.name.ends_with(".p");
+}
+
 bool is_register_loop(const TemplateLoop& loop) {
   return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor;
+}
+
+bool has_mergeable_parts(const Reduction& reduction) {
+  switch (reduction.reducer) {
+    case Reducer::sum:
+    case Reducer::prod:
+    case Reducer::max:
+    case Reducer::min:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation) {
@@ -293,7 +309,11 @@ Status may_run_at_once_along(const NestTemplate& t, uint32_t id, uint32_t index,
 
 Status may_run_at_once(const NestTemplate& t, uint32_t id, uint32_t loop, const std::string& subject) {
   const Stage& stage = t.stages[id];
-  if (auto status = may_run_at_once_along(t, id, stage.loops[loop].index, subject); !status) return status.error();
+  if (!is_part_loop(stage, stage.loops[loop])) {  // parts of a reduction write results of their own
+    if (auto status = may_run_at_once_along(t, id, stage.loops[loop].index, subject); !status) return status.error();
+  } else if (stage.placement.kind != Placement::Kind::at_root) {
+    return fail("PW0304", subject + ": the statement runs inside another nest");
+  }
   if (is_register_loop(stage.loops[loop])) return fail("PW0304", subject + ": the loop is unrolled or vectorized");
   if (stage.accumulator && stage.accumulator->depth <= loop)
     return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside this loop"});

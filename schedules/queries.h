@@ -25,9 +25,13 @@ std::string index_name(const NestTemplate& t, const Stage& stage, uint32_t index
 const Equation& equation_of(const NestTemplate& t, const Stage& stage);
 /// The innermost serial or unrolled loop over an index; tile loops are called `i.1`, lanes `i.v`.
 bool is_point_loop(const TemplateLoop& loop);
+/// The loop over parts of a reduction, which have accumulators of their own.
+bool is_part_loop(const Stage& stage, const TemplateLoop& loop);
 bool is_register_loop(const TemplateLoop& loop);
 /// May the points of this reduction be folded in any order (SCHEDULES.md T6)?
 bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation);
+/// Do partial results of this reducer merge, in any order?
+bool has_mergeable_parts(const Reduction& reduction);
 /// Do loops in this order fold each accumulator's points in the order that the class keeps? All loops of an earlier reduced index must
 /// stand outside those of a later one (T1 holds for one reduced index with any tiling; with several the order chain has a negative
 /// distance). PW0305 with two instances otherwise.

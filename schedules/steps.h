@@ -19,6 +19,7 @@ Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const 
 
 /// A step that names a split statement acts on each of its parts.
 Result<NestTemplate> apply(NestTemplate t, const Step& step);
+Result<NestTemplate> rfactor(NestTemplate t, const RfactorStep& step);
 Result<NestTemplate> tile(NestTemplate t, const TileStep& step);
 Result<NestTemplate> permute(NestTemplate t, const PermuteStep& step);
 Result<NestTemplate> parallel(NestTemplate t, const ParallelStep& step);

@@ -62,6 +62,7 @@ struct Placement {
   uint32_t depth = 0;
   Scope scope = Scope::heap;
   std::vector<std::pair<uint32_t, uint32_t>> ties;
+  std::vector<LayoutPart> layout = {};  ///< of compute_at's buffer
   bool operator==(const Placement&) const = default;
 };
 /// Smallest and largest distance of a dependence along each index (SCHEDULES.md section 1): the table that T1..T4 read.
@@ -93,6 +94,7 @@ struct Stage {
   Placement placement;
   bool is_reduction() const { return lo.size() > data_indices || reduces; }
   bool reduces = false;
+  std::optional<uint32_t> parted = {};  ///< reduced index whose loop `.p`, just outside the accumulator, runs over parts that a tree merges
 };
 struct NestTemplate {
   Program program;  ///< bound and normalized

@@ -104,10 +104,11 @@ struct InlineStep {
   std::string statement;
   bool operator==(const InlineStep&) const = default;
 };
-/// compute_at P in Y at x heap: inside loop x of Y, what this iteration reads of P is computed into a private buffer.
+/// compute_at P in Y at x heap layout [d1, d0]: inside loop x of Y, what this iteration reads of P is computed into a private buffer.
 struct ComputeAtStep {
   std::string producer, consumer, at;
   Scope scope = Scope::heap;
+  std::vector<LayoutDigit> layout = {};  ///< empty: row-major
   bool operator==(const ComputeAtStep&) const = default;
 };
 /// fuse Z into Y at i: Z runs at the end of each iteration of loop i of Y, over the same values of their common indices.
@@ -139,13 +140,19 @@ struct PrefetchStep {
   Size by;
   bool operator==(const PrefetchStep&) const = default;
 };
+/// rfactor C k in 16: index k in parts (a loop k.p around the accumulator), each folded on its own; a tree puts the parts together.
+struct RfactorStep {
+  std::string statement, index;
+  int64_t parts = 0;
+  bool operator==(const RfactorStep&) const = default;
+};
 /// bind C i.1 to block_y: iterations are blocks of a grid or threads of a block. Axes: block_x .. block_z, thread_x .. thread_z.
 struct BindStep {
   std::string statement, loop, axis;
   bool operator==(const BindStep&) const = default;
 };
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
-                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep>;
+                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

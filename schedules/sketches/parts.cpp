@@ -97,6 +97,14 @@ struct Sharing {
     return std::any_of(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& loop) { return loop.index == index && loop.mark.kind == MarkKind::unroll; });
   }
 
+  /// The loop over parts of its reduction, where there are too few elements for the threads.
+  std::optional<std::string> parts_of_sum(const Stage& stage) const {
+    double elements = 1;
+    for (uint32_t k = 0; k < stage.data_indices; ++k) elements *= static_cast<double>(stage.hi[k] - stage.lo[k]);
+    if (!stage.parted || elements >= 2 * threads) return std::nullopt;
+    return index_name(t, stage, *stage.parted) + ".p";
+  }
+
   std::optional<uint32_t> best_index(uint32_t id) const {
     const Stage& stage = t.stages[id];
     std::optional<uint32_t> best;
@@ -123,6 +131,10 @@ Trace in_parts(const NestTemplate& base, Trace trace, int threads) {
   for (uint32_t id = 0; id < made->stages.size(); ++id) {
     const Stage& stage = made->stages[id];
     if (stage.placement.kind != Placement::Kind::at_root || sharing.work(id) < kLeastPoints) continue;
+    if (const auto loop = sharing.parts_of_sum(stage)) {
+      trace.steps.push_back(ParallelStep{stage.name, *loop, 0});
+      continue;
+    }
     const auto index = sharing.best_index(id);
     // Triangles: several parts a thread, taken as threads become free.
     if (index) trace.steps.push_back(ParallelStep{stage.name, index_name(*made, stage, *index), sharing.is_ragged(stage, *index) ? 4 * threads : threads});

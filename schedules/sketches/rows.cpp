@@ -101,6 +101,28 @@ std::optional<uint32_t> lane_index(const PlanContext& c) {
   return best;
 }
 
+namespace {
+
+/// Rule 6. A chain of additions gathers one rounding each: beyond some hundred an accumulator is put aside and the next part begins with a new one (a tree over the
+/// parts, whatever their number, adds less than twenty roundings). And threads need parts where there are too few elements to share out.
+std::optional<RfactorStep> long_sum_in_parts(const PlanContext& c, uint32_t lane) {
+  constexpr double kLongestChain = 512, kLeastPoints = 100'000;
+  double points = 1, elements = 1;
+  for (uint32_t i = 0; i < c.table.extent.size(); ++i) (i < c.stage.data_indices ? elements : points) *= static_cast<double>(c.table.extent[i]);
+  const Reducer reducer = equation_of(c.t, c.stage).rhs->reduction.reducer;
+  const bool is_rounded = (reducer == Reducer::sum || reducer == Reducer::prod) && is_float(c.t.program.tensors[equation_of(c.t, c.stage).targets[0]].type);
+  const double chain = points / static_cast<double>(4 * c.lanes());
+  int64_t parts = is_rounded && chain > 2 * kLongestChain ? static_cast<int64_t>(chain / kLongestChain) : 1;
+  if (c.facts.threads > 1 && c.seat == Seat::root && elements < 2 * c.facts.threads && points * elements > kLeastPoints) parts = std::max<int64_t>(parts, c.facts.threads);
+  parts = std::min<int64_t>(parts / c.facts.threads * c.facts.threads, 4096);
+  const uint32_t first = c.stage.data_indices;
+  const uint32_t index = first != lane && c.table.extent[first] >= parts ? first : lane;
+  if (parts < 2 || c.table.extent[index] < parts) return std::nullopt;
+  return RfactorStep{c.stage.name, c.name(index), parts};
+}
+
+}  // namespace
+
 /// others, k tiled | the other reduced indices, k in several vectors: as many accumulators as the latency of an addition asks for.
 Plan plan_lanes(const PlanContext& c, uint32_t index) {
   Plan plan;
@@ -125,6 +147,7 @@ Plan plan_lanes(const PlanContext& c, uint32_t index) {
   plan.steps.push_back(PermuteStep{c.stage.name, order});
   plan.steps.push_back(AccumulateStep{c.stage.name, data.empty() ? "root" : c.name(data.back()), Scope::reg});
   plan.steps.push_back(VectorizeStep{c.stage.name, k, Size{lanes, ""}});
+  if (const auto parts = long_sum_in_parts(c, index)) plan.steps.push_back(*parts);
   return plan;
 }
 

@@ -59,9 +59,11 @@ Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step) {
   if (auto status = check_readers(t, *id, *host, *depth, subject); !status) return status.error();
   if (auto status = is_open_place(t.stages[*host], *depth, subject); !status) return status.error();
   if (auto status = sources_are_ready(t, *id, *host, *depth, subject); !status) return status.error();
+  auto layout = layout_parts(t, t.stages[*id], equation_of(t, t.stages[*id]).targets[0], step.layout);
+  if (!layout) return layout.error();
   for (TemplateLoop& loop : t.stages[*id].loops)
     if (loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis) loop.mark = Mark{};
-  t.stages[*id].placement = Placement{Placement::Kind::compute_at, *host, *depth, step.scope, {}};
+  t.stages[*id].placement = Placement{Placement::Kind::compute_at, *host, *depth, step.scope, {}, std::move(*layout)};
   return t;
 }
 

@@ -28,6 +28,7 @@ Result<NestTemplate> permute(NestTemplate t, const PermuteStep& step) {
   auto id = stage_named(t, step.statement);
   if (!id) return id.error();
   Stage& stage = t.stages[*id];
+  if (stage.parted) return fail("PW0304", "permute " + stage.name + ": its reduction is in parts already", {"permute first, then rfactor"});
   std::vector<uint32_t> named;
   for (const auto& name : step.loops) {
     auto loop = loop_named(stage, name);

@@ -6,6 +6,7 @@
 // a mixed-radix digit order of each dimension, hence injective (checked here).
 #include <algorithm>
 
+#include "schedules/placement.h"
 #include "schedules/queries.h"
 #include "schedules/steps.h"
 
@@ -20,44 +21,6 @@ Result<uint32_t> reader_of(const NestTemplate& t, const PromoteStep& step, Tenso
   if (found.size() == 1) return found[0];
   return fail("PW0302", "promote " + step.tensor + " at " + step.at + ": " + std::to_string(found.size()) + " statements read it inside a loop of that name",
               {"name the statement: promote " + step.tensor + " in S at " + step.at});
-}
-
-/// Dimension `dN`, or the one that an index subscripts alone.
-Result<uint32_t> dimension_of(const NestTemplate& t, const Stage& stage, TensorId tensor, const std::string& name) {
-  uint32_t rank = t.program.tensors[tensor].rank;
-  for (uint32_t d = 0; d < rank; ++d)
-    if (name == "d" + std::to_string(d)) return d;
-  auto index = index_named(t, stage, name);
-  if (!index) return index.error();
-  std::vector<uint32_t> found;
-  for (const Access& access : reads_of(t, stage, tensor))
-    for (uint32_t d = 0; d < rank; ++d)
-      if (!access.index[d].data && access.index[d].affine == Affine::variable(t.program.index_var(*index))) found.push_back(d);
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  if (found.size() == 1) return found[0];
-  return fail("PW0308", "promote " + t.program.tensors[tensor].name + ": index " + name + " subscripts " + std::to_string(found.size()) + " of its dimensions alone",
-              {"name dimensions by number: d0, d1"});
-}
-
-Result<std::vector<LayoutPart>> layout_parts(const NestTemplate& t, const Stage& stage, TensorId tensor, const PromoteStep& step) {
-  std::vector<LayoutPart> out;
-  for (const auto& digit : step.layout) {
-    auto dim = dimension_of(t, stage, tensor, digit.dim);
-    if (!dim) return dim.error();
-    out.push_back({*dim, digit.part, digit.factor});
-  }
-  if (out.empty()) return out;
-  for (uint32_t d = 0; d < t.program.tensors[tensor].rank; ++d) {
-    std::vector<LayoutPart> own;
-    std::copy_if(out.begin(), out.end(), std::back_inserter(own), [&](const auto& part) { return part.dim == d; });
-    bool is_whole = own.size() == 1 && own[0].part == LayoutDigit::Part::whole;
-    bool is_split = own.size() == 2 && own[0].part == LayoutDigit::Part::quotient && own[1].part == LayoutDigit::Part::remainder && own[0].factor == own[1].factor;
-    if (!is_whole && !is_split)
-      return fail("PW0308", "promote " + step.tensor + ": the layout does not hold dimension " + std::to_string(d) + " exactly once",
-                  {"write it whole, or as d / f and later d % f"});
-  }
-  return out;
 }
 
 /// Are all elements of the tensor's box final before the stage's nest?
@@ -91,7 +54,7 @@ Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step) {
     if (is_register_loop(stage.loops[k])) return fail("PW0304", "promote " + step.tensor + ": loop " + step.at + " is inside a register block");
   if (step.scope == Scope::reg) return fail("PW0308", "promote " + step.tensor + ": registers hold accumulators only", {"use heap or stack"});
   if (auto status = check_source(t, stage, tensor, step); !status) return status.error();
-  auto layout = layout_parts(t, stage, tensor, step);
+  auto layout = layout_parts(t, stage, tensor, step.layout);
   if (!layout) return layout.error();
   stage.promotions.push_back({tensor, *depth, step.scope, std::move(*layout)});
   return t;

@@ -17,6 +17,7 @@ Result<NestTemplate> split(NestTemplate t, const SplitStep& step) {
   if (!at) return at.error();
   TemplateLoop& loop = stage.loops[*at];
   const std::string subject = "split " + stage.name + " " + step.loop;
+  if (stage.parted == loop.index) return fail("PW0304", subject + ": the reduction is in parts already");
   if (is_register_loop(loop)) return fail("PW0304", subject + ": the loop is unrolled or vectorized", {"split serial loops"});
   for (uint32_t k = 0; k < *at; ++k)
     if (stage.loops[k].index == loop.index) return fail("PW0304", subject + ": loop " + stage.loops[k].name + " over the same index is outside", {"split that one"});

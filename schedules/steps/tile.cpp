@@ -15,6 +15,7 @@ Result<NestTemplate> tile(NestTemplate t, const TileStep& step) {
   auto id = stage_named(t, step.statement);
   if (!id) return id.error();
   Stage& stage = t.stages[*id];
+  if (stage.parted) return fail("PW0304", "tile " + stage.name + ": its reduction is in parts already", {"tile first, then rfactor"});
   auto first_point = std::find_if(stage.loops.begin(), stage.loops.end(), is_point_loop);
   if (std::any_of(stage.loops.begin(), stage.loops.end(), [](const TemplateLoop& loop) { return loop.mark.kind == MarkKind::vector; }))
     return fail("PW0304", "tile " + stage.name + ": it is vectorized already", {"tile first"});

@@ -12,21 +12,9 @@
 namespace polyweft::schedules {
 namespace {
 
-bool has_mergeable_lanes(const Reduction& reduction) {
-  switch (reduction.reducer) {
-    case Reducer::sum:
-    case Reducer::prod:
-    case Reducer::max:
-    case Reducer::min:
-      return true;
-    default:
-      return false;
-  }
-}
-
 Status check_reduced(const NestTemplate& t, const Stage& stage, uint32_t index, const std::string& subject) {
   const Equation& equation = equation_of(t, stage);
-  if (!is_order_free(t.cls, t.program, equation) || !has_mergeable_lanes(equation.rhs->reduction)) {
+  if (!is_order_free(t.cls, t.program, equation) || !has_mergeable_parts(equation.rhs->reduction)) {
     Error error = fail("PW0307", subject + ": class " + name_of(t.cls) + " keeps the order of this reduction, lanes would change it");
     if (auto pair = neighbours_along(t, stage, index))
       error.notes.push_back(instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) + "; in lock step neither does");

@@ -132,7 +132,7 @@ void Emitter::pack_const_inputs() {
     Window window = hull_window(tensor);
     BufferId packed = make_window(window, tensor, Scope::argument, ".p");
     Buffer& buffer = nest_.buffers[packed];
-    if (promotion) buffer.layout = layout_of(*promotion, window);
+    if (promotion) buffer.layout = layout_of(promotion->layout, window);
     buffer.is_packed = true;
     std::replace(nest_.arguments.begin(), nest_.arguments.end(), source.buffer, packed);
     View view{packed, window.origin, std::nullopt};
@@ -143,13 +143,13 @@ void Emitter::pack_const_inputs() {
 }
 
 /// Physical dimensions of a promoted window.
-Layout Emitter::layout_of(const Promotion& promotion, const Window& window) const {
-  if (promotion.layout.empty()) return row_major(window.extent);
+Layout Emitter::layout_of(const std::vector<LayoutPart>& parts, const Window& window) const {
+  if (parts.empty()) return row_major(window.extent);
   std::vector<int64_t> low(window.extent.size(), 1);
-  for (const LayoutPart& part : promotion.layout)
+  for (const LayoutPart& part : parts)
     if (part.part == LayoutDigit::Part::remainder) low[part.dim] = size_of(part.factor);
   Layout layout;
-  for (const LayoutPart& part : promotion.layout) {
+  for (const LayoutPart& part : parts) {
     int64_t extent = std::max<int64_t>(window.extent[part.dim], 1);
     int64_t factor = part.part == LayoutDigit::Part::remainder ? low[part.dim]
                      : part.part == LayoutDigit::Part::whole   ? extent
@@ -159,12 +159,21 @@ Layout Emitter::layout_of(const Promotion& promotion, const Window& window) cons
   return layout;
 }
 
+namespace {
+
+/// The loop over parts of a reduction (rfactor).
+bool is_part_of(const Stage& stage, const TemplateLoop& loop) {
+  return stage.parted == loop.index && loop.name.ends_with(".p");
+}
+
+}  // namespace
+
 /// Sizes become numbers; each is rounded up to a multiple of the next smaller one of the same index; parts of a parallel index to a multiple of its register tile.
 std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
   std::vector<SizedLoop> out;
   for (const TemplateLoop& loop : stage.loops)
     out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor ? size_of(loop.lanes) : 0,
-                   loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail, loop.mark.non_temporal});
+                   loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail, loop.mark.non_temporal, is_part_of(stage, loop)});
   for (const SizedLoop& vector : std::vector<SizedLoop>(out))
     if (vector.mark == MarkKind::vector && vector.reduced)
       for (SizedLoop& loop : out) loop.lane |= loop.is_register() && loop.index == vector.index;

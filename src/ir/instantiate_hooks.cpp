@@ -34,6 +34,7 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
     for (uint32_t guest : after) children.push_back(emit(body_tied(guest, body), 0));
     return seq(std::move(children));
   }
+  if (depth < body.loops.size() && body.loops[depth].part && number++ == which) return hook_parts(std::move(body), depth, which);
   if (stage.accumulator && stage.accumulator->depth == depth && number++ == which) return hook_accumulator(std::move(body), depth, which);
   bool starts_reduction = stage.reduces && !stage.accumulator && (depth == body.loops.size() || body.loops[depth].reduced);
   if (starts_reduction && !body.initialized && number++ == which) return hook_init(std::move(body), depth, which);
@@ -46,6 +47,7 @@ NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t 
   auto window = window_at(body, depth, targets[0], 0);
   if (!window) return hooks(std::move(body), depth, which + 1);
   BufferId buffer = make_window(*window, targets[0], guest.placement.scope, ".w");
+  nest_.buffers[buffer].layout = layout_of(guest.placement.layout, *window);
   views_[targets[0]].push_back({buffer, window->origin, std::nullopt});
   NodeId made = emit(body_in(stage_id, *window), 0);
   NodeId rest = hooks(std::move(body), depth, which + 1);
@@ -59,7 +61,7 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
   View source = view_of(promotion.tensor, body.id);
   if (promotion.depth == 0 && nest_.buffers[source.buffer].is_packed && layout_ahead(promotion.tensor)) return hooks(std::move(body), depth, which + 1);
   BufferId buffer = make_window(*window, promotion.tensor, promotion.scope, ".p");
-  nest_.buffers[buffer].layout = layout_of(promotion, *window);
+  nest_.buffers[buffer].layout = layout_of(promotion.layout, *window);
   View view{buffer, window->origin, body.id};
   const bool is_shared = promotion.depth == 0 && !body.loops.empty() && body.loops[0].mark == MarkKind::parallel;
   NodeId copy = copy_nest(*window, promotion.tensor, view, source, promotion.layout, is_shared ? MarkKind::parallel : MarkKind::serial);
@@ -73,6 +75,7 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
 Guard Emitter::first_reduced(const Body& body) const {
   std::vector<Guard> tests;
   for (uint32_t k = body.stage->data_indices; k < body.ranges.size(); ++k) {
+    if (body.partial && body.stage->parted == k) continue;  // each part begins anew
     Affine before = body.ranges[k].origin - Affine::of(body.stage->lo[k]);
     if (!before.is_constant() || before.constant > 0) tests.push_back(guard_ge0(Affine::of(0) - before));
   }
@@ -99,21 +102,62 @@ Walk walk_of(const Slot& slot) {
 
 }  // namespace
 
-NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
-  const Stage& stage = *body.stage;
-  const Equation& equation = equation_of(stage);
-  TensorId tensor = equation.targets[0];
+/// alloc C.f { for k.p: { <accumulator and folds of this part>  C.f[.., k.p] = accumulator }  merge the parts pairwise  C = C.f[.., 0] }
+NodeId Emitter::hook_parts(Body body, size_t depth, size_t which) {
+  const SizedLoop& loop = body.loops[depth];
+  const TensorId tensor = equation_of(*body.stage).targets[0];
+  Window window = slot_window(body);
+  BufferId buffer = make_window(window, tensor, Scope::heap, ".f");
+  Buffer& made = nest_.buffers[buffer];
+  const int64_t step = std::min(loop.step, std::max<int64_t>(1, body.ranges[loop.index].extent));
+  const int64_t parts = (body.ranges[loop.index].extent + step - 1) / step;
+  made.layout = {};
+  made.layout.pieces.push_back({static_cast<uint8_t>(made.extents.size()), parts});
+  for (size_t d = 0; d < made.extents.size(); ++d) made.layout.pieces.push_back({static_cast<uint8_t>(d), made.extents[d]});
+  made.extents.push_back(parts);
+  Body merge = body;
+  merge.partial = View{buffer, window.origin, std::nullopt};
+  merge.merge_parts = true;
+  body.partial = merge.partial;
+  NodeId rest = hooks(std::move(body), depth, which + 1);
+  NodeId finish = data_nest(merge, depth, Leaf::store);
+  return add(Alloc{buffer, seq({rest, finish})});
+}
+
+/// Of the tensor that the stage defines: what the ranges reached here cover.
+Window Emitter::slot_window(const Body& body) const {
   Window window;
-  std::vector<int64_t> stride;
-  for (const Slot& slot : equation.slots) {
+  for (const Slot& slot : equation_of(*body.stage).slots) {
     const Walk walk = walk_of(slot);
     const Range* range = walk.var == kNoVar ? nullptr : &body.ranges[index_of(walk.var)];
     window.origin.push_back(range ? walk.stride * range->origin + Affine::of(walk.first) : slot.position);
     window.extent.push_back(range ? range->extent : 1);
-    stride.push_back(walk.stride);
   }
+  return window;
+}
+
+/// Row-major, but for the dimension of the vector loop: neighbouring lanes are neighbouring cells whatever the order of the slots.
+Layout Emitter::lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const {
+  Layout layout = row_major(extents);
+  const auto& slots = equation_of(*body.stage).slots;
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    for (size_t d = 0; d < slots.size(); ++d)
+      if (body.loops[k].mark == MarkKind::vector && walk_of(slots[d]).var == index_var(body.loops[k].index)) {
+        auto piece = std::find_if(layout.pieces.begin(), layout.pieces.end(), [&](const Piece& p) { return p.dim == d; });
+        if (piece != layout.pieces.end()) std::rotate(piece, piece + 1, layout.pieces.end());
+      }
+  return layout;
+}
+
+NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
+  const Stage& stage = *body.stage;
+  const Equation& equation = equation_of(stage);
+  TensorId tensor = equation.targets[0];
+  Window window = slot_window(body);
   BufferId buffer = make_window(window, tensor, stage.accumulator->scope, ".a");
   Buffer& made = nest_.buffers[buffer];
+  std::vector<int64_t> stride;
+  for (const Slot& slot : equation.slots) stride.push_back(walk_of(slot).stride);
   for (size_t d = 0; d < stride.size(); ++d) made.element[d] = window.origin[d] + Affine::variable(kCellVar + static_cast<VarId>(d), stride[d]);
   bool has_lanes = false;
   for (size_t k = depth; k < body.loops.size(); ++k) {
@@ -130,7 +174,7 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
       if (body.loops[j].index == loop.index) above = std::min(above, body.loops[j].step);
     made.extents.push_back(loop.mark == MarkKind::vector ? loop.lanes : (above + loop.step - 1) / loop.step);
   }
-  made.layout = row_major(made.extents);
+  made.layout = has_lanes ? row_major(made.extents) : lanes_innermost(body, depth, made.extents);
   Guard first = first_reduced(body);
   if (has_lanes && !first.is_true()) return error("PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
   body.accumulator = View{buffer, window.origin, std::nullopt, stride};

@@ -45,6 +45,7 @@ struct SizedLoop {
   std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins
   std::string detail = {};         ///< of a tensor loop: the instruction; `lanes` is its extent
   bool non_temporal = false;
+  bool part = false;  ///< over parts of a reduction, each with accumulators of its own
 };
 
 /// Where the elements of a tensor live for the code below: buffer cell = element - origin. `only_stage`: promotions serve one stage.
@@ -75,6 +76,9 @@ struct Body {
   size_t lane_loops = 0;      ///< leaf init: so many loops over all lanes, innermost (data loops may be parallel)
   bool last_lane_is_vector = false;
   bool merge_lanes = false;     ///< leaf store: merge the lanes first
+  std::optional<View> partial;  ///< where the results of parts stand, one more dimension than the tensor
+  Affine part;                  ///< number of this part
+  bool merge_parts = false;     ///< leaf store: merge the parts
   View fill_view, fill_source;  ///< leaf fill: the ranges run over the tensor's own dimensions
 };
 
@@ -97,7 +101,7 @@ class Emitter {
   NodeId root();
   const Promotion* layout_ahead(TensorId tensor) const;
   void pack_const_inputs();
-  Layout layout_of(const Promotion& promotion, const Window& window) const;
+  Layout layout_of(const std::vector<LayoutPart>& parts, const Window& window) const;
   Body body_of(uint32_t stage_id);
   bool is_null_reduction(const Body& body) const;
   std::vector<SizedLoop> sized_loops(const Stage& stage);
@@ -130,6 +134,7 @@ class Emitter {
   NodeId emit_loop(Body body, size_t depth);
   NodeId emit_serial(Body body, size_t depth);
   NodeId emit_parts(const Body& body, size_t depth);
+  NodeId emit_part(Body body, size_t depth);
   NodeId emit_unroll(Body body, size_t depth);
   NodeId emit_vector(Body body, size_t depth);
   void mark_prefetches(const Body& body, Mark& mark);
@@ -144,6 +149,9 @@ class Emitter {
   NodeId hooks(Body body, size_t depth, size_t which);
   NodeId hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id);
   NodeId hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion);
+  NodeId hook_parts(Body body, size_t depth, size_t which);
+  Window slot_window(const Body& body) const;
+  Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const;
   NodeId hook_accumulator(Body body, size_t depth, size_t which);
   NodeId hook_init(Body body, size_t depth, size_t which);
   NodeId after_hooks(Body body, size_t depth);
@@ -170,6 +178,8 @@ class Emitter {
   NodeId leaf_init(Body& body);
   NodeId leaf_move(Body& body);
   NodeId leaf_fill(Body& body);
+  NodeId leaf_merge_parts(Body& body);
+  Access result_of(const Body& body, const std::vector<Affine>& element);
   NodeId leaf_merge(Body& body);
   View make_rows(TensorId tensor, const std::vector<Affine>& element, int64_t lanes);
   NodeId merge_step(const Compute& header, const View& view, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by, int64_t count);

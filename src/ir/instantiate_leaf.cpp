@@ -122,7 +122,7 @@ NodeId Emitter::leaf(Body& body) {
       node = leaf_fill(body);
       break;
     default:
-      node = body.merge_lanes ? leaf_merge(body) : leaf_move(body);
+      node = body.merge_parts ? leaf_merge_parts(body) : body.merge_lanes ? leaf_merge(body) : leaf_move(body);
       break;
   }
   if (tests.empty() || failed_) return node;
@@ -178,6 +178,14 @@ NodeId Emitter::leaf_init(Body& body) {
   return node;
 }
 
+/// Where an accumulator's final value goes: the tensor, or the cell of this part.
+Access Emitter::result_of(const Body& body, const std::vector<Affine>& element) {
+  if (!body.partial) return access_to(view_of(equation_of(*body.stage).targets[0], body.id), element);
+  Access out = access_to(*body.partial, element);
+  append(out, {body.part});
+  return out;
+}
+
 /// Accumulator to tensor (store) or back (load).
 NodeId Emitter::leaf_move(Body& body) {
   auto map = coordinates(body);
@@ -185,7 +193,7 @@ NodeId Emitter::leaf_move(Body& body) {
   Copy out;
   out.dst = access_to(*body.accumulator, element);
   append(out.dst, body.lanes);
-  out.src = access_to(view_of(equation_of(*body.stage).targets[0], body.id), element);
+  out.src = result_of(body, element);
   if (body.leaf == Leaf::store) std::swap(out.dst, out.src);
   check_register_index(out.dst);
   check_register_index(out.src);
@@ -287,12 +295,45 @@ NodeId Emitter::leaf_merge(Body& body) {
   steps.push_back(add(std::move(copy)));
   for (int64_t n = lanes; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, view, element, {Affine::of(0)}, 0, (n + 1) / 2, n - (n + 1) / 2));
   Copy store;
-  store.dst = access_to(view_of(tensor, body.id), element);
+  store.dst = result_of(body, element);
   store.src = access_to(view, element);
   append(store.src, {Affine::of(0)});
   store.fill.type = type;
   steps.push_back(add(std::move(store)));
   return add(Alloc{view.buffer, seq(std::move(steps))});
+}
+
+/// for m: part m takes part m + half, until one is left; its shape depends on the number of parts alone.
+NodeId Emitter::leaf_merge_parts(Body& body) {
+  auto map = coordinates(body);
+  const std::vector<Affine> element = element_of(body, 0, map);
+  const TensorId tensor = equation_of(*body.stage).targets[0];
+  const Compute header = header_of(body, Write::merge);
+  const auto cell = [&](Affine part) {
+    Access out = access_to(*body.partial, element);
+    append(out, {std::move(part)});
+    return out;
+  };
+  std::vector<NodeId> steps;
+  for (int64_t n = nest_.buffers[body.partial->buffer].extents.back(); n > 1; n = (n + 1) / 2) {
+    const int64_t half = (n + 1) / 2;
+    VarId var = variable("m", 1, n - half - 1);
+    Compute out = header;
+    out.dst = {cell(Affine::variable(var))};
+    out.rhs = {make_read(nest_.buffers[body.partial->buffer].type, cell(Affine::variable(var) + Affine::of(half)))};
+    Loop loop;
+    loop.var = var;
+    loop.lo.of = {Affine::of(0)};
+    loop.hi.of = {Affine::of(n - half)};
+    loop.body = add(std::move(out));
+    steps.push_back(add(std::move(loop)));
+  }
+  Copy store;
+  store.dst = access_to(view_of(tensor, body.id), element);
+  store.src = cell(Affine::of(0));
+  store.fill.type = nest_.buffers[store.dst.id].type;
+  steps.push_back(add(std::move(store)));
+  return seq(std::move(steps));
 }
 
 }  // namespace polyweft::ir

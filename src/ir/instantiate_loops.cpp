@@ -29,6 +29,7 @@ bool Emitter::all_register_from(const Body& body, size_t depth) const {
 }
 
 NodeId Emitter::emit_loop(Body body, size_t depth) {
+  if (body.loops[depth].part) return emit_part(std::move(body), depth);
   switch (body.loops[depth].mark) {
     case MarkKind::tensor:
     case MarkKind::unroll:
@@ -113,6 +114,25 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   if (!split) return node;
   body.ranges[loop.index] = Range{range.origin + Affine::of(whole), tail, {}, {}};
   return seq({node, emit(std::move(body), depth + 1)});
+}
+
+/// for p in 0..parts: the part's number is a dimension of the buffer for partial results.
+NodeId Emitter::emit_part(Body body, size_t depth) {
+  const SizedLoop loop = body.loops[depth];
+  const Range range = body.ranges[loop.index];
+  const int64_t step = std::min(loop.step, std::max<int64_t>(1, range.extent)), parts = (range.extent + step - 1) / step;
+  VarId var = variable(loop.name, 1, parts - 1);
+  Loop out;
+  out.var = var;
+  out.lo.of = {Affine::of(0)};
+  out.hi.of = {Affine::of(parts)};
+  out.mark.kind = loop.mark;
+  body.part = Affine::variable(var);
+  body.ranges[loop.index] = advanced(range, step * Affine::variable(var), step);
+  if (!range.is_cut())
+    for (Limit& limit : body.ranges[loop.index].upper) limit.positive = true;
+  out.body = emit(std::move(body), depth + 1);
+  return add(std::move(out));
 }
 
 namespace {

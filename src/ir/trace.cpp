@@ -23,6 +23,13 @@ std::string text_of(const LayoutDigit& digit) {
   return digit.dim + (digit.part == LayoutDigit::Part::quotient ? " / " : " % ") + text_of(digit.factor);
 }
 
+std::string layout_text(const std::vector<LayoutDigit>& layout) {
+  if (layout.empty()) return "";
+  std::vector<std::string> digits;
+  for (const auto& digit : layout) digits.push_back(text_of(digit));
+  return " layout [" + joined(digits, ", ") + "]";
+}
+
 struct Printer {
   std::string operator()(const TileStep& s) const {
     std::vector<std::string> levels;
@@ -36,14 +43,12 @@ struct Printer {
   std::string operator()(const UnrollStep& s) const { return "unroll " + s.statement + " " + joined(s.loops, ", "); }
   std::string operator()(const PromoteStep& s) const {
     std::string out = "promote " + s.tensor + (s.statement.empty() ? "" : " in " + s.statement) + " at " + s.at + " " + name_of(s.scope);
-    if (s.layout.empty()) return out;
-    std::vector<std::string> digits;
-    for (const auto& digit : s.layout) digits.push_back(text_of(digit));
-    return out + " layout [" + joined(digits, ", ") + "]";
+    return out + layout_text(s.layout);
   }
   std::string operator()(const AccumulateStep& s) const { return "accumulate " + s.statement + " at " + s.at + " " + name_of(s.scope); }
   std::string operator()(const InlineStep& s) const { return "inline " + s.statement; }
-  std::string operator()(const ComputeAtStep& s) const { return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope); }
+  std::string operator()(const ComputeAtStep& s) const { return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope) + layout_text(s.layout); }
+  std::string operator()(const RfactorStep& s) const { return "rfactor " + s.statement + " " + s.index + " in " + std::to_string(s.parts); }
   std::string operator()(const FuseStep& s) const { return "fuse " + s.statement + " into " + s.into + " at " + s.at; }
   std::string operator()(const DistributeStep& s) const { return "distribute " + s.statement; }
   std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + joined(s.loops, ", ") + " by " + s.instruction; }
@@ -165,6 +170,7 @@ struct Renamer {
   void operator()(SplitStep& s) const { apply(s.statement); }
   void operator()(IndexSetSplitStep& s) const { apply(s.statement); }
   void operator()(TensorizeStep& s) const { apply(s.statement); }
+  void operator()(RfactorStep& s) const { apply(s.statement); }
   void operator()(StreamStep& s) const { apply(s.statement); }
   void operator()(PrefetchStep& s) const { apply(s.tensor), apply(s.statement); }
 };

@@ -56,8 +56,9 @@ class Parser {
     if (word == "tensorize") return tensorize();
     if (word == "stream") return add(StreamStep{name()});
     if (word == "prefetch") return prefetch();
+    if (word == "rfactor") return rfactor();
     error("trace: unknown step '" + word +
-          "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind");
+          "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind rfactor");
   }
   template <class T>
   void add(T step) {
@@ -133,6 +134,7 @@ class Parser {
     expect_word("at");
     s.at = name();
     s.scope = scope();
+    if (accept_word("layout")) s.layout = layout();
     add(std::move(s));
   }
   void fuse() {
@@ -142,6 +144,13 @@ class Parser {
     s.into = name();
     expect_word("at");
     s.at = name();
+    add(std::move(s));
+  }
+  void rfactor() {
+    RfactorStep s{name(), "", 0};
+    s.index = name();
+    expect_word("in");
+    s.parts = integer();
     add(std::move(s));
   }
   void tensorize() {

@@ -26,6 +26,8 @@ const char* kAllSteps = R"(trace 1
   stream Y
   prefetch X in Y along i by 4
   bind C i.1 to block_y
+  compute_at Q in Y at x.1 heap layout [d1, d0 / 8, d0 % 8]
+  rfactor C k in 16
 decide nc = 512
 decide mc = 168 of 84 168 336
 decide nr = 32
@@ -35,7 +37,7 @@ require registers: 0.0625 * mc * nr + nr <= 31
 TEST(TraceText, prints_and_parses_back) {
   auto trace = parse_trace(kAllSteps);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(trace->steps.size(), 17u);
+  EXPECT_EQ(trace->steps.size(), 19u);
   auto again = parse_trace(trace->text());
   ASSERT_TRUE(again.ok()) << trace->text();
   EXPECT_TRUE(*again == *trace) << trace->text();

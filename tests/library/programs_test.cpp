@@ -1,0 +1,47 @@
+// Traces of schedules/library that are no matrix products: each file holds its program in lines that begin with `#| `. It replays, is proven, and the kernel agrees with
+// the compiled base nest within the running error bound.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "polyweft/tuner.h"
+
+namespace polyweft {
+namespace {
+
+const std::filesystem::path kLibrary = std::filesystem::path(PW_SOURCE_DIR) / "schedules" / "library";
+
+std::string program_in(const std::string& trace) {
+  std::istringstream lines(trace);
+  std::string out;
+  for (std::string line; std::getline(lines, line);)
+    if (line.rfind("#| ", 0) == 0) out += line.substr(3) + "\n";
+  return out;
+}
+
+TEST(Library, traces_that_hold_their_program_are_proven_and_right) {
+  Tuner tuner(*find_target("host"), {});
+  for (const auto& entry : std::filesystem::directory_iterator(kLibrary)) {
+    std::ifstream in(entry.path());
+    const std::string trace{std::istreambuf_iterator<char>(in), {}}, text = program_in(trace);
+    if (text.empty()) continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    const auto program = parse_program(text);
+    ASSERT_TRUE(program) << text;
+    TaskOptions options;
+    options.trace = trace;
+    const auto kernel = tuner.compile(*program, options);  // proves the trace first
+    ASSERT_TRUE(kernel) << kernel.error().message;
+    EXPECT_EQ(kernel->origin(), "trace");
+    const auto inputs = tuner.make_inputs(*program, options, InputSet::random, 3);
+    ASSERT_TRUE(inputs) << inputs.error().message;
+    const auto compared = tuner.verify(*program, options, *inputs);
+    ASSERT_TRUE(compared) << compared.error().message;
+    EXPECT_TRUE(compared->equal) << compared->detail;
+  }
+}
+
+}  // namespace
+}  // namespace polyweft
