@@ -18,7 +18,8 @@ Status is_reorderable(const NestTemplate& t, const Stage& stage, uint32_t index,
   if (is_order_free(t.cls, t.program, equation) && has_mergeable_parts(equation.rhs->reduction)) return Ok{};
   Error error = fail("PW0307", subject + ": class " + name_of(t.cls) + " keeps the order of this reduction, parts would change it");
   if (auto pair = neighbours_along(t, stage, index))
-    error.notes.push_back(instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) + "; folded apart they would be added as a group");
+    error.notes.push_back(instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) +
+                          "; folded apart they would be added as a group");
   error.notes.push_back("use class reassoc");
   return error;
 }
@@ -41,7 +42,8 @@ Result<NestTemplate> rfactor(NestTemplate t, const RfactorStep& step) {
     if (slot.var == kNoVar && !slot.position.is_constant()) return fail("PW0308", subject + ": the statement is a part of an index set itself");
   const uint32_t place = stage.accumulator->depth;
   for (uint32_t k = 0; k < place; ++k)
-    if (stage.loops[k].index >= stage.data_indices) return fail("PW0304", subject + ": loop " + stage.loops[k].name + " folds outside the accumulator", {"accumulate outside it"});
+    if (stage.loops[k].index >= stage.data_indices)
+      return fail("PW0304", subject + ": loop " + stage.loops[k].name + " folds outside the accumulator", {"accumulate outside it"});
   for (const auto& loop : stage.loops)
     if (loop.index == *index && !loop.cuts.empty()) return fail("PW0304", subject + ": the index is split");
   TemplateLoop loop;

@@ -47,7 +47,9 @@ struct Printer {
   }
   std::string operator()(const AccumulateStep& s) const { return "accumulate " + s.statement + " at " + s.at + " " + name_of(s.scope); }
   std::string operator()(const InlineStep& s) const { return "inline " + s.statement; }
-  std::string operator()(const ComputeAtStep& s) const { return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope) + layout_text(s.layout); }
+  std::string operator()(const ComputeAtStep& s) const {
+    return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope) + layout_text(s.layout);
+  }
   std::string operator()(const RfactorStep& s) const { return "rfactor " + s.statement + " " + s.index + " in " + std::to_string(s.parts); }
   std::string operator()(const FuseStep& s) const { return "fuse " + s.statement + " into " + s.into + " at " + s.at; }
   std::string operator()(const DistributeStep& s) const { return "distribute " + s.statement; }
