@@ -3,9 +3,10 @@
 import os
 import re
 import sqlite3
+import subprocess
 import unittest
 
-from fixture import SOURCE, CliTest
+from fixture import BUILD, SOURCE, CliTest
 
 GEMM = os.path.join(SOURCE, "examples/01_gemm.weft")
 SIZES = ("-p", "M=64", "-p", "N=64", "-p", "K=64")
@@ -79,6 +80,16 @@ class Records(CliTest):
         done = self.polyweft("show", "1")
         self.assertEqual(done.returncode, 3)
         self.assertIn("[PW0708]", done.stderr)
+
+    def test_a_forged_record_with_right_digests_is_proven_again_and_fails(self):
+        database = self.folder / "data/polyweft/schedules.db"
+        forged = subprocess.run([os.path.join(BUILD, "tests/cli_forge"), database, "1"], capture_output=True, text=True, check=True).stdout.strip()
+        done = self.polyweft("db", "verify")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn(f"record #{forged}: stored as proven, now refuted", done.stdout)
+        self.assertNotIn("digest", done.stdout)
+        self.assertRegex(done.stdout, r"\n[01] records proven again, 1 problems\n$")
+        self.assertIn('"event":"problem"', self.polyweft("db", "verify", "--json").stdout.replace(" ", ""))
 
 
 if __name__ == "__main__":
