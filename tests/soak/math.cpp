@@ -1,5 +1,6 @@
-// The functions of the language over all f32 (f16, bf16) arguments and random f64: machine code in vectors and in scalars, bit for bit the same, against
-// the C library one precision wider; whatever might be a new largest error is judged again by MPFR.
+// The functions of the language over all f32 (f16, bf16) arguments and random f64: machine code in vectors, against the C library one precision wider; on an
+// eighth of them, spread over all exponents, also machine code in scalars and for another target, bit for bit the same; whatever might be a new largest error is judged
+// again by MPFR.
 #include <mpfr.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@ constexpr int64_t kBlock = 1 << 14;    ///< arguments of one call
 constexpr int64_t kUnitF32 = 1 << 21;  ///< positive patterns of a unit; as many negative ones with them
 constexpr int64_t kUnitF64 = 1 << 18;
 constexpr int64_t kUnitsF64 = 384;  ///< 10^8 arguments
+constexpr int64_t kOthers = 8;      ///< of so many blocks one is also run as scalars and on the other target, bit for bit
 constexpr double kBound = 4;        ///< ULP, in f32 and f64
 constexpr double kNarrowBound = 2;  ///< ULP of f16 and bf16, after rounding
 
@@ -259,14 +261,20 @@ class Math : public Part {
  public:
   explicit Math(uint64_t seed) : seed_(seed) {
     const int64_t stretches = (int64_t{1} << 31) / kUnitF32;
-    for (int64_t s = 0; s < std::max(stretches, kUnitsF64); ++s)
-      for (size_t f = 0; f < std::size(kFunctions); ++f) {
-        if (s < kUnitsF64) units_.push_back({f, ElementType::f64, s});
-        const bool random_pairs = kFunctions[f].op == Op::pow && s >= kUnitsF64;
-        // An odd factor spreads a short run over all exponents.
-        if (!random_pairs) units_.push_back({f, ElementType::f32, (s * 37 + 501) % stretches});
-        if (s == 1) units_.push_back({f, ElementType::f16, 0}), units_.push_back({f, ElementType::bf16, 0});
-      }
+    // First a sample of everything, then all f32, then the rest of the random f64. An odd factor spreads a short run over all exponents.
+    for (size_t f = 0; f < std::size(kFunctions); ++f) {
+      units_.push_back({f, ElementType::f64, 0});
+      units_.push_back({f, ElementType::f32, 501});
+    }
+    for (size_t f = 0; f < std::size(kFunctions); ++f) {
+      units_.push_back({f, ElementType::f16, 0});
+      units_.push_back({f, ElementType::bf16, 0});
+    }
+    for (int64_t s = 1; s < stretches; ++s)
+      for (size_t f = 0; f < std::size(kFunctions); ++f)
+        if (kFunctions[f].op != Op::pow || s < kUnitsF64) units_.push_back({f, ElementType::f32, (s * 37 + 501) % stretches});
+    for (int64_t s = 1; s < kUnitsF64; ++s)
+      for (size_t f = 0; f < std::size(kFunctions); ++f) units_.push_back({f, ElementType::f64, s});
   }
   std::string name() const override { return "math"; }
   int64_t units() const override { return static_cast<int64_t>(units_.size()); }
@@ -373,9 +381,10 @@ class Math : public Part {
     most.y = y;
   }
 
+  /// Vectors always; scalars and the other target every `kOthers` blocks.
   template <class T, class Bits>
   void run_variants(const Unit& unit, Kernel& code, bool all) {
-    for (size_t variant = 0; variant < (all ? code.variants() : 2); ++variant) {
+    for (size_t variant = 0; variant < (all ? code.variants() : 1); ++variant) {
       code.run(variant);
       const int64_t k = variant == 0 ? -1 : code.template difference<T, Bits>(variant);
       if (k >= 0 && ++reported_ <= 40) failed("variant " + std::to_string(variant) + " has other bits", unit_text(unit, static_cast<double>(code.argument<T>(0)[k]), 0));
@@ -397,7 +406,7 @@ class Math : public Part {
     float* x = code.argument<float>(0);
     std::vector<float> positive(kBlock);
     for (int64_t from = unit.stretch * kUnitF32; from < (unit.stretch + 1) * kUnitF32; from += kBlock) {
-      const bool all = from / kBlock % 16 == 0;
+      const bool all = from / kBlock % kOthers == 0;
       for (const uint32_t sign : {0U, 0x80000000U}) {
         for (int64_t k = 0; k < kBlock; ++k) x[k] = std::bit_cast<float>(static_cast<uint32_t>(from + k) | sign);
         run_variants<float, uint32_t>(unit, code, all);
@@ -482,7 +491,7 @@ class Math : public Part {
         x[k] = drawn<T, Bits>(rng, f.op);
         if (y) y[k] = rng.chance(0.3) ? std::bit_cast<T>(static_cast<Bits>(rng())) : static_cast<T>((static_cast<double>(rng() >> 11) * 0x1p-52 - 1) * 40);
       }
-      run_variants<T, Bits>(unit, code, from / kBlock % 4 == 0);
+      run_variants<T, Bits>(unit, code, from / kBlock % kOthers == 0);
       const T* got = code.result<T>();
       for (int64_t k = 0; k < kBlock; ++k) {
         const auto at = static_cast<double>(x[k]), power = y ? static_cast<double>(y[k]) : 0;
