@@ -120,6 +120,23 @@ class Estimate {
       }
     return product;
   }
+  // A half that all lanes share is spread by the multiply-add itself where it has one reader; else by a shuffle, on a port of the multiply-adds
+  // (words of 32 bits and more are spread by the load).
+  double shuffles(const Leaf& leaf, size_t begin) const {
+    double total = 0;
+    for (const auto& use : leaf.accesses) {
+      if (use.is_store || nest_.buffers[use.buffer].scope == Scope::reg || nest_.buffers[use.buffer].type != ElementType::f16 || leaf.is_instruction) continue;
+      bool is_spread = false;
+      double readers = 1;
+      for (size_t l = begin; l < leaf.loops.size(); ++l) {
+        if (moves(use, l)) continue;
+        is_spread |= leaf.loops[l].mark == MarkKind::vector;
+        readers *= issues(leaf.loops[l]);
+      }
+      if (is_spread && readers > 1) total += access_issues(leaf, use, begin);
+    }
+    return total;
+  }
   double block_cycles(const Leaf& leaf, size_t begin) const {
     double loads = 0, stores = 0;
     for (const auto& use : leaf.accesses) {
@@ -127,7 +144,7 @@ class Estimate {
       (use.is_store ? stores : loads) += access_issues(leaf, use, begin);
     }
     const double issued = block_issues(leaf, begin);
-    const double arithmetic = leaf.operations * issued / machine_.fma_per_cycle + leaf.slow_operations * issued;
+    const double arithmetic = (leaf.operations * issued + shuffles(leaf, begin)) / machine_.fma_per_cycle + leaf.slow_operations * issued;
     double latency = 0;
     if (is_accumulation(leaf)) latency = issued / chains(leaf, begin) * chain_latency(leaf);
     return std::max({arithmetic, loads / machine_.loads_per_cycle, stores / machine_.stores_per_cycle, latency, 0.5}) + spill_cycles(leaf, begin);
