@@ -486,7 +486,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   if (!strips && is_large) add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors, Stores::streamed)), normalized, cls);
   for (Packing packing : {Packing::vectors, Packing::all, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
   b.rows_outside = true;
-  add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors)), normalized, cls);
+  for (Packing packing : {Packing::vectors, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
   b.rows_outside = false;
   b.lanes_outside = true;
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
