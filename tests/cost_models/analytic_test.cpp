@@ -1,6 +1,8 @@
 // The model is judged by order: pairs of nests whose faster one is known, and why.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "polyweft/cost_model.h"
 
 namespace polyweft {
@@ -150,6 +152,21 @@ TEST(AnalyticModel, two_threads_nearly_halve_a_large_product) {
   const double serial = predicted({.parallel = true}), parallel = predicted({.parallel = true}, two);
   EXPECT_LT(parallel, 0.6 * serial);
   EXPECT_GT(parallel, 0.45 * serial);
+}
+
+// The same rows copied twice, by way of all of them or of four at a time: fresh memory is mapped page by page.
+double through_scratch(const std::string& rows, const std::string& outer, const std::string& from) {
+  const std::string text =
+      "nest 1 copy class reassoc\nloops s, i, j, k, l\nbuffer X: f32[512, 1024] argument align 4\nbuffer Y: f32[512, 1024] argument align 4 output\nbuffer T: f32[" +
+      rows + ", 1024] heap align 64\narguments X, Y\nbody {\nfor s in 0 .. 512 step " + outer + " { alloc T { for i in 0 .. " + rows +
+      " { for j in 0 .. 1024 { copy T[i, j] <- X[" + from + ", j] else 0:f32 } }\nfor k in 0 .. " + rows +
+      " { for l in 0 .. 1024 { copy Y[s + k, l] <- T[k, l] else 0:f32 } } } }\n}\n";
+  const auto nest = parse_loop_nest(text);
+  EXPECT_TRUE(nest) << nest.error().message;
+  return nest ? analytic_model(machine())->predict_ns(*nest) : 0;
+}
+TEST(AnalyticModel, large_scratch_is_mapped_anew_at_each_call) {
+  EXPECT_GT(through_scratch("512", "512", "s + i") - through_scratch("4", "4", "s + i"), 200'000);
 }
 
 TEST(AnalyticModel, masked_lanes_cost_as_much_as_active_ones) {
