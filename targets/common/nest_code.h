@@ -172,6 +172,7 @@ class NestCode {
   std::vector<bool> registers_;  // buffers that live in registers
   std::vector<int64_t> in_use_;  // of those: lanes that any access reads or writes
   std::vector<bool> aligned_;    // arguments whose address was tested
+  unsigned quotients_ = 0;       // by reciprocals since the innermost serial loop began
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;
   std::map<VarId, Affine> substitution_;

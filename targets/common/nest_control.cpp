@@ -348,6 +348,7 @@ void NestCode::serial_loop(const Loop& loop) {
   }
   bind_variable(loop.var, iv, facts);
   loads_.clear();
+  quotients_ = 0;
   emit(loop.body);
   llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", true, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
