@@ -57,9 +57,9 @@ struct TuneStart {
   std::string key;         ///< of the program: 32 hex digits
   double flops = 0;        ///< of one call: multiply-add counts 2
   double bytes = 0;        ///< of all inputs and outputs
-  double peak_gflops = 0;  ///< peak of f32 multiply-adds on the task's threads, measured now; 0 where it cannot be
+  double peak_gflops = 0;  ///< peak of multiply-adds in the program's widest float type on the task's threads, measured now; 0 where it cannot be
   double memory_gb_s = 0;  ///< rate of reading past the caches, measured now; 0 where it cannot be
-  /// Roofline, nanoseconds: `flops` at the peak (half of it for f64) or, where `bytes` exceed the caches, `bytes` at the memory rate; 0: not known.
+  /// Roofline, nanoseconds: `flops` at the peak or, where `bytes` exceed the caches, `bytes` at the memory rate; 0: not known.
   double bound_ns = 0;
   int sketches = 0;
   double points = 0;  ///< of the space, before constraints

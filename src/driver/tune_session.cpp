@@ -75,7 +75,8 @@ Result<TuningRecord> store_winner(const Task& t, const SessionServices& services
 
 Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services) {
   const TuneStart plan = tune_start(session.task, session.base, session.templates, services.workshop, services.database);
-  const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, plan.peak_gflops, plan.memory_gb_s));
+  const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.workshop.target());
+  const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, f32_peak, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(session.templates, *model), {.seed = session.options.seed});
   TuneWorld world;
   world.build = [&](const LoopNest& nest) { return services.workshop.for_runner(nest); };

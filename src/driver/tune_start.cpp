@@ -18,24 +18,36 @@ double bytes_of(const ArgumentSpec& argument) {
 }
 
 // What no schedule can beat: the arithmetic at the peak, and the arguments once through memory where they cannot stay in a cache.
-double roofline_ns(const TuneStart& plan, const Program& program, int64_t cache_bytes) {
-  const bool wide = std::any_of(program.tensors.begin(), program.tensors.end(), [](const Tensor& tensor) { return tensor.type == ElementType::f64; });
-  const double compute = plan.peak_gflops > 0 ? plan.flops / plan.peak_gflops * (wide ? 2 : 1) : 0;
+double roofline_ns(const TuneStart& plan, int64_t cache_bytes) {
+  const double compute = plan.peak_gflops > 0 ? plan.flops / plan.peak_gflops : 0;
   const double memory = plan.memory_gb_s > 0 && plan.bytes > static_cast<double>(cache_bytes) ? plan.bytes / plan.memory_gb_s : 0;
   return std::max(compute, memory);
 }
 
 }  // namespace
 
+double peak_factor(const Program& program, const Target& target) {
+  bool wide = false, single = false, half = false;
+  const auto meet = [&](ElementType type) {
+    wide |= type == ElementType::f64;
+    single |= type == ElementType::f32 || type == ElementType::bf16;
+    half |= type == ElementType::f16;
+  };
+  for (const Tensor& tensor : program.tensors) meet(tensor.type);
+  for (const Equation& equation : program.equations) visit(equation.rhs, [&](const ExprNode& node) { meet(node.type); });
+  if (wide) return 0.5;
+  return half && !single && target.has("avx512fp16") && target.has("avx512vl") ? 2 : 1;
+}
+
 TuneStart tune_start(const Task& task, const LoopNest& base, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database) {
   TuneStart out;
   out.key = task.key.program;
   out.flops = count_flops(base);
   for (const auto& argument : argument_specs(base, task.program)) out.bytes += bytes_of(argument);
-  out.peak_gflops = workshop.measured_peak_gflops(task.key.threads);
+  out.peak_gflops = workshop.measured_peak_gflops(task.key.threads) * peak_factor(task.program, workshop.target());
   out.memory_gb_s = workshop.measured_memory_gb_s(task.key.threads);
   const auto& caches = workshop.machine_model(task.key.threads).cache_bytes;
-  out.bound_ns = roofline_ns(out, task.program, caches.empty() ? 0 : caches.back());
+  out.bound_ns = roofline_ns(out, caches.empty() ? 0 : caches.back());
   out.sketches = static_cast<int>(templates.size());
   for (const auto& nest_template : templates) out.points += points_of(nest_template.trace);
   if (!database) return out;

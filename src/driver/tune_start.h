@@ -11,6 +11,8 @@
 
 namespace polyweft {
 
+/// Multiply-adds of the widest float type that the program computes in, for one of f32: 1/2 for f64, 2 for f16 where the target computes in halves.
+double peak_factor(const Program& program, const Target& target);
 /// `database` may be null. Measures the machine: some 100 ms.
 TuneStart tune_start(const Task& task, const LoopNest& base, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database);
 /// Reports the start to the caller's progress function, if there is one.

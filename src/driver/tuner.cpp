@@ -7,6 +7,7 @@
 #include "driver/spaces.h"
 #include "driver/task.h"
 #include "driver/tune_session.h"
+#include "driver/tune_start.h"
 #include "driver/workshop.h"
 #include "ir/bound_program.h"
 #include "ir/instruction.h"
@@ -494,7 +495,7 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
     if (!outcome) return outcome.error();
     if (outcome->status != RunStatus::ok) return fail("PW0651", std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
     *slot = outcome->timing;
-    if (slot == &report.kernel) report.peak_gflops = impl_->workshop.measured_peak_gflops(options.threads);
+    if (slot == &report.kernel) report.peak_gflops = impl_->workshop.measured_peak_gflops(options.threads) * peak_factor(task->program, impl_->workshop.target());
   }
   if (against.empty()) return report;
   if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
