@@ -100,8 +100,10 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   out.mark.non_temporal = loop.non_temporal && body.leaf == Leaf::compute;
   out.lo.of = {Affine::of(0)};
   out.hi.of = {Affine::of(end)};
-  for (const Affine& e : bounds.lower) out.lo.of.push_back(step == 1 ? e : step * floor_div(e, step));
-  for (const Limit& limit : bounds.upper) out.hi.of.push_back(limit.e);
+  // A constant limit has moved the origin that the others are counted from.
+  const Affine moved = bounds.origin - range.origin;
+  for (const Affine& e : bounds.lower) out.lo.of.push_back(step == 1 ? e + moved : step * floor_div(e + moved, step));
+  for (const Limit& limit : bounds.upper) out.hi.of.push_back(limit.e + moved);
   Body inner = body;
   inner.ranges[loop.index] = advanced(range, Affine::variable(var), step);
   if (split) inner.ranges[loop.index].upper.clear();
