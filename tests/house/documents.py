@@ -1,4 +1,4 @@
-"""What README.md and docs/ name must be there: links, scripts, examples, presets, and the verbs and options of the command line."""
+"""What README.md and docs/ name must be there: links, scripts, examples, presets, and the verbs and options of the command line; scripts must be scripts."""
 
 import functools
 import json
@@ -64,8 +64,20 @@ def first_block_problems(text):
     return [] if lines == ["scripts/demo", "scripts/test"] else ["README.md: its first block must be the two commands, scripts/demo and scripts/test"]
 
 
-def problems(root, help_of):
+def script_problems(root):
     out = []
+    for name in sorted(os.listdir(os.path.join(root, "scripts"))):
+        path = os.path.join(root, "scripts", name)
+        with open(path, encoding="utf-8") as f:
+            is_bash = f.readline() == "#!/usr/bin/env bash\n"
+        parses = is_bash and subprocess.run(["bash", "-n", path], capture_output=True, timeout=60, check=False).returncode == 0
+        if not (parses and os.access(path, os.X_OK)):
+            out.append(f"scripts/{name}: is no executable bash script")
+    return out
+
+
+def problems(root, help_of):
+    out = script_problems(root)
     for page in documents(root):
         with open(os.path.join(root, page), encoding="utf-8") as f:
             text = f.read()

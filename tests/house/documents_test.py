@@ -7,6 +7,7 @@ import unittest
 import documents
 
 README = "# P\n```sh\nscripts/demo   # one\nscripts/test\n```\n"
+SCRIPT = "#!/usr/bin/env bash\ntrue\n"
 PRESETS = '{"configurePresets": [{"name": "dev"}]}'
 
 
@@ -17,11 +18,13 @@ def help_of(verb):
 class Documents(unittest.TestCase):
     def found(self, files):
         with tempfile.TemporaryDirectory() as folder:
-            whole = {"README.md": README, "docs/a.md": "", "CMakePresets.json": PRESETS, "scripts/demo": "", "scripts/test": "", **files}
+            whole = {"README.md": README, "docs/a.md": "", "CMakePresets.json": PRESETS, "scripts/demo": SCRIPT, "scripts/test": SCRIPT, **files}
             for path, text in whole.items():
                 os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
                 with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
                     f.write(text)
+                if path.startswith("scripts/"):
+                    os.chmod(os.path.join(folder, path), 0o755)
             return documents.problems(folder, help_of)
 
     def test_sound_pages_have_no_problem(self):
@@ -32,6 +35,10 @@ class Documents(unittest.TestCase):
 
     def test_a_file_that_is_not_there_is_caught(self):
         self.assertEqual(["docs/a.md: examples/01_gemm.weft is not there"], self.found({"docs/a.md": "see `examples/01_gemm.weft`"}))
+
+    def test_a_script_that_is_none_is_caught(self):
+        for text in ("#!/ usr / bin / env bash\n", "true\n", SCRIPT + "if true\n"):
+            self.assertEqual(["scripts/soak: is no executable bash script"], self.found({"scripts/soak": text}))
 
     def test_an_unknown_preset_is_caught(self):
         self.assertEqual(["docs/a.md: no preset fast"], self.found({"docs/a.md": "cmake --preset fast"}))
