@@ -9,7 +9,7 @@ namespace polyweft::ir {
 /// Everything from loop `depth` inwards.
 NodeId Emitter::emit(Body body, size_t depth) {
   if (failed_) return kNoNode;
-  if (depth == 0 && body.leaf == Leaf::compute && is_null_reduction(body)) return data_nest(body, 0, Leaf::init);
+  if (depth == 0 && body.leaf == Leaf::compute && hosted_[body.id].empty() && is_null_reduction(body)) return data_nest(body, 0, Leaf::init);
   if (!body.branched)
     if (auto index = index_to_branch(body, depth)) return emit_branch(std::move(body), depth, *index);
   return hooks(std::move(body), depth, 0);
