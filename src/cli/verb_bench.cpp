@@ -60,10 +60,12 @@ void print_json_report(const BenchReport& r, const Program& program) {
                        {"peak_gflops", r.peak_gflops}});
 }
 
+constexpr double kNoInterval = 1e6;  // the runner's upper end where pairs were too few
+
 void print_row(const std::string& name, const Timing& t, double flops, double peak_gflops, bool is_kernel) {
   const double rate = gflops(flops, t.median_ns);
   const std::string ratio = is_kernel ? "1.00" : t.ratio > 0 ? fmt::format("{:.3f}", t.ratio) : "";
-  const std::string interval = is_kernel || t.ratio <= 0 ? "" : fmt::format("{:.3f} .. {:.3f}", t.ratio_lo, t.ratio_hi);
+  const std::string interval = is_kernel || t.ratio <= 0 ? "" : t.ratio_hi >= kNoInterval ? "too few pairs" : fmt::format("{:.3f} .. {:.3f}", t.ratio_lo, t.ratio_hi);
   const std::string share = flops > 0 && peak_gflops > 0 ? fmt::format("{:.1f} %", 100 * rate / peak_gflops) : "";
   std::string line = fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>9.1f} %{:>10}{:>10}   {}", printable(name), human_time(t.median_ns), ratio, interval, t.samples,
                                  100 * t.ci_rel, flops > 0 ? fmt::format("{:.1f}", rate) : "", share, is_kernel ? "" : verdict_of(t));
