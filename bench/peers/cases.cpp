@@ -106,7 +106,7 @@ Case transpose_case(int64_t rows, int64_t columns) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> out;
-  for (int64_t n : {8, 16, 23, 32, 48, 64}) out.push_back(gemm_case("gemm small", {n, n, n}, false));
+  for (int64_t n : {4, 8, 16, 23, 32, 48, 64}) out.push_back(gemm_case("gemm small", {n, n, n}, false));
   for (int64_t n : {16, 32}) out.push_back(gemm_case("gemm small", {n, n, n, true}, false));
   for (int64_t n : {128, 256, 512, 1024}) out.push_back(gemm_case("gemm", {n, n, n}, false));
   out.push_back(gemm_case("gemm", {1000, 1100, 1200}, false));

@@ -255,7 +255,7 @@ class Bench {
       if (best.peer.empty() || row.ratio < best.ratio) best = row;
     }
     if (rows_.empty()) std::printf("%-16s %-26s %11s %11s  %-9s %6s  %-12s  all\n", "family", "case", "ours us", "best us", "best peer", "ratio", "quartiles");
-    std::printf("%-16s %-26s %11.2f %11.2f  %-9s %6.3f  %.3f..%.3f %s\n", best.family.c_str(), best.name.c_str(), best.ours_us, best.peer_us, best.peer.c_str(),
+    std::printf("%-16s %-26s %11.4f %11.4f  %-9s %6.3f  %.3f..%.3f %s\n", best.family.c_str(), best.name.c_str(), best.ours_us, best.peer_us, best.peer.c_str(),
                 best.ratio, best.low, best.high, others.c_str());
     std::fflush(stdout);
     rows_.push_back(best);

@@ -4,6 +4,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
+#include <map>
 
 #include "ir/scalar.h"
 #include "targets/common/nest_code.h"
@@ -13,11 +14,16 @@ namespace {
 
 // Offsets of halide_buffer_t and halide_dimension_t (HalideRuntime.h of Halide 14, 64-bit).
 constexpr uint64_t kHost = 16, kTypeCode = 32, kTypeBits = 33, kDimensions = 36, kDim = 40;
+constexpr unsigned kDimWords = 4;
 constexpr uint64_t kDimBytes = 16, kDimMin = 0, kDimExtent = 4, kDimStride = 8;
 // A positive code of ours: an element of an input lies outside its promised values.
 constexpr int kValueOutOfRange = 1;
 // halide_error_code_t.
 constexpr int kBadType = -3, kConstraintViolated = -8, kBufferIsNull = -12, kBadDimensions = -43;
+
+// Bodies up to this size (LLVM's instructions) become part of the function that checks the arguments: a jump, moves of addresses and a second
+// vzeroupper count in a product of 4 x 4. Larger ones gained nothing from it, and apart the checks cannot cost them registers.
+constexpr int64_t kInlinedInstructions = 200;
 
 struct HalideType {
   uint8_t code, bits;
@@ -115,21 +121,24 @@ class ModuleCode {
     b_.SetInsertPoint(good);
   }
 
-  // All null hosts: a bounds query, answered by filling in the dimensions.
+  // A null host: a bounds query, answered by filling in the dimensions. A branch for each address is one micro-operation; gathering them in
+  // registers first took three.
   void bounds_query(llvm::Function* f, const std::vector<BufferId>& arguments) {
-    llvm::Value* any_null = b_.getFalse();
-    for (size_t a = 0; a < arguments.size(); ++a) {
-      fail_if(f, b_.CreateIsNull(f->getArg(static_cast<unsigned>(a))), kBufferIsNull);
-      llvm::Value* host = field(f->getArg(static_cast<unsigned>(a)), kHost, b_.getPtrTy());
-      if (elements_of(nest_.buffers[arguments[a]]) > 0) any_null = b_.CreateOr(any_null, b_.CreateIsNull(host));
-    }
     auto* query = llvm::BasicBlock::Create(b_.getContext(), "bounds_query", f);
-    auto* go_on = llvm::BasicBlock::Create(b_.getContext(), "no_query", f);
-    b_.CreateCondBr(any_null, query, go_on, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
+    for (size_t a = 0; a < arguments.size(); ++a) fail_if(f, b_.CreateIsNull(f->getArg(static_cast<unsigned>(a))), kBufferIsNull);
+    for (size_t a = 0; a < arguments.size(); ++a)
+      if (elements_of(nest_.buffers[arguments[a]]) > 0) leave_if(f, b_.CreateIsNull(field(f->getArg(static_cast<unsigned>(a)), kHost, b_.getPtrTy())), query);
+    auto* go_on = b_.GetInsertBlock();
     b_.SetInsertPoint(query);
     for (size_t a = 0; a < arguments.size(); ++a) fill_in(f, f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]]));
     b_.CreateRet(b_.getInt32(0));
     b_.SetInsertPoint(go_on);
+  }
+  /// A branch to `target` that is hardly ever taken.
+  void leave_if(llvm::Function* f, llvm::Value* condition, llvm::BasicBlock* target) {
+    auto* good = llvm::BasicBlock::Create(b_.getContext(), "go_on", f);
+    b_.CreateCondBr(condition, target, good, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
+    b_.SetInsertPoint(good);
   }
   static int64_t elements_of(const Buffer& buffer) {
     int64_t out = 1;
@@ -175,20 +184,26 @@ class ModuleCode {
     fail_if(f, wrong, kConstraintViolated);
   }
 
-  // One branch for all headers and one an argument, where all is well: comparing field by field took longer than a small kernel. What is
-  // wrong is found out one by one.
+  // One branch for all headers and one for the dimensions of all arguments of equal rank, where all is well: comparing field by field took
+  // longer than a small kernel. What is wrong is found out one by one. Dimensions are read only behind the headers' branch: it says how many there are.
   void check_arguments(llvm::Function* f, const std::vector<BufferId>& arguments) {
     auto* explain = llvm::BasicBlock::Create(b_.getContext(), "explain", f);
-    const auto explain_if = [&](llvm::Value* bad) {
-      auto* good = llvm::BasicBlock::Create(b_.getContext(), "go_on", f);
-      b_.CreateCondBr(bad, explain, good, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
-      b_.SetInsertPoint(good);
-    };
     llvm::Value* wrong = b_.getInt64(0);
     for (size_t a = 0; a < arguments.size(); ++a)
       wrong = b_.CreateOr(wrong, header_difference(f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]])));
-    explain_if(b_.CreateICmpNE(wrong, b_.getInt64(0)));
-    for (size_t a = 0; a < arguments.size(); ++a) explain_if(dimensions_differ(f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]])));
+    leave_if(f, b_.CreateICmpNE(wrong, b_.getInt64(0)), explain);
+    std::map<size_t, llvm::Value*> differences;  // by rank
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      const Shape shape = shape_of(nest_.buffers[arguments[a]]);
+      if (shape.extents.empty()) continue;
+      llvm::Value*& all = differences[shape.extents.size()];
+      llvm::Value* difference = dimensions_difference(f->getArg(static_cast<unsigned>(a)), shape);
+      all = all ? b_.CreateOr(all, difference) : difference;
+    }
+    for (const auto& [rank, difference] : differences) {
+      llvm::Type* word = b_.getIntNTy(32 * kDimWords * static_cast<unsigned>(rank));
+      leave_if(f, b_.CreateICmpNE(b_.CreateBitCast(difference, word), llvm::ConstantInt::get(word, 0)), explain);
+    }
     auto* good = b_.GetInsertBlock();
     b_.SetInsertPoint(explain);
     for (size_t a = 0; a < arguments.size(); ++a) check_argument(f, f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]]));
@@ -202,9 +217,8 @@ class ModuleCode {
     llvm::Value* difference = b_.CreateXor(field(argument, kTypeCode, b_.getInt64Ty()), b_.getInt64(expected));
     return b_.CreateAnd(difference, b_.getInt64(0xffffffff0000ffff));
   }
-  /// All dimensions are compared at once; flags, and strides of single elements, may be anything.
-  llvm::Value* dimensions_differ(llvm::Value* argument, const Shape& shape) {
-    if (shape.extents.empty()) return b_.getFalse();
+  /// All dimensions are compared at once: 0 where they are as they must be. Flags, and strides of single elements, may be anything.
+  llvm::Value* dimensions_difference(llvm::Value* argument, const Shape& shape) {
     std::vector<uint32_t> expected, counts;
     int64_t stride = 1;
     for (int64_t extent : shape.extents) {
@@ -214,10 +228,7 @@ class ModuleCode {
     }
     auto* type = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(expected.size()));
     llvm::Value* seen = b_.CreateAlignedLoad(type, field(argument, kDim, b_.getPtrTy()), llvm::Align(4));
-    llvm::Value* difference =
-        b_.CreateAnd(b_.CreateXor(seen, llvm::ConstantDataVector::get(b_.getContext(), expected)), llvm::ConstantDataVector::get(b_.getContext(), counts));
-    llvm::Type* word = b_.getIntNTy(32 * static_cast<unsigned>(expected.size()));
-    return b_.CreateICmpNE(b_.CreateBitCast(difference, word), llvm::ConstantInt::get(word, 0));
+    return b_.CreateAnd(b_.CreateXor(seen, llvm::ConstantDataVector::get(b_.getContext(), expected)), llvm::ConstantDataVector::get(b_.getContext(), counts));
   }
 
   void kernel(const std::string& name, const std::vector<BufferId>& arguments, NodeId root) {
@@ -227,8 +238,9 @@ class ModuleCode {
     entry(function(name, type), body, arguments, Checks::all);
     if (has_promises(nest_, arguments)) entry(function(name + "_unchecked", type), body, arguments, Checks::shapes);
     body->setAttributes(module_->getFunction(name)->getAttributes());
-    body->addFnAttr(llvm::Attribute::NoInline);
-    emit_body(body, arguments, root);
+    const int64_t instructions = emit_body(body, arguments, root);
+    const bool has_one_caller = !has_promises(nest_, arguments);
+    body->addFnAttr(has_one_caller && instructions <= kInlinedInstructions ? llvm::Attribute::AlwaysInline : llvm::Attribute::NoInline);
   }
 
   /// What the caller calls: checks the arguments, then hands their addresses to the body.
@@ -294,7 +306,8 @@ class ModuleCode {
   }
 
   // Arguments are distinct memory: the caller may not alias an output with anything.
-  void emit_body(llvm::Function* body, const std::vector<BufferId>& arguments, NodeId root) {
+  /// How many instructions the body has.
+  int64_t emit_body(llvm::Function* body, const std::vector<BufferId>& arguments, NodeId root) {
     std::vector<llvm::Value*> bases = bases_;
     for (size_t a = 0; a < arguments.size(); ++a) {
       llvm::Argument* argument = body->getArg(static_cast<unsigned>(a));
@@ -316,6 +329,7 @@ class ModuleCode {
       throw Refusal{fail("PW0502",
                          "the unrolled code has " + std::to_string(code.instructions()) + " instructions, at most " + std::to_string(options_.instruction_limit),
                          {"use smaller unrolled or vector loops"})};
+    return code.instructions();
   }
 
   void pack_bytes(const std::string& name, const Buffer& packed) {

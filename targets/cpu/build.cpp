@@ -11,6 +11,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/Scalar.h>
 
 #include <algorithm>
@@ -107,10 +108,11 @@ Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::s
   return out;
 }
 
-// The light pipeline: whatever is not a register block by construction (addresses, stack buffers) is cleaned up; nothing is unrolled,
-// vectorized or reassociated.
+// The light pipeline: small bodies become part of their entry; whatever is not a register block by construction (addresses, stack buffers) is cleaned up; nothing is
+// unrolled, vectorized or reassociated.
 void add_light_passes(llvm::legacy::PassManager& passes, const llvm::TargetMachine& machine) {
   passes.add(llvm::createTargetTransformInfoWrapperPass(const_cast<llvm::TargetMachine&>(machine).getTargetIRAnalysis()));
+  passes.add(llvm::createAlwaysInlinerLegacyPass(false));
   passes.add(llvm::createSROAPass());
   passes.add(llvm::createEarlyCSEPass(true));
   passes.add(llvm::createLICMPass());

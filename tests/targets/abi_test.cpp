@@ -89,6 +89,37 @@ TEST(Abi, wrong_arguments_are_refused_with_halides_codes) {
   EXPECT_EQ(t.kernel(t.ax.get(), nullptr, t.ay.get()), halide_error_code_buffer_argument_is_null);
 }
 
+// The differences of all arguments are gathered into few branches: each must count by itself.
+TEST(Abi, every_field_of_every_dimension_counts_and_flags_do_not) {
+  Argument Twice::* const arguments[] = {&Twice::ax, &Twice::aw, &Twice::ay};
+  int32_t halide_dimension_t::* const fields[] = {&halide_dimension_t::min, &halide_dimension_t::extent, &halide_dimension_t::stride};
+  Twice t;
+  int refused = 0;
+  for (auto argument : arguments)
+    for (halide_dimension_t& dimension : (t.*argument).dimensions()) {
+      for (auto field : fields)
+        for (int32_t bit = 0; bit < 32; ++bit, ++refused) {
+          const int32_t right = dimension.*field;
+          dimension.*field = static_cast<int32_t>(static_cast<uint32_t>(right) ^ uint32_t{1} << bit);
+          EXPECT_EQ(t.run(), halide_error_code_constraint_violated) << "bit " << bit;
+          dimension.*field = right;
+        }
+      dimension.flags = ~0u;
+      EXPECT_EQ(t.run(), 0);
+    }
+  EXPECT_EQ(refused, 5 * 3 * 32);
+}
+
+TEST(Abi, a_null_host_of_any_argument_is_a_query) {
+  for (auto argument : {&Twice::ax, &Twice::aw, &Twice::ay}) {
+    Twice t;
+    ((t.*argument).get())->host = nullptr;
+    for (halide_dimension_t& dimension : (t.*argument).dimensions()) dimension.extent = 77;
+    EXPECT_EQ(t.run(), 0);
+    for (const halide_dimension_t& dimension : (t.*argument).dimensions()) EXPECT_NE(dimension.extent, 77);
+  }
+}
+
 TEST(Abi, a_null_host_asks_for_the_shapes) {
   Twice t;
   t.ax.get()->host = nullptr;
