@@ -110,6 +110,41 @@ TEST(Abi, every_field_of_every_dimension_counts_and_flags_do_not) {
   EXPECT_EQ(refused, 5 * 3 * 32);
 }
 
+const char* const kRanks = R"(nest 1 ranks class strict
+loops a
+buffer X: f32[3, 1, 2] argument align 4
+buffer D: f32[2, 1, 2, 1, 3] argument align 4
+buffer Y: f32[1] argument align 4 output
+arguments X, D, Y
+body {
+  for a in 0 .. 1 {
+    compute 0(a) store: Y[a] <- (X[2, a, 1] * D[1, a, 1, a, 2])
+  }
+}
+)";
+
+TEST(Abi, strides_of_single_elements_may_be_anything) {
+  for (const char* name : {"x86-64", "x86-64-v3", "host"}) {
+    const LoopNest nest = parsed(kRanks);
+    Loaded loaded = load(nest, *find_target(name));
+    TensorData x = make_tensor(ElementType::f32, {3, 1, 2}), d = make_tensor(ElementType::f32, {2, 1, 2, 1, 3}), y = make_tensor(ElementType::f32, {1});
+    Argument ax{x}, ad{d}, ay{y};
+    auto* kernel = reinterpret_cast<Kernel3>(loaded.code->address("ranks"));
+    for (Argument* argument : {&ax, &ad, &ay})
+      for (halide_dimension_t& dimension : argument->dimensions()) {
+        const halide_dimension_t right = dimension;
+        dimension.stride = 1234567;
+        EXPECT_EQ(kernel(ax.get(), ad.get(), ay.get()), right.extent == 1 ? 0 : halide_error_code_constraint_violated) << name;
+        dimension = right;
+        dimension.extent = 9;
+        EXPECT_EQ(kernel(ax.get(), ad.get(), ay.get()), halide_error_code_constraint_violated) << name;
+        dimension = right;
+        dimension.flags = ~0u;
+        EXPECT_EQ(kernel(ax.get(), ad.get(), ay.get()), 0) << name;
+      }
+  }
+}
+
 TEST(Abi, a_null_host_of_any_argument_is_a_query) {
   for (auto argument : {&Twice::ax, &Twice::aw, &Twice::ay}) {
     Twice t;
