@@ -5,6 +5,7 @@
 //   bench_two_threads [CANDIDATES [ROUNDS [FILE.weft [FILE.trace]]]]       (by default 8 and 40, and three programs of its own)
 #include <HalideRuntime.h>
 #include <immintrin.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -169,6 +170,28 @@ Contestant best_of(std::vector<Contestant> all, const std::vector<void*>& raw) {
   return *std::min_element(all.begin(), all.end(), [](const Contestant& a, const Contestant& b) { return a.ns < b.ns; });
 }
 
+/// What a nest pays beside its parts: two parts that each take `part_ns`, called in a row or after a pause in which the pool falls asleep. (Empty parts
+/// would show nothing: the caller has done both before the other thread is awake.)
+double fork_join_ns(double part_ns, int pause_us) {
+  const auto part = [](void*, int, uint8_t* length) {
+    for (const auto start = Clock::now(); std::chrono::duration<double, std::nano>(Clock::now() - start).count() < *reinterpret_cast<const double*>(length);) {
+    }
+    return 0;
+  };
+  std::vector<double> ns;
+  for (int k = 0; k < (pause_us > 0 ? 100 : 1000); ++k) {
+    if (pause_us > 0) usleep(static_cast<useconds_t>(pause_us));
+    ns.push_back(ns_of([&] { halide_do_par_for(nullptr, part, 0, kThreads, reinterpret_cast<uint8_t*>(&part_ns)); }) - part_ns);
+  }
+  return median(ns);
+}
+
+void print_fork_join() {
+  std::printf("fork and join, beside two parts of each length, in a row and after pauses of 1 ms:");
+  for (double us : {2, 5, 10, 20, 50, 100}) std::printf("  %.0f us: %.1f, %.1f us", us, fork_join_ns(us * 1e3, 0) / 1e3, fork_join_ns(us * 1e3, 1000) / 1e3);
+  std::printf("\n");
+}
+
 struct Round {
   double before, after, ns, alone_ns;
 };
@@ -229,6 +252,7 @@ int main(int argc, char** argv) {
   const auto candidates = static_cast<size_t>(argc > 1 ? std::atoi(argv[1]) : 8);
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 40;
   halide_set_num_threads(kThreads);
+  print_fork_join();
   const Workshop workshop(take(find_target("host")));
   std::vector<Subject> subjects = own_subjects();
   if (argc > 3) {

@@ -1,7 +1,8 @@
 // Threads: the outermost loops of each nest in as many parts as there are threads.
 //
 // One part a thread, in one fork: who computes what is known before the call, and what one thread has in its caches stays its own. The index is the one whose parts
-// are most equal when each is a whole number of register tiles; of several the one that has least to be read by all threads.
+// are most equal when each is a whole number of register tiles; of several the one that has least to be read by all threads; of these
+// the outermost dimension of what is written: parts that lie in one piece share no line and, for stencils, the shortest border.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,8 +15,17 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr double kLeastPoints = 20'000;  ///< a fork costs some 10 us
-constexpr double kEven = 0.97;           ///< mean over largest part from which on parts count as equal
+constexpr double kLeastPoints = 4'000;     ///< below it a fork pays for no operation; above it the cost model decides
+constexpr double kSurePoints = 4'000'000;  ///< above it a fork pays for every operation: no sketch without
+constexpr double kEven = 0.97;             ///< mean over largest part from which on parts count as equal
+
+double points_of(const Stage& stage) {
+  double out = 1;
+  for (size_t k = 0; k < stage.lo.size(); ++k) out *= static_cast<double>(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
+  return out;
+}
+
+using Merit = std::tuple<double, double, int64_t>;
 
 struct Sharing {
   const NestTemplate& t;
@@ -23,16 +33,11 @@ struct Sharing {
   int threads;
 
   int64_t value(const Size& size) const { return size.decision.empty() ? size.constant : decided.at(size.decision); }
-  double points(const Stage& stage) const {
-    double out = 1;
-    for (size_t k = 0; k < stage.lo.size(); ++k) out *= static_cast<double>(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
-    return out;
-  }
   /// With all that runs inside.
   double work(uint32_t id) const {
-    double out = points(t.stages[id]);
+    double out = points_of(t.stages[id]);
     for (const Stage& guest : t.stages)
-      if (is_inside(guest, id)) out += points(guest);
+      if (is_inside(guest, id)) out += points_of(guest);
     return out;
   }
   static bool is_inside(const Stage& guest, uint32_t id) {
@@ -57,9 +62,9 @@ struct Sharing {
     const int64_t part = ((extent + threads - 1) / threads + tile - 1) / tile * tile;
     return static_cast<double>(extent) / static_cast<double>(threads * std::min(part, extent));
   }
-  /// Elements that every thread reads.
+  /// Of all elements read, how many every thread reads: in eighths, so that a few taps do not outweigh parts that lie in one piece.
   double read_by_all(const Stage& stage, uint32_t index) const {
-    double out = 0;
+    double shared = 0, total = 0;
     visit(equation_of(t, stage).rhs, [&](const ExprNode& e) {
       if (e.op != Op::read) return;
       double elements = 1;
@@ -69,13 +74,14 @@ struct Sharing {
         for (uint32_t k = 0; k < stage.lo.size(); ++k) {
           const int64_t coefficient = s.affine.coefficient(t.program.index_var(k));
           moves |= coefficient != 0 && k == index;
-          if (coefficient != 0) reach += static_cast<double>(stage.hi[k] - stage.lo[k] - 1);
+          if (coefficient != 0) reach += std::abs(static_cast<double>(coefficient)) * static_cast<double>(stage.hi[k] - stage.lo[k] - 1);
         }
         elements *= reach;
       }
-      if (!moves) out += elements;
+      total += elements;
+      if (!moves) shared += elements;
     });
-    return out;
+    return total > 0 ? std::floor(8 * shared / total) : 0;
   }
   bool is_split(const Stage& stage, uint32_t index) const {
     return std::any_of(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& loop) { return loop.index == index && !loop.cuts.empty(); });
@@ -92,11 +98,6 @@ struct Sharing {
     });
   }
 
-  /// Rows of the register tile: what moves with them is read again for each tile of lanes, half of it stays in the cache of one core.
-  static bool is_unrolled(const Stage& stage, uint32_t index) {
-    return std::any_of(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& loop) { return loop.index == index && loop.mark.kind == MarkKind::unroll; });
-  }
-
   /// The loop over parts of its reduction, where there are too few elements for the threads.
   std::optional<std::string> parts_of_sum(const Stage& stage) const {
     double elements = 1;
@@ -108,12 +109,12 @@ struct Sharing {
   std::optional<uint32_t> best_index(uint32_t id) const {
     const Stage& stage = t.stages[id];
     std::optional<uint32_t> best;
-    std::tuple<double, double, bool> most;
+    Merit most;
     const size_t outside = free_loops(id);
     for (size_t k = 0; k < outside; ++k) {
       const uint32_t index = stage.loops[k].index;
       if (index >= stage.data_indices || is_split(stage, index) || stage.hi[index] - stage.lo[index] < 2) continue;
-      const std::tuple<double, double, bool> merit = {std::floor(std::min(balance(stage, index), kEven) * 50), -read_by_all(stage, index), is_unrolled(stage, index)};
+      const Merit merit = {std::floor(std::min(balance(stage, index), kEven) * 50), -read_by_all(stage, index), -static_cast<int64_t>(index)};
       if (!best || merit > most) best = index, most = merit;
     }
     return best;
@@ -121,6 +122,12 @@ struct Sharing {
 };
 
 }  // namespace
+
+bool may_not_pay(const NestTemplate& base) {
+  double points = 0;
+  for (const Stage& stage : base.stages) points += points_of(stage);
+  return points < kSurePoints;
+}
 
 Trace in_parts(const NestTemplate& base, Trace trace, int threads) {
   const auto made = replay(base.program, base.cls, trace);

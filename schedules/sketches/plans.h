@@ -100,6 +100,8 @@ bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader);
 
 /// The trace with the loops of each nest of its own shared out among threads, in equal parts of one data index; nests of little work stay as they are.
 Trace in_parts(const NestTemplate& base, Trace trace, int threads);
+/// So little to do that one thread may be done before others have begun.
+bool may_not_pay(const NestTemplate& base);
 
 /// A size with candidates (open) or the guess (settled), clipped and without duplicates.
 Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess, std::vector<int64_t> candidates);

@@ -154,7 +154,7 @@ Trace trace_of(const Builder& b, const Plan& plan) {
   trace.steps.insert(trace.steps.end(), plan.steps.begin(), plan.steps.end());
   trace.decisions = plan.decisions;
   trace.constraints = plan.constraints;
-  return b.facts.threads > 1 ? in_parts(b.original, std::move(trace), b.facts.threads) : trace;
+  return trace;
 }
 
 bool stores_lines(const Plan& plan, const PlanContext& c) {
@@ -452,16 +452,27 @@ bool uses_other(const std::vector<Trace>& traces, const std::vector<std::string>
 
 std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, const TargetFacts& facts);
 
+/// Each in parts; and, where a fork may cost more than it saves, each on one thread, for the cost model to judge.
+std::vector<Trace> for_threads(const Program& normalized, NumericsClass cls, const std::vector<Trace>& serial, int threads) {
+  auto base = base_template(normalized, cls);
+  if (!base) return serial;
+  std::vector<Trace> out;
+  for (const Trace& trace : serial) add_if_new(out, in_parts(*base, trace, threads), normalized, cls);
+  if (may_not_pay(*base))
+    for (const Trace& trace : serial) add_if_new(out, trace, normalized, cls);
+  return out.empty() ? serial : out;
+}
+
 }  // namespace
 
 std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts) {
   std::vector<Trace> out = sketches_with(normalized, cls, facts);
   TargetFacts plain = facts;
   plain.instructions = fast_ones(facts.instructions);
-  if (!uses_other(out, plain.instructions)) return out;
-  for (Trace& trace : sketches_with(normalized, cls, plain))
-    if (std::find(out.begin(), out.end(), trace) == out.end()) out.push_back(std::move(trace));
-  return out;
+  if (uses_other(out, plain.instructions))
+    for (Trace& trace : sketches_with(normalized, cls, plain))
+      if (std::find(out.begin(), out.end(), trace) == out.end()) out.push_back(std::move(trace));
+  return facts.threads > 1 ? for_threads(normalized, cls, out, facts.threads) : out;
 }
 
 namespace {

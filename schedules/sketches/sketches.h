@@ -18,7 +18,8 @@ struct TargetFacts {
   std::vector<std::string> instructions = {};  ///< tensor instructions that the target has
 };
 
-/// 1 to 12 traces, each replayable on this program and class, the plainest last. A program with a recurrence has the empty trace alone.
+/// 1 to 12 traces, each replayable on this program and class, the plainest last; for threads each in parts, and for little work each on one thread after those. A program
+/// with a recurrence has the empty trace alone.
 std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts);
 
 /// The sketches as templates. `recurrence_nest` as for base_template.

@@ -1,6 +1,7 @@
 // Parts of an index for threads: equal to within a register tile, every point once, copies outside shared.
 #include "harness.h"
 #include "poly/check/checker.h"
+#include "polyweft/cost_model.h"
 #include "schedules/sketches/sketches.h"
 
 namespace polyweft::test {
@@ -16,6 +17,12 @@ int64_t step_of(const LoopNest& nest, MarkKind mark) {
   for (const Node& node : nest.nodes)
     if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == mark) return loop->step;
   return 0;
+}
+
+const schedules::TargetFacts kTwoThreads = {64, 32, {48 << 10, 2 << 20, 32 << 20}, 2};
+
+bool is_parallel(const Trace& trace) {
+  return trace.text().find(" in 2\n") != std::string::npos;
 }
 
 TEST(Parts, are_whole_register_tiles_whatever_the_cache_tiles) {
@@ -62,16 +69,79 @@ TEST(Parts, sketches_for_two_threads_fork_once_a_nest_and_never_inside) {
       "  sum[p: 3, t: 3, c: 8 where 0 <= y + p - 1 < 14 and 0 <= x + t - 1 < 6] X[n, y + p - 1, x + t - 1, c] * W[p, t, c, f]\n"};
   for (const char* text : programs) {
     const Program program = normalized_program(text);
-    for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 2})) {
+    size_t forking = 0;
+    for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, kTwoThreads)) {
       auto t = schedules::replay(program, NumericsClass::reassoc, trace);
       ASSERT_TRUE(t.ok()) << trace.text();
       auto nest = instantiate(*t, values_of(t->trace));
       ASSERT_TRUE(nest.ok()) << trace.text();
-      EXPECT_NE(trace.text().find(" in 2\n"), std::string::npos) << trace.text();
+      if (!is_parallel(trace)) {
+        EXPECT_GT(forking, 0u) << "those in parts come first";
+        EXPECT_EQ(step_of(*nest, MarkKind::parallel), 0) << print(*nest);
+        continue;
+      }
+      ++forking;
       EXPECT_GT(step_of(*nest, MarkKind::parallel), 0) << print(*nest);
       EXPECT_EQ(difference(program, *nest, 7, ir::DataKind::random), "") << trace.text();
     }
+    EXPECT_GT(forking, 0u) << text;
   }
+}
+
+struct Offer {
+  size_t serial = 0, parallel = 0;
+  bool first_choice_forks = false;
+};
+
+/// The sketches for two threads of a product of n x n matrices, and which kind the model takes.
+Offer offer_for_product(int64_t n) {
+  const std::string extent = std::to_string(n);
+  const Program program = normalized_program("program gemm(M = " + extent + ", N = " + extent + ", K = " + extent +
+                                             ")\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n");
+  MachineModel machine;
+  machine.vector_bytes = kTwoThreads.vector_bytes;
+  machine.vector_registers = kTwoThreads.vector_registers;
+  machine.threads = kTwoThreads.threads;
+  const auto model = analytic_model(machine);
+  Offer out;
+  double least = 1e300;
+  for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, kTwoThreads)) {
+    ++(is_parallel(trace) ? out.parallel : out.serial);
+    auto t = schedules::replay(program, NumericsClass::reassoc, trace);
+    auto nest = t ? instantiate(*t, values_of(t->trace)) : t.error();
+    EXPECT_TRUE(nest.ok()) << trace.text();
+    if (!nest) continue;
+    const double ns = model->predict_ns(*nest);
+    if (ns < least) least = ns, out.first_choice_forks = is_parallel(trace);
+  }
+  return out;
+}
+
+// A fork of a microsecond or two is worth it for a large product and not for a small one; in between the model has both to choose from.
+TEST(Parts, the_model_forks_where_a_fork_pays) {
+  for (int64_t n : {16, 32}) {
+    const Offer small = offer_for_product(n);
+    EXPECT_GT(small.serial, 0u) << n;
+    EXPECT_GT(small.parallel, 0u) << n;
+    EXPECT_FALSE(small.first_choice_forks) << n;
+  }
+  const Offer middle = offer_for_product(128);
+  EXPECT_GT(middle.serial, 0u);
+  EXPECT_TRUE(middle.first_choice_forks);
+  const Offer large = offer_for_product(512);
+  EXPECT_GT(large.parallel, 0u);
+  EXPECT_TRUE(large.first_choice_forks);
+}
+
+// A padded depthwise stencil of few taps, and a product of stride 2: rows in one piece, not columns or channels across all of them.
+TEST(Parts, of_stencils_are_rows_in_one_piece) {
+  const char* programs[] = {
+      "program depthwise()\nin P: f32[114, 114, 32]\nin K: f32[3, 3, 32]\nout Y[y: 112, x: 112, f: 32] = sum[r: 3, s: 3] P[y + r, x + s, f] * K[r, s, f]\n",
+      "program few()\nin P: f32[16, 16, 512]\nin K: f32[3, 3, 512]\nout Y[y: 14, x: 14, f: 512] = sum[r: 3, s: 3] P[y + r, x + s, f] * K[r, s, f]\n",
+      "program strided()\nin P: f32[57, 57, 128]\nin K: f32[3, 3, 128, 128]\n"
+      "out Y[y: 28, x: 28, f: 128] = sum[r: 3, s: 3, c: 128] P[2 * y + r, 2 * x + s, c] * K[r, s, c, f]\n"};
+  for (const char* text : programs)
+    EXPECT_NE(schedules::sketches(normalized_program(text), NumericsClass::reassoc, kTwoThreads)[0].text().find("parallel Y y in 2\n"), std::string::npos) << text;
 }
 
 }  // namespace
