@@ -145,11 +145,15 @@ Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const Loop
   return trial;
 }
 
-// Paired ratios decide against the incumbent; medians of different moments may differ by the machine's mood alone.
+// Paired ratios decide against the incumbent; medians of different moments may differ by the machine's mood alone. But a neighbour may fall upon one side of
+// a pair for a whole race: what is much slower than the best time seen in this search is not taken whatever its pairs say.
+constexpr double kMoods = 1.1;
+
 Status TuneLoop::keep_winner(const Candidate& candidate, LoopNest nest, const Trial& trial, const LoadableKernel& kernel) {
   const Timing& timing = trial.measurement.timing;
   const bool paired = timing.ratio > 0;
-  const bool better = best_ns_ == 0 || (paired ? timing.ratio_hi < 1 : timing.median_ns < best_ns_);
+  const bool wins = paired ? timing.ratio_hi < 1 : timing.median_ns < best_ns_;
+  const bool better = best_ns_ == 0 || (wins && timing.median_ns < kMoods * fastest_ns_);
   Winner winner{candidate, std::move(nest), trial.measurement, trial.trace};
   if (!better) {
     if (winners_.size() < kWinners) winners_.push_back(std::move(winner));
@@ -158,6 +162,7 @@ Status TuneLoop::keep_winner(const Candidate& candidate, LoopNest nest, const Tr
   winners_.insert(winners_.begin(), std::move(winner));
   if (winners_.size() > kWinners) winners_.pop_back();
   best_ns_ = timing.median_ns;
+  fastest_ns_ = fastest_ns_ == 0 ? best_ns_ : std::min(fastest_ns_, best_ns_);
   report(TuneEvent::best, trial);
   return world_.runner->set_incumbent(kernel);
 }

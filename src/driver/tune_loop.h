@@ -73,6 +73,7 @@ class TuneLoop {
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;
   double best_ns_ = 0, reference_ns_ = 0;
+  double fastest_ns_ = 0;    ///< least time of any incumbent
   std::vector<Trial> kept_;  // measured, not stored yet
   double stored_at_s_ = 0, store_cost_s_ = 0;
   std::string reason_;
