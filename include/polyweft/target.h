@@ -20,6 +20,8 @@ struct Target {
   int cores = 1;
   bool is_host = false;  ///< kernels run here
   bool has(const std::string& feature) const;
+  bool fuses_products() const { return has("fma") || has("avx512f"); }           ///< a * b + c in one rounding
+  bool computes_halves() const { return has("avx512fp16") && has("avx512vl"); }  ///< + - * / sqrt and fused sums of f16 in f16
 };
 /// Architecture, features and units: what decides whether a kernel may run and which is best. Never a name, a cache or a clock.
 PW_EXPORT std::string fingerprint(const Target& target);

@@ -15,10 +15,6 @@
 namespace polyweft::schedules {
 namespace {
 
-bool is_block(const std::string& axis) {
-  return axis.rfind("block", 0) == 0;
-}
-
 /// Blocks stand outside threads, each axis once.
 Status fits_between(const Stage& stage, uint32_t loop, const BindStep& step, const std::string& subject) {
   for (uint32_t k = 0; k < stage.loops.size(); ++k) {
@@ -28,7 +24,7 @@ Status fits_between(const Stage& stage, uint32_t loop, const BindStep& step, con
     if (k == loop || other.mark.detail == step.axis) return fail("PW0304", subject + ": loop " + other.name + " is bound to " + other.mark.detail + " already");
     const std::string& outer = k < loop ? other.mark.detail : step.axis;
     const std::string& inner = k < loop ? step.axis : other.mark.detail;
-    if (!is_block(outer) && is_block(inner))
+    if (ir::is_thread_axis(outer) && !ir::is_thread_axis(inner))
       return fail("PW0304", subject + ": loop " + other.name + " is bound to " + other.mark.detail + ", and blocks stand outside threads");
   }
   return Ok{};

@@ -36,7 +36,7 @@ double peak_factor(const Program& program, const Target& target) {
   for (const Tensor& tensor : program.tensors) meet(tensor.type);
   for (const Equation& equation : program.equations) visit(equation.rhs, [&](const ExprNode& node) { meet(node.type); });
   if (wide) return 0.5;
-  return half && !single && target.has("avx512fp16") && target.has("avx512vl") ? 2 : 1;
+  return half && !single && target.computes_halves() ? 2 : 1;
 }
 
 TuneStart tune_start(const Task& task, const LoopNest& base, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database) {

@@ -81,13 +81,12 @@ struct Tuner::Impl {
   }
 
   // To round a*b+c once is a licence of the classes contract and reassoc, and slow where no instruction does it.
-  bool has_fused_products() const { return workshop.target().has("fma") || workshop.target().has("avx512f"); }
   void suit_target(NestTemplate& nest_template) const {
-    nest_template.fuses_products = has_fused_products();
-    nest_template.fuses_halves = workshop.target().has("avx512fp16") && workshop.target().has("avx512vl");
+    nest_template.fuses_products = workshop.target().fuses_products();
+    nest_template.fuses_halves = workshop.target().computes_halves();
   }
   Result<LoopNest> for_target(Result<LoopNest> nest) const {
-    if (!nest || has_fused_products()) return nest;
+    if (!nest || workshop.target().fuses_products()) return nest;
     for (auto& node : nest->nodes)
       if (auto* compute = std::get_if<Compute>(&node)) compute->fused = false;
     return nest;

@@ -13,8 +13,12 @@ bool is_axis_name(const std::string& name) {
   return std::count(axis_names().begin(), axis_names().end(), name) == 1;
 }
 
+bool is_thread_axis(const std::string& name) {
+  return name.rfind("thread", 0) == 0;
+}
+
 bool is_thread_axis(const Loop& loop) {
-  return loop.mark.kind == MarkKind::axis && loop.mark.detail.rfind("thread", 0) == 0;
+  return loop.mark.kind == MarkKind::axis && is_thread_axis(loop.mark.detail);
 }
 
 namespace {

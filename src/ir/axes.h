@@ -12,7 +12,9 @@ namespace polyweft::ir {
 /// block_x, block_y, block_z, thread_x, thread_y, thread_z; outermost dimension last, as on the devices.
 const std::vector<std::string>& axis_names();
 bool is_axis_name(const std::string& name);
-/// Does the loop run over threads that can wait for each other?
+/// Threads of one block, which can wait for each other.
+bool is_thread_axis(const std::string& name);
+/// Is the loop bound to such an axis?
 bool is_thread_axis(const Loop& loop);
 /// Of each node: is there a Sync in it?
 std::vector<bool> nodes_with_sync(const LoopNest& nest);

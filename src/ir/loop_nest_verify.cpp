@@ -179,8 +179,7 @@ class Verifier {
     for (const Affine& e : b.element) affine(e, b.extents.size());
     allocated_[alloc.buffer] = live_[alloc.buffer] = true;
     writable_.insert(alloc.buffer);
-    bool in_threads = std::find(by_thread_.begin(), by_thread_.end(), true) != by_thread_.end();
-    require(b.scope != Scope::shared || !in_threads, "PW0412", "alloc " + b.name + ": what a block shares is allocated outside its loops over threads");
+    require(b.scope != Scope::shared || !in_threads(), "PW0412", "alloc " + b.name + ": what a block shares is allocated outside its loops over threads");
     body(alloc.body, depth + 1);
     live_[alloc.buffer] = false;
   }
@@ -243,13 +242,16 @@ class Verifier {
     const std::string subject = "for " + var + " axis \"" + loop.mark.detail + "\": ";
     require(is_axis_name(loop.mark.detail), "PW0414", subject + "unknown; known are block_x block_y block_z thread_x thread_y thread_z");
     require(std::count(axes_.begin(), axes_.end(), loop.mark.detail) == 0, "PW0414", subject + "inside another loop over it");
-    bool in_threads = std::any_of(axes_.begin(), axes_.end(), [](const std::string& outer) { return outer.rfind("thread", 0) == 0; });
-    require(is_thread_axis(loop) || !in_threads, "PW0414", subject + "inside a loop over threads");
+    require(is_thread_axis(loop) || !in_threads(), "PW0414", subject + "inside a loop over threads");
     require(vectors_ == 0 && parallels_ == 0, "PW0414", subject + "inside a vector or parallel loop");
     bool is_fixed = false;
     for (const Affine& lo : loop.lo.of)
       for (const Affine& hi : loop.hi.of) is_fixed |= is_known(hi - lo);
     require(is_fixed, "PW0414", subject + "no pair of its bounds differs by a constant, so the launch has no size");
+  }
+
+  bool in_threads() const {
+    return std::any_of(axes_.begin(), axes_.end(), [](const std::string& axis) { return is_thread_axis(axis); });
   }
 
   /// Parameters have values.
@@ -268,7 +270,7 @@ class Verifier {
 
   void put(const Sync& sync, size_t) const {
     require(sync.kind == Sync::Kind::block, "PW0414", "sync: only `sync block` has a meaning yet");
-    require(std::find(by_thread_.begin(), by_thread_.end(), true) != by_thread_.end(), "PW0414", "sync block: no loop over threads around it");
+    require(in_threads(), "PW0414", "sync block: no loop over threads around it");
     require(vectors_ == 0, "PW0414", "sync block: inside a vector loop");
     require(varying_ == 0, "PW0414", "sync block: under a condition or bound that differs from thread to thread, so some would never reach it");
   }

@@ -92,10 +92,10 @@ Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::s
   options.symbol = symbol.empty() ? nest.name : symbol;
   options.cpu_features = feature_string(target);
   options.vector_bits = target.vector_bits;
-  options.units.fma = target.has("fma") || target.has("avx512f");
+  options.units.fma = target.fuses_products();
   options.units.rounding = target.has("sse4.1");
   options.units.half = target.has("f16c") || target.has("avx512f");
-  options.units.half_arithmetic = target.has("avx512fp16") && target.has("avx512vl");
+  options.units.half_arithmetic = target.computes_halves();
   options.units.scale = target.has("avx512f") && target.has("avx512vl");
   Lowered out;
   out.context = std::make_unique<llvm::LLVMContext>();

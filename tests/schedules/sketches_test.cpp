@@ -40,6 +40,18 @@ constexpr const char* kGroupedConv =
     "program conv(H = 9)\nin X: f32[H, 9, 12]\nconst in W: f32[3, 3, 6, 32]\n"
     "out Y[y: H, x: 9, f: 32] = sum[r: 3, s: 3, c: 6 where 0 <= y + r - 1 < H and 0 <= x + s - 1 < 9] X[y + r - 1, x + s - 1, f // 16 * 6 + c] * W[r, s, c, f]\n";
 
+/// Each trace's nest computes the program, and its text has nothing of this form.
+void expect_right_nests(const Program& program, const std::vector<Trace>& traces, const char* unwanted, const char* what) {
+  for (const Trace& trace : traces) {
+    auto t = schedules::replay(program, NumericsClass::reassoc, trace);
+    ASSERT_TRUE(t.ok()) << described(t.error());
+    auto nest = instantiate(*t, values_of(t->trace));
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
+    EXPECT_FALSE(std::regex_search(print(*nest), std::regex(unwanted))) << what << ":\n" << print(*nest);
+  }
+}
+
 // Tiles of lanes divide a group, so that the group is one value a tile; every tap at the border is a block of constant size.
 TEST(GroupedSketches, vectorize_grouped_convolutions_and_split_their_taps) {
   Program program = normalized_program(kGroupedConv);
@@ -47,14 +59,7 @@ TEST(GroupedSketches, vectorize_grouped_convolutions_and_split_their_taps) {
   const std::string first = traces.front().text();
   EXPECT_NE(first.find("vectorize Y f 8"), std::string::npos) << first;
   EXPECT_NE(first.find("split Y s at 1, 2"), std::string::npos) << first;
-  for (const Trace& trace : traces) {
-    auto t = schedules::replay(program, NumericsClass::reassoc, trace);
-    ASSERT_TRUE(t.ok()) << described(t.error());
-    auto nest = instantiate(*t, values_of(t->trace));
-    ASSERT_TRUE(nest.ok()) << described(nest.error());
-    EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
-    EXPECT_FALSE(std::regex_search(print(*nest), std::regex("floor\\([^/]*f\\.v"))) << "a quotient changes from lane to lane:\n" << print(*nest);
-  }
+  expect_right_nests(program, traces, "floor\\([^/]*f\\.v", "a quotient changes from lane to lane");
 }
 
 /// Depthwise: lanes run across channels, in the taps too.
@@ -73,14 +78,7 @@ TEST(TapSketches, write_out_the_taps_of_depthwise_convolutions) {
     const std::string text = traces.front().text();
     EXPECT_NE(text.find("unroll Y t, r, x"), std::string::npos) << text;
     EXPECT_NE(text.find("stream Y"), std::string::npos) << text;
-    for (const Trace& trace : traces) {
-      auto t = schedules::replay(program, NumericsClass::reassoc, trace);
-      ASSERT_TRUE(t.ok()) << described(t.error());
-      auto nest = instantiate(*t, values_of(t->trace));
-      ASSERT_TRUE(nest.ok()) << described(nest.error());
-      EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
-      EXPECT_FALSE(std::regex_search(print(*nest), std::regex("if [^{]*(\\by\\b|x\\.1)"))) << "a border is tested where the code runs:\n" << print(*nest);
-    }
+    expect_right_nests(program, traces, "if [^{]*(\\by\\b|x\\.1)", "a border is tested where the code runs");
   }
 }
 
