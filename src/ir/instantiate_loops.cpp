@@ -209,11 +209,12 @@ NodeId Emitter::emit_vector(Body body, size_t depth) {
   return add(std::move(out));
 }
 
-/// What the stage reads of arguments some iterations of an index later.
+/// What the stage reads some iterations of an index later, of arguments and of copies in memory. 0 iterations later: nothing is asked for.
 void Emitter::mark_prefetches(const Body& body, Mark& mark) {
   for (const Ahead& ahead : body.stage->ahead) {
     const BufferId buffer = view_of(ahead.tensor, body.id).buffer;
-    if (nest_.buffers[buffer].scope != Scope::argument) continue;
+    const Scope scope = nest_.buffers[buffer].scope;
+    if (size_of(ahead.by) == 0 || (scope != Scope::argument && scope != Scope::heap)) continue;
     visit(equation_of(*body.stage).rhs, [&](const ExprNode& e) {
       if (e.op != Op::read || e.access.id != ahead.tensor) return;
       Prefetch prefetch{buffer, {}};

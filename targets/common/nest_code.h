@@ -8,6 +8,7 @@
 #include <bit>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -178,8 +179,12 @@ class NestCode {
   std::map<VarId, Affine> substitution_;
   Facts facts_;
   Lanes lanes_;
-  std::vector<llvm::Value*> heap_;                // live heap blocks of this function, to free on failure
-  std::map<std::string, llvm::Value*> loads_;     // loads of the current straight-line stretch, by place
+  std::vector<llvm::Value*> heap_;             // live heap blocks of this function, to free on failure
+  std::map<std::string, llvm::Value*> loads_;  // loads of the current straight-line stretch, by place
+  struct {
+    const llvm::BasicBlock* block = nullptr;
+    std::set<std::string> places;
+  } asked_;                                       // what the current block has prefetched
   std::map<std::string, llvm::Value*> integers_;  // integer values of the current straight-line stretch
   std::map<VarId, llvm::Value*> bound_values_;    // operands of a combiner
 };

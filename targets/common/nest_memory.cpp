@@ -161,9 +161,11 @@ llvm::Value* NestCode::load(const Access& access) {
   return known;
 }
 
-/// One hint a cache line of the vector; addresses past the buffer's end do no harm, a hint never faults.
+/// One hint a cache line of the vector, however many rows of an unrolled block read it; addresses past the buffer's end do no harm, a hint never faults.
 void NestCode::prefetch(const Access& access, const Place& place) {
   if (!lanes_.prefetch || place.offsets || place.stride != 1) return;
+  if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}};
+  if (!asked_.places.insert(place.key).second) return;
   const Buffer& buffer = nest_.buffers[access.id];
   llvm::Type* memory = scalar_.memory_type(buffer.type);
   for (const Prefetch& ahead : *lanes_.prefetch) {

@@ -190,6 +190,35 @@ body {
   }
 }
 )"},
+    {"rows_share_a_prefetched_vector", R"(nest 1 rows class strict
+loops i0, v0, k, i1, v1, i2, v2
+buffer A: f32[4, 8] argument align 4
+buffer B: f32[8, 32] argument align 4
+buffer C: f32[4, 32] argument align 4 output
+buffer acc: f32[4, 32] reg align 64
+arguments A, B, C
+body {
+  alloc acc {
+    for i0 in 0 .. 4 unroll {
+      for v0 in 0 .. 32 vector 32 {
+        compute 0(i0, v0) init sum: acc[i0, v0]
+      }
+    }
+    for k in 0 .. 8 {
+      for i1 in 0 .. 4 unroll {
+        for v1 in 0 .. 32 vector 32 prefetch B[2, 0] {
+          compute 0(i1, v1, k) accumulate sum: acc[i1, v1] <- (A[i1, k] * B[k, v1])
+        }
+      }
+    }
+    for i2 in 0 .. 4 unroll {
+      for v2 in 0 .. 32 vector 32 {
+        copy C[i2, v2] <- acc[i2, v2]
+      }
+    }
+  }
+}
+)"},
     {"a_transposition_is_streamed", R"(nest 1 turned class strict
 loops i1, j1, i, j
 buffer X: f32[35, 48] argument align 4
@@ -448,17 +477,30 @@ TEST(Nests, every_construct_gives_the_bits_of_the_interpreter) {
   }
 }
 
+const char* text_of(const std::string& name) {
+  return std::find_if(std::begin(kCases), std::end(kCases), [&](const Case& c) { return c.name == name; })->text;
+}
+
+size_t count_of(const std::string& part, const std::string& text) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Four rows of a block read the same two lines: each is asked for once.
+TEST(Nests, rows_of_a_block_ask_for_a_line_once) {
+  auto code = targets::assembly_text(parsed(text_of("rows_share_a_prefetched_vector")), *find_target("x86-64-v4"));
+  ASSERT_TRUE(code.ok());
+  EXPECT_EQ(count_of("prefetcht0", *code), 2u);
+}
+
 // Blends of lanes that nothing reads would lengthen every step of the sums.
 TEST(Nests, lanes_that_nothing_reads_are_not_kept) {
-  const std::string text =
-      std::find_if(std::begin(kCases), std::end(kCases), [](const Case& c) { return c.name == std::string("lanes_past_the_end_of_a_register_row"); })->text;
   const auto blends = [](const std::string& nest) {
     auto code = targets::llvm_text(parsed(nest), runnable_targets().front(), "rows");
-    size_t count = 0;
-    for (size_t at = code ? code->find("select <16 x i1>") : 0; code && at != std::string::npos; at = code->find("select <16 x i1>", at + 1)) ++count;
-    return count;
+    return count_of("select <16 x i1>", code ? *code : "");
   };
-  EXPECT_EQ(blends(text), 3u);  // the rows of `wide` alone: 16 lanes are read of them, 6 are summed
+  EXPECT_EQ(blends(text_of("lanes_past_the_end_of_a_register_row")), 3u);  // the rows of `wide` alone: 16 lanes are read of them, 6 are summed
 }
 
 }  // namespace
