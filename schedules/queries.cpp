@@ -62,18 +62,6 @@ bool is_register_loop(const TemplateLoop& loop) {
   return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor;
 }
 
-bool has_mergeable_parts(const Reduction& reduction) {
-  switch (reduction.reducer) {
-    case Reducer::sum:
-    case Reducer::prod:
-    case Reducer::max:
-    case Reducer::min:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation) {
   if (!equation.rhs || equation.rhs->op != Op::reduce) return true;
   const Reduction& reduction = equation.rhs->reduction;
@@ -81,16 +69,21 @@ bool is_order_free(NumericsClass cls, const Program& program, const Equation& eq
     case Reducer::sum:
     case Reducer::prod:
       return cls == NumericsClass::reassoc || !is_float(equation.rhs->args[0]->type);
-    case Reducer::argmax:
-    case Reducer::argmin:
-      return false;
     case Reducer::combiner: {
       const Combiner& combiner = program.combiners[reduction.combiner];
       return cls == NumericsClass::reassoc && combiner.associative && combiner.commutative;
     }
-    default:
+    default:  // argmax, argmin: the state holds the index, and of equal values the smaller index wins whatever the order
       return true;
   }
+}
+
+std::string why_order_counts(NumericsClass cls, const Program& program, const Equation& equation) {
+  const Reduction& reduction = equation.rhs->reduction;
+  const bool is_combiner = reduction.reducer == Reducer::combiner;
+  if (!is_combiner || cls != NumericsClass::reassoc) return "class " + std::string(name_of(cls)) + " keeps the order of this reduction";
+  const Combiner& combiner = program.combiners[reduction.combiner];
+  return "combiner " + combiner.name + " is not " + (combiner.associative ? "commutative" : "associative");
 }
 
 std::string instance_text(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point) {
@@ -183,10 +176,10 @@ Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const st
       auto pair = reversed_pair(t, stage, index, later);
       if (!pair) continue;
       return fail("PW0305",
-                  subject + ": class " + name_of(t.cls) + " keeps the order of this reduction, and loop " + loop.name + " inside a loop over " +
+                  subject + ": " + why_order_counts(t.cls, t.program, equation_of(t, stage)) + ", and loop " + loop.name + " inside a loop over " +
                       index_name(t, stage, later) + " reverses it",
                   {instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) + " and would come after it",
-                   "use class reassoc, or keep the loops over reduced indices in their order"});
+                   "use class reassoc and combiners that are associative and commutative, or keep the loops over reduced indices in their order"});
     }
     seen.push_back(index);
   }

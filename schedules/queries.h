@@ -30,8 +30,8 @@ bool is_part_loop(const Stage& stage, const TemplateLoop& loop);
 bool is_register_loop(const TemplateLoop& loop);
 /// May the points of this reduction be folded in any order (SCHEDULES.md T6)?
 bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation);
-/// Do partial results of this reducer merge, in any order?
-bool has_mergeable_parts(const Reduction& reduction);
+/// What keeps the order where it is not free: the class, or a combiner that promises less.
+std::string why_order_counts(NumericsClass cls, const Program& program, const Equation& equation);
 /// Do loops in this order fold each accumulator's points in the order that the class keeps? All loops of an earlier reduced index must
 /// stand outside those of a later one (T1 holds for one reduced index with any tiling; with several the order chain has a negative
 /// distance). PW0305 with two instances otherwise.

@@ -19,7 +19,6 @@ Result<NestTemplate> accumulate(NestTemplate t, const AccumulateStep& step) {
   auto depth = depth_of(stage, step.at);
   if (!depth) return depth.error();
   if (!stage.reduces) return fail("PW0308", subject + ": it is not a reduction");
-  if (equation_of(t, stage).targets.size() != 1) return fail("PW0308", subject + ": its state has several components");
   if (stage.accumulator) return fail("PW0308", subject + ": it has an accumulator already");
   for (uint32_t k = 0; k < *depth; ++k) {
     if (is_register_loop(stage.loops[k])) return fail("PW0304", subject + ": the place is inside a register block");

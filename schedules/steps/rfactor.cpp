@@ -15,12 +15,12 @@ constexpr int64_t kMostParts = 4096;
 
 Status is_reorderable(const NestTemplate& t, const Stage& stage, uint32_t index, const std::string& subject) {
   const Equation& equation = equation_of(t, stage);
-  if (is_order_free(t.cls, t.program, equation) && has_mergeable_parts(equation.rhs->reduction)) return Ok{};
-  Error error = fail("PW0307", subject + ": class " + name_of(t.cls) + " keeps the order of this reduction, parts would change it");
+  if (is_order_free(t.cls, t.program, equation)) return Ok{};
+  Error error = fail("PW0307", subject + ": " + why_order_counts(t.cls, t.program, equation) + ", parts would change it");
   if (auto pair = neighbours_along(t, stage, index))
     error.notes.push_back(instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) +
                           "; folded apart they would be added as a group");
-  error.notes.push_back("use class reassoc");
+  error.notes.push_back("use class reassoc and combiners that are associative and commutative");
   return error;
 }
 

@@ -14,11 +14,11 @@ namespace {
 
 Status check_reduced(const NestTemplate& t, const Stage& stage, uint32_t index, const std::string& subject) {
   const Equation& equation = equation_of(t, stage);
-  if (!is_order_free(t.cls, t.program, equation) || !has_mergeable_parts(equation.rhs->reduction)) {
-    Error error = fail("PW0307", subject + ": class " + name_of(t.cls) + " keeps the order of this reduction, lanes would change it");
+  if (!is_order_free(t.cls, t.program, equation)) {
+    Error error = fail("PW0307", subject + ": " + why_order_counts(t.cls, t.program, equation) + ", lanes would change it");
     if (auto pair = neighbours_along(t, stage, index))
       error.notes.push_back(instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) + "; in lock step neither does");
-    error.notes.push_back("vectorize a data index, or use class reassoc");
+    error.notes.push_back("vectorize a data index, or use class reassoc and combiners that are associative and commutative");
     return error;
   }
   if (!stage.accumulator) return fail("PW0307", subject + ": lanes of a reduction need accumulators of their own", {"accumulate first"});

@@ -75,7 +75,7 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
 Guard Emitter::first_reduced(const Body& body) const {
   std::vector<Guard> tests;
   for (uint32_t k = body.stage->data_indices; k < body.ranges.size(); ++k) {
-    if (body.partial && body.stage->parted == k) continue;  // each part begins anew
+    if (!body.partials.empty() && body.stage->parted == k) continue;  // each part begins anew
     Affine before = body.ranges[k].origin - Affine::of(body.stage->lo[k]);
     if (!before.is_constant() || before.constant > 0) tests.push_back(guard_ge0(Affine::of(0) - before));
   }
@@ -103,25 +103,35 @@ Walk walk_of(const Slot& slot) {
 }  // namespace
 
 /// alloc C.f { for k.p: { <accumulator and folds of this part>  C.f[.., k.p] = accumulator }  merge the parts pairwise  C = C.f[.., 0] }
+/// A state of several components has a C.f for each.
 NodeId Emitter::hook_parts(Body body, size_t depth, size_t which) {
   const SizedLoop& loop = body.loops[depth];
-  const TensorId tensor = equation_of(*body.stage).targets[0];
-  Window window = slot_window(body);
-  BufferId buffer = make_window(window, tensor, Scope::heap, ".f");
-  Buffer& made = nest_.buffers[buffer];
+  const Window window = slot_window(body);
   const int64_t step = std::min(loop.step, std::max<int64_t>(1, body.ranges[loop.index].extent));
   const int64_t parts = (body.ranges[loop.index].extent + step - 1) / step;
-  made.layout = {};
-  made.layout.pieces.push_back({static_cast<uint8_t>(made.extents.size()), parts});
-  for (size_t d = 0; d < made.extents.size(); ++d) made.layout.pieces.push_back({static_cast<uint8_t>(d), made.extents[d]});
-  made.extents.push_back(parts);
+  std::vector<View> views;
+  for (TensorId tensor : equation_of(*body.stage).targets) {
+    BufferId buffer = make_window(window, tensor, Scope::heap, ".f");
+    Buffer& made = nest_.buffers[buffer];
+    made.layout = {};
+    made.layout.pieces.push_back({static_cast<uint8_t>(made.extents.size()), parts});
+    for (size_t d = 0; d < made.extents.size(); ++d) made.layout.pieces.push_back({static_cast<uint8_t>(d), made.extents[d]});
+    made.extents.push_back(parts);
+    views.push_back({buffer, window.origin, std::nullopt});
+  }
   Body merge = body;
-  merge.partial = View{buffer, window.origin, std::nullopt};
+  merge.partials = views;
   merge.merge_parts = true;
-  body.partial = merge.partial;
+  body.partials = views;
   NodeId rest = hooks(std::move(body), depth, which + 1);
   NodeId finish = data_nest(merge, depth, Leaf::store);
-  return add(Alloc{buffer, seq({rest, finish})});
+  return within(views, seq({rest, finish}));
+}
+
+/// The lifetimes of these buffers around the body.
+NodeId Emitter::within(const std::vector<View>& views, NodeId body) {
+  for (size_t k = views.size(); k-- > 0;) body = add(Alloc{views[k].buffer, body});
+  return body;
 }
 
 /// Of the tensor that the stage defines: what the ranges reached here cover.
@@ -149,35 +159,43 @@ Layout Emitter::lanes_innermost(const Body& body, size_t depth, const std::vecto
   return layout;
 }
 
-NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
-  const Stage& stage = *body.stage;
-  const Equation& equation = equation_of(stage);
-  TensorId tensor = equation.targets[0];
-  Window window = slot_window(body);
-  BufferId buffer = make_window(window, tensor, stage.accumulator->scope, ".a");
+/// For one component of the state; `lanes`: extents of the dimensions for loops over a reduced index.
+View Emitter::make_accumulator(const Body& body, size_t depth, TensorId tensor, const std::vector<int64_t>& lanes) {
+  const Equation& equation = equation_of(*body.stage);
+  const Window window = slot_window(body);
+  BufferId buffer = make_window(window, tensor, body.stage->accumulator->scope, ".a");
   Buffer& made = nest_.buffers[buffer];
   std::vector<int64_t> stride;
   for (const Slot& slot : equation.slots) stride.push_back(walk_of(slot).stride);
   for (size_t d = 0; d < stride.size(); ++d) made.element[d] = window.origin[d] + Affine::variable(kCellVar + static_cast<VarId>(d), stride[d]);
-  bool has_lanes = false;
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    if (const SizedLoop& loop = body.loops[k]; loop.mark == MarkKind::vector && !loop.reduced)
+      for (size_t d = 0; d < equation.slots.size(); ++d)
+        if (walk_of(equation.slots[d]).var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
+  made.extents.insert(made.extents.end(), lanes.begin(), lanes.end());
+  made.layout = lanes.empty() ? lanes_innermost(body, depth, made.extents) : row_major(made.extents);
+  return View{buffer, window.origin, std::nullopt, stride};
+}
+
+NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
+  const Stage& stage = *body.stage;
+  std::vector<int64_t> lanes;
   for (size_t k = depth; k < body.loops.size(); ++k) {
     const SizedLoop& loop = body.loops[k];
     if (!loop.is_register() && !loop.reduced && stage.accumulator->scope == Scope::reg && loop.step < body.ranges[loop.index].extent)
       return error("PW0311", "accumulate " + stage.name + " in registers: loop " + loop.name + " inside is neither unrolled nor vectorized");
-    if (loop.mark == MarkKind::vector && !loop.reduced)
-      for (size_t d = 0; d < equation.slots.size(); ++d)
-        if (walk_of(equation.slots[d]).var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
     if (!loop.lane) continue;
-    has_lanes = true;
     int64_t above = body.ranges[loop.index].extent;
     for (size_t j = depth; j < k; ++j)
       if (body.loops[j].index == loop.index) above = std::min(above, body.loops[j].step);
-    made.extents.push_back(loop.mark == MarkKind::vector ? loop.lanes : (above + loop.step - 1) / loop.step);
+    lanes.push_back(loop.mark == MarkKind::vector ? loop.lanes : (above + loop.step - 1) / loop.step);
   }
-  made.layout = has_lanes ? row_major(made.extents) : lanes_innermost(body, depth, made.extents);
+  const bool has_lanes = !lanes.empty();
   Guard first = first_reduced(body);
   if (has_lanes && !first.is_true()) return error("PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
-  body.accumulator = View{buffer, window.origin, std::nullopt, stride};
+  std::vector<View> views;
+  for (TensorId tensor : equation_of(stage).targets) views.push_back(make_accumulator(body, depth, tensor, lanes));
+  body.accumulators = views;
   NodeId start = has_lanes ? lane_nest(body, depth) : is_never(first) ? kNoNode : data_nest(body, depth, Leaf::init);
   if (is_never(first))
     start = data_nest(body, depth, Leaf::load);
@@ -186,7 +204,7 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
   NodeId finish = has_lanes ? finish_lanes(body, depth) : data_nest(body, depth, Leaf::store);
   body.initialized = true;
   NodeId rest = hooks(std::move(body), depth, which + 1);
-  return add(Alloc{buffer, seq({start, rest, finish})});
+  return within(views, seq({start, rest, finish}));
 }
 
 NodeId Emitter::hook_init(Body body, size_t depth, size_t which) {
@@ -226,7 +244,7 @@ NodeId Emitter::lane_nest(const Body& body, size_t depth) {
   for (size_t k = depth; k < body.loops.size(); ++k)
     if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
   for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.stage->inside[k]) ? 1 : data.done[k];
-  const Buffer& buffer = nest_.buffers[body.accumulator->buffer];
+  const Buffer& buffer = nest_.buffers[body.accumulators[0].buffer];
   size_t rank = equation_of(*body.stage).slots.size();
   data.lane_loops = buffer.extents.size() - rank;
   data.last_lane_is_vector = has_reduced_vector(body);

@@ -70,13 +70,13 @@ struct Body {
   bool branched = false;      ///< register limits are settled
   std::set<uint32_t> masked;  ///< indices whose limits are left to the masks of their vector loop
   bool inset_tried = false;
-  bool initialized = false;  ///< a reduction's first value is written: conditions on reduced indices may cut
-  std::optional<View> accumulator;
-  std::vector<Affine> lanes;  ///< accumulator's dimensions after the tensor's: one a register loop over a reduced index
-  size_t lane_loops = 0;      ///< leaf init: so many loops over all lanes, innermost (data loops may be parallel)
+  bool initialized = false;        ///< a reduction's first value is written: conditions on reduced indices may cut
+  std::vector<View> accumulators;  ///< one a component of the state; empty: results go to the tensors
+  std::vector<Affine> lanes;       ///< accumulator's dimensions after the tensor's: one a register loop over a reduced index
+  size_t lane_loops = 0;           ///< leaf init: so many loops over all lanes, innermost (data loops may be parallel)
   bool last_lane_is_vector = false;
   bool merge_lanes = false;     ///< leaf store: merge the lanes first
-  std::optional<View> partial;  ///< where the results of parts stand, one more dimension than the tensor
+  std::vector<View> partials;   ///< where the results of parts stand, one more dimension than the tensors; one a component
   Affine part;                  ///< number of this part
   bool merge_parts = false;     ///< leaf store: merge the parts
   View fill_view, fill_source;  ///< leaf fill: the ranges run over the tensor's own dimensions
@@ -153,6 +153,8 @@ class Emitter {
   Window slot_window(const Body& body) const;
   Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const;
   NodeId hook_accumulator(Body body, size_t depth, size_t which);
+  View make_accumulator(const Body& body, size_t depth, TensorId tensor, const std::vector<int64_t>& lanes);
+  NodeId within(const std::vector<View>& views, NodeId body);
   NodeId hook_init(Body body, size_t depth, size_t which);
   NodeId after_hooks(Body body, size_t depth);
   NodeId data_nest(const Body& body, size_t depth, Leaf leaf);
@@ -179,10 +181,13 @@ class Emitter {
   NodeId leaf_move(Body& body);
   NodeId leaf_fill(Body& body);
   NodeId leaf_merge_parts(Body& body);
-  Access result_of(const Body& body, const std::vector<Affine>& element);
+  Access result_of(const Body& body, size_t component, const std::vector<Affine>& element);
+  Copy move(const Access& dst, const Access& src) const;
   NodeId leaf_merge(Body& body);
+  NodeId spill_lanes(const std::vector<View>& rows, const Body& body, const std::vector<Affine>& element, std::vector<Affine> lanes);
   View make_rows(TensorId tensor, const std::vector<Affine>& element, int64_t lanes);
-  NodeId merge_step(const Compute& header, const View& view, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by, int64_t count);
+  NodeId merge_step(const Compute& header, const std::vector<View>& views, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by,
+                    int64_t count);
   Compute header_of(const Body& body, Write how) const;
   std::map<VarId, Affine> coordinates(const Body& body) const;
   std::vector<Affine> element_of(const Body& body, uint32_t target, const std::map<VarId, Affine>& map) const;

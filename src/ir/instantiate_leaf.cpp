@@ -75,9 +75,11 @@ std::vector<Affine> Emitter::element_of(const Body& body, uint32_t, const std::m
 std::vector<Access> Emitter::destinations(const Body& body, const std::map<VarId, Affine>& map) {
   std::vector<Access> out;
   std::vector<Affine> element = element_of(body, 0, map);
-  for (TensorId target : equation_of(*body.stage).targets) {
-    out.push_back(access_to(body.accumulator ? *body.accumulator : view_of(target, body.id), element));
-    if (body.accumulator) append(out.back(), body.lanes);
+  const auto& targets = equation_of(*body.stage).targets;
+  for (size_t k = 0; k < targets.size(); ++k) {
+    const bool is_private = !body.accumulators.empty();
+    out.push_back(access_to(is_private ? body.accumulators[k] : view_of(targets[k], body.id), element));
+    if (is_private) append(out.back(), body.lanes);
     check_register_index(out.back());
   }
   return out;
@@ -155,8 +157,8 @@ NodeId Emitter::leaf_init(Body& body) {
   std::vector<VarId> vars;
   std::vector<int64_t> extents;
   if (body.lane_loops > 0)
-    extents.assign(nest_.buffers[body.accumulator->buffer].extents.end() - static_cast<std::ptrdiff_t>(body.lane_loops),
-                   nest_.buffers[body.accumulator->buffer].extents.end());
+    extents.assign(nest_.buffers[body.accumulators[0].buffer].extents.end() - static_cast<std::ptrdiff_t>(body.lane_loops),
+                   nest_.buffers[body.accumulators[0].buffer].extents.end());
   for (size_t d = 0; d < body.lane_loops; ++d) {
     vars.push_back(variable("l" + std::to_string(d), 1, extents[d] - 1, true));
     body.lanes.push_back(Affine::variable(vars.back()));
@@ -179,26 +181,34 @@ NodeId Emitter::leaf_init(Body& body) {
 }
 
 /// Where an accumulator's final value goes: the tensor, or the cell of this part.
-Access Emitter::result_of(const Body& body, const std::vector<Affine>& element) {
-  if (!body.partial) return access_to(view_of(equation_of(*body.stage).targets[0], body.id), element);
-  Access out = access_to(*body.partial, element);
+Access Emitter::result_of(const Body& body, size_t component, const std::vector<Affine>& element) {
+  if (body.partials.empty()) return access_to(view_of(equation_of(*body.stage).targets[component], body.id), element);
+  Access out = access_to(body.partials[component], element);
   append(out, {body.part});
   return out;
 }
 
-/// Accumulator to tensor (store) or back (load).
-NodeId Emitter::leaf_move(Body& body) {
-  auto map = coordinates(body);
-  std::vector<Affine> element = element_of(body, 0, map);
+Copy Emitter::move(const Access& dst, const Access& src) const {
   Copy out;
-  out.dst = access_to(*body.accumulator, element);
-  append(out.dst, body.lanes);
-  out.src = result_of(body, element);
-  if (body.leaf == Leaf::store) std::swap(out.dst, out.src);
-  check_register_index(out.dst);
-  check_register_index(out.src);
-  out.fill.type = nest_.buffers[out.dst.id].type;
-  return add(std::move(out));
+  out.dst = dst;
+  out.src = src;
+  out.fill.type = nest_.buffers[dst.id].type;
+  return out;
+}
+
+/// Accumulator to tensor (store) or back (load), each component of the state.
+NodeId Emitter::leaf_move(Body& body) {
+  const std::vector<Affine> element = element_of(body, 0, coordinates(body));
+  std::vector<NodeId> moves;
+  for (size_t k = 0; k < body.accumulators.size(); ++k) {
+    Access own = access_to(body.accumulators[k], element);
+    append(own, body.lanes);
+    const Access result = result_of(body, k, element);
+    check_register_index(own);
+    check_register_index(result);
+    moves.push_back(add(body.leaf == Leaf::store ? move(result, own) : move(own, result)));
+  }
+  return moves.size() == 1 ? moves[0] : seq(std::move(moves));
 }
 
 NodeId Emitter::leaf_fill(Body& body) {
@@ -213,24 +223,27 @@ NodeId Emitter::leaf_fill(Body& body) {
 }
 
 /// One level of the tree: lane x of a dimension takes lane x + by, for x in 0..count.
-NodeId Emitter::merge_step(const Compute& header, const View& view, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by, int64_t count) {
+NodeId Emitter::merge_step(const Compute& header, const std::vector<View>& views, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by,
+                           int64_t count) {
   VarId var = variable("m", 1, count - 1, true);
   const bool is_last = dim + 1 == to.size();
   std::vector<Affine> from = to;
   to[dim] = Affine::variable(var);
   from[dim] = Affine::variable(var) + Affine::of(by);
   VarId lane = kNoVar;
-  int64_t lanes = is_last ? 0 : nest_.buffers[view.buffer].extents.back();
+  int64_t lanes = is_last ? 0 : nest_.buffers[views[0].buffer].extents.back();
   if (!is_last) {
     lane = variable("m.v", 1, lanes - 1, true);
     to.back() = from.back() = Affine::variable(lane);
   }
   Compute out = header;
-  out.dst = {access_to(view, element)};
-  append(out.dst[0], to);
-  Access source = access_to(view, element);
-  append(source, from);
-  out.rhs = {make_read(nest_.buffers[view.buffer].type, std::move(source))};
+  for (const View& view : views) {
+    out.dst.push_back(access_to(view, element));
+    append(out.dst.back(), to);
+    Access source = access_to(view, element);
+    append(source, from);
+    out.rhs.push_back(make_read(nest_.buffers[view.buffer].type, std::move(source)));
+  }
   auto loop = [&](VarId v, int64_t trips, MarkKind mark, NodeId inside) {
     Loop node;
     node.var = v;
@@ -261,66 +274,71 @@ View Emitter::make_rows(TensorId tensor, const std::vector<Affine>& element, int
   return View{static_cast<BufferId>(nest_.buffers.size() - 1), element, std::nullopt};
 }
 
+/// for lane: rows[lane] = first unrolled accumulator's lane.
+NodeId Emitter::spill_lanes(const std::vector<View>& rows, const Body& body, const std::vector<Affine>& element, std::vector<Affine> lanes) {
+  const int64_t width = nest_.buffers[body.accumulators[0].buffer].extents.back();
+  std::vector<NodeId> loops;
+  for (size_t k = 0; k < rows.size(); ++k) {
+    VarId lane = variable("m.v", 1, width - 1, true);
+    lanes.back() = Affine::variable(lane);
+    Access row = access_to(rows[k], element), own = access_to(body.accumulators[k], element);
+    append(row, {Affine::variable(lane)});
+    append(own, lanes);
+    Loop copy;
+    copy.var = lane;
+    copy.lo.of = {Affine::of(0)};
+    copy.hi.of = {Affine::of(width)};
+    copy.mark.kind = MarkKind::vector;
+    copy.mark.width = static_cast<int32_t>(width);
+    copy.body = add(move(row, own));
+    loops.push_back(add(std::move(copy)));
+  }
+  return loops.size() == 1 ? loops[0] : seq(std::move(loops));
+}
+
 /// Merges unrolled lanes in registers, then the lanes of the vector, then stores the result.
 NodeId Emitter::leaf_merge(Body& body) {
-  auto map = coordinates(body);
-  std::vector<Affine> element = element_of(body, 0, map);
-  TensorId tensor = equation_of(*body.stage).targets[0];
-  Compute header = header_of(body, Write::merge);
-  const View& accumulator = *body.accumulator;
-  const std::vector<int64_t> extents = nest_.buffers[accumulator.buffer].extents;
-  size_t rank = element.size(), lane_rank = extents.size() - rank;
+  std::vector<Affine> element = element_of(body, 0, coordinates(body));
+  const auto& targets = equation_of(*body.stage).targets;
+  const Compute header = header_of(body, Write::merge);
+  const std::vector<int64_t> extents = nest_.buffers[body.accumulators[0].buffer].extents;
+  const size_t rank = element.size(), lane_rank = extents.size() - rank;
   std::vector<NodeId> steps;
-  std::vector<Affine> zero(lane_rank, Affine::of(0));
+  const std::vector<Affine> zero(lane_rank, Affine::of(0));
   for (size_t d = 0; d + 1 < lane_rank; ++d)
-    for (int64_t n = extents[rank + d]; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, accumulator, element, zero, d, (n + 1) / 2, n - (n + 1) / 2));
-  int64_t lanes = extents.back();
-  const View view = make_rows(tensor, element, lanes);
-  const ElementType type = t_.program.tensors[tensor].type;
-  VarId lane = variable("m.v", 1, lanes - 1, true);
-  Copy spill;
-  spill.dst = access_to(view, element);
-  append(spill.dst, {Affine::variable(lane)});
-  spill.src = access_to(accumulator, element);
-  zero.back() = Affine::variable(lane);
-  append(spill.src, zero);
-  spill.fill.type = type;
-  Loop copy;
-  copy.var = lane;
-  copy.lo.of = {Affine::of(0)};
-  copy.hi.of = {Affine::of(lanes)};
-  copy.mark.kind = MarkKind::vector;
-  copy.mark.width = static_cast<int32_t>(lanes);
-  copy.body = add(std::move(spill));
-  steps.push_back(add(std::move(copy)));
-  for (int64_t n = lanes; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, view, element, {Affine::of(0)}, 0, (n + 1) / 2, n - (n + 1) / 2));
-  Copy store;
-  store.dst = result_of(body, element);
-  store.src = access_to(view, element);
-  append(store.src, {Affine::of(0)});
-  store.fill.type = type;
-  steps.push_back(add(std::move(store)));
-  return add(Alloc{view.buffer, seq(std::move(steps))});
+    for (int64_t n = extents[rank + d]; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, body.accumulators, element, zero, d, (n + 1) / 2, n - (n + 1) / 2));
+  const int64_t lanes = extents.back();
+  std::vector<View> rows;
+  for (TensorId tensor : targets) rows.push_back(make_rows(tensor, element, lanes));
+  steps.push_back(spill_lanes(rows, body, element, zero));
+  for (int64_t n = lanes; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, rows, element, {Affine::of(0)}, 0, (n + 1) / 2, n - (n + 1) / 2));
+  for (size_t k = 0; k < targets.size(); ++k) {
+    Access first = access_to(rows[k], element);
+    append(first, {Affine::of(0)});
+    steps.push_back(add(move(result_of(body, k, element), first)));
+  }
+  return within(rows, seq(std::move(steps)));
 }
 
 /// for m: part m takes part m + half, until one is left; its shape depends on the number of parts alone.
 NodeId Emitter::leaf_merge_parts(Body& body) {
-  auto map = coordinates(body);
-  const std::vector<Affine> element = element_of(body, 0, map);
-  const TensorId tensor = equation_of(*body.stage).targets[0];
+  const std::vector<Affine> element = element_of(body, 0, coordinates(body));
+  const auto& targets = equation_of(*body.stage).targets;
   const Compute header = header_of(body, Write::merge);
-  const auto cell = [&](Affine part) {
-    Access out = access_to(*body.partial, element);
-    append(out, {std::move(part)});
+  const auto cell = [&](size_t component, const Affine& part) {
+    Access out = access_to(body.partials[component], element);
+    append(out, {part});
     return out;
   };
   std::vector<NodeId> steps;
-  for (int64_t n = nest_.buffers[body.partial->buffer].extents.back(); n > 1; n = (n + 1) / 2) {
+  for (int64_t n = nest_.buffers[body.partials[0].buffer].extents.back(); n > 1; n = (n + 1) / 2) {
     const int64_t half = (n + 1) / 2;
     VarId var = variable("m", 1, n - half - 1);
     Compute out = header;
-    out.dst = {cell(Affine::variable(var))};
-    out.rhs = {make_read(nest_.buffers[body.partial->buffer].type, cell(Affine::variable(var) + Affine::of(half)))};
+    for (size_t k = 0; k < targets.size(); ++k) {
+      out.dst.push_back(cell(k, Affine::variable(var)));
+      out.rhs.push_back(make_read(nest_.buffers[body.partials[k].buffer].type, cell(k, Affine::variable(var) + Affine::of(half))));
+    }
     Loop loop;
     loop.var = var;
     loop.lo.of = {Affine::of(0)};
@@ -328,11 +346,7 @@ NodeId Emitter::leaf_merge_parts(Body& body) {
     loop.body = add(std::move(out));
     steps.push_back(add(std::move(loop)));
   }
-  Copy store;
-  store.dst = access_to(view_of(tensor, body.id), element);
-  store.src = cell(Affine::of(0));
-  store.fill.type = nest_.buffers[store.dst.id].type;
-  steps.push_back(add(std::move(store)));
+  for (size_t k = 0; k < targets.size(); ++k) steps.push_back(add(move(access_to(view_of(targets[k], body.id), element), cell(k, Affine::of(0)))));
   return seq(std::move(steps));
 }
 

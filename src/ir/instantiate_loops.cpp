@@ -161,7 +161,7 @@ NodeId Emitter::emit_unroll(Body body, size_t depth) {
     return error("PW0311", "unroll " + loop.name + ": the number of iterations is not a small constant", {"tile the index first, or leave the loop serial"});
   int64_t step = std::min(loop.step, range.extent);
   int64_t trips = (range.extent + step - 1) / step;
-  bool lane_loop = loop.lane && body.accumulator && body.leaf == Leaf::compute;
+  bool lane_loop = loop.lane && !body.accumulators.empty() && body.leaf == Leaf::compute;
   if (trips == 1) {
     if (lane_loop) body.lanes.push_back(Affine::of(0));
     return with_fixed_conditions(std::move(body), depth + 1);
@@ -203,7 +203,7 @@ NodeId Emitter::emit_vector(Body body, size_t depth) {
   out.mark.width = static_cast<int32_t>(loop.lanes);
   out.mark.non_temporal = loop.non_temporal;
   if (body.leaf == Leaf::compute) mark_prefetches(body, out.mark);
-  if (loop.lane && body.accumulator && body.leaf == Leaf::compute) body.lanes.push_back(Affine::variable(var));
+  if (loop.lane && !body.accumulators.empty() && body.leaf == Leaf::compute) body.lanes.push_back(Affine::variable(var));
   body.ranges[loop.index] = Range{range.origin + Affine::variable(var), 1, {}, {}};
   out.body = with_fixed_conditions(std::move(body), depth + 1);
   return add(std::move(out));

@@ -21,6 +21,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 /// The generator knows five types; the others take the place of one.
 std::string with_other_type(const std::string& text, Rng& rng) {
   if (text.find("idx") != std::string::npos) return text;
+  if (text.find("combine ") != std::string::npos) return text;  // its components keep their types
   const std::vector<std::string> all = {"f16", "bf16", "i8", "u8", "i64", "f16", "bf16", "", "", ""};
   const std::string& chosen = all[rng.below(all.size())];
   if (chosen.empty()) return text;

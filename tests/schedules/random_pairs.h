@@ -22,6 +22,38 @@ const T& pick(Rng& rng, const std::vector<T>& from) {
   return from[rng.below(from.size())];
 }
 
+/// A reduction whose state has several components. The first combiner is exact, so that whole numbers must agree bit for bit; the second is not commutative.
+inline std::string random_tuple(Rng& rng, const std::string& head, const std::string& type) {
+  const bool is_float = type[0] == 'f';
+  const std::string least = is_float ? "-inf" : type == "i32" ? "-2147483648" : "-32768", pair = "(" + type + ", " + type + ")";
+  const std::string range = pick(rng, std::vector<std::string>{"k: N", "k: N", "k: 0..i+1", "k: N where k != 1"}), index = range == "k: 0..i+1" ? "k, i" : "i, k";
+  const std::string matrix = range == "k: 0..i+1" ? "[M, M]" : "[M, N]";
+  switch (rng.below(5)) {
+    case 0:
+      return head + "in X: " + type + "[K, M, N]\nlet (a, b)[k: K] = " + (rng.below(2) ? "argmax" : "argmin") +
+             "[i: M, j: N] X[k, i, j]\nout A[k: K] = a[k]\nout B[k: K] = b[k]\n";
+    case 1:
+      return head + "in X: " + type + matrix + "\ncombine more((m, c), (n, d)): " + pair + " from (" + least +
+             ", 0) associative commutative = (max(m, n), select(m == max(m, n), c, 0) + select(n == max(m, n), d, 0))\nlet (m, c)[i: M] = reduce more[" + range +
+             "] (X[" + index + "], 1)\nout A[i: M] = m[i]\nout C[i: M] = c[i]\n";
+    case 2:
+      return head + "in X: " + type + matrix + "\ncombine first((a, h), (b, k)): " + pair + " from (0, 0) " +
+             pick(rng, std::vector<std::string>{"", "associative", "commutative"}) + " = (select(h == 1, a, b), max(h, k))\nlet (m, c)[i: M] = reduce first[" + range +
+             "] (X[" + index + "], 1)\nout A[i: M] = m[i]\nout C[i: M] = c[i]\n";
+    case 3:
+      return head + "in X: f32" + matrix +
+             "\ncombine online((m, s), (n, t)): (f32, f32) from (-inf, 0) associative commutative = (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + "
+             "select(n == -inf, 0, t * exp(n - max(m, n))))\nlet (m, s)[i: M] = reduce online[" +
+             range + "] (X[" + index + "], 1)\nout A[i: M] = m[i]\nout C[i: M] = s[i]\n";
+    default:
+      return head + "in X: f32" + matrix + "\nin V: f32[" + (range == "k: 0..i+1" ? "M" : "N") +
+             ", K]\ncombine online((m, s, o), (n, t, q)): (f32, f32, f32) from (-inf, 0, 0) associative commutative = (max(m, n), "
+             "select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))), "
+             "select(m == -inf, 0, o * exp(m - max(m, n))) + select(n == -inf, 0, q * exp(n - max(m, n))))\nlet (m, s, o)[i: M, d: K] = reduce online[" +
+             range + "] (X[" + index + "], 1, V[k, d])\nout O[i: M, d: K] = o[i, d]\nout S[i: M, d: K] = s[i, d]\n";
+  }
+}
+
 /// One of some twenty shapes, with random extents, shifts, guards, types and reducers.
 inline std::string random_program(Rng& rng) {
   auto n = [&](int64_t lo, int64_t hi) { return std::to_string(pick(rng, lo, hi)); };
@@ -31,7 +63,10 @@ inline std::string random_program(Rng& rng) {
   std::string head = "program p(M = " + n(1, 9) + ", N = " + n(1, 19) + ", K = " + n(1, 9) + ")\n";
   std::string in_a = "in A: " + type + "[M, K]\n", in_b = "in B: " + type + "[K, N]\n";
   std::string shift = n(0, 3);
-  switch (rng.below(16)) {
+  switch (rng.below(18)) {
+    case 16:
+    case 17:
+      return random_tuple(rng, head, type);
     case 0:
       return head + in_a + in_b + "out C[i: M, j: N] = " + reducer + "[k: K] A[i, k] * B[k, j]\n";
     case 1:
@@ -91,7 +126,13 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
   auto index = [&] { return equation.index_names.empty() ? std::string("i") : pick(rng, equation.index_names); };
   Scope scope = pick(rng, std::vector<Scope>{Scope::heap, Scope::stack, Scope::reg});
   std::string other = pick(rng, t.stages).name;
-  switch (rng.below(15)) {
+  switch (rng.below(18)) {
+    case 15:
+    case 16:
+      if (!stage.reduces) return UnrollStep{stage.name, {index()}};
+      return AccumulateStep{stage.name, rng.below(4) == 0 ? "root" : loop(stage), scope};
+    case 17:
+      return RfactorStep{stage.name, index(), pick(rng, 1, 5)};
     case 0:
     case 1:
     case 2: {

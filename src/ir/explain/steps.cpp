@@ -12,7 +12,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0304", "The loop at this place has a mark or a role already that does not go with the step."},
     {"PW0305", "Fusing or computing a producer there would read elements that another iteration makes, or a sum that is not final yet."},
     {"PW0306", "Iterations of this loop write the same element, so they may not run at once. Accumulate inside the loop, or make another loop parallel."},
-    {"PW0307", "The numerics class keeps the order of this reduction. 'reassoc' frees sums; floats keep their order in 'strict' and 'contract'."},
+    {"PW0307",
+     "The numerics class keeps the order of this reduction. 'reassoc' frees sums; floats keep their order in 'strict' and 'contract'; "
+     "user combiners are free in 'reassoc' where they promise to be associative and commutative."},
     {"PW0308", "A packed copy needs one index for each dimension of the tensor, each in the layout once."},
     {"PW0309", "A copy may be packed only once the tensor is complete: before this nest, on its whole box."},
     {"PW0310", "The number of decisions does not match the sketch, or a decision is out of its range."},

@@ -1,0 +1,271 @@
+// Reductions whose state has several components (argmax with its value, combiners): accumulators, lanes, parts. Every judge (text, replay,
+// verifier, evaluator, interpreter, tags, machine code behind guard pages, checker) agrees; changed merges are refuted; ties and NaN.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "ir/evaluator.h"
+#include "ir/interpreter.h"
+#include "lang/parser.h"
+#include "poly/check/checker.h"
+#include "random/pairs.h"
+#include "schedules/queries.h"
+#include "schedules/steps.h"
+#include "targets/kernels.h"
+
+namespace polyweft::random_test {
+namespace {
+
+using Sizes = std::pair<int64_t, int64_t>;
+
+constexpr const char* kOnline =
+    "combine online((m, s), (n, t)): (f32, f32) from (-inf, 0) associative commutative =\n"
+    "  (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))))\n";
+
+std::string head(const std::string& name, Sizes sizes) {
+  return "program " + name + "(M = " + std::to_string(sizes.first) + ", N = " + std::to_string(sizes.second) +
+         ") assume N >= " + std::to_string(std::min<int64_t>(sizes.second, 1)) + "\n";
+}
+std::string logsumexp(Sizes sizes) {
+  return head("lse", sizes) + "in X: f32[M, N]\n" + kOnline + "let (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M] = m[i]\nout Z[i: M] = s[i]\n";
+}
+std::string argument(const std::string& reducer, const std::string& type, Sizes sizes) {
+  return head("best", sizes) + "in X: " + type + "[M, N]\nout p[i: M] = " + reducer + "[j: N] X[i, j]\n";
+}
+/// Two components of integers: exact, so that whole numbers must agree bit for bit.
+std::string count_of_greatest(Sizes sizes) {
+  return head("ties", sizes) +
+         "in X: i32[M, N]\n"
+         "combine more((m, c), (n, d)): (i32, i32) from (-2147483648, 0) associative commutative =\n"
+         "  (max(m, n), select(m == max(m, n), c, 0) + select(n == max(m, n), d, 0))\n"
+         "let (m, c)[i: M] = reduce more[j: N] (X[i, j], 1)\nout Y[i: M] = m[i]\nout Z[i: M] = c[i]\n";
+}
+constexpr const char* kAttention =
+    "program attention(S = 7, K = 13, D = 10)\nin A: f32[S, K]\nin V: f32[K, D]\n"
+    "combine online((m, s, o), (n, t, q)): (f32, f32, f32) from (-inf, 0, 0) associative commutative =\n"
+    "  (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))),\n"
+    "   select(m == -inf, 0, o * exp(m - max(m, n))) + select(n == -inf, 0, q * exp(n - max(m, n))))\n"
+    "let (m, s, o)[i: S, d: D] = reduce online[j: K] (A[i, j], 1, V[j, d])\nout O[i: S, d: D] = o[i, d] / s[i, d]\n";
+constexpr const char* kCorner =
+    "program corner(B = 3, M = 7, N = 11)\nin X: f32[B, M, N]\nlet (bi, bj)[b: B] = argmax[i: M, j: N] X[b, i, j]\nout I[b: B] = bi[b]\nout J[b: B] = bj[b]\n";
+
+/// $ is the statement that folds the tuple.
+constexpr std::array kRowSteps = {"accumulate $ at i reg",
+                                  "tile $ [i: 4]\n accumulate $ at i.1 reg\n unroll $ i",
+                                  "tile $ [i: 8]\n accumulate $ at i.1 reg\n vectorize $ i 8",
+                                  "accumulate $ at root stack\n unroll $ i",
+                                  "accumulate $ at i reg\n vectorize $ j 8",
+                                  "tile $ [j: 16]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 4",
+                                  "tile $ [j: 9]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 3",
+                                  "accumulate $ at i reg\n rfactor $ j in 4",
+                                  "tile $ [j: 8]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 4\n rfactor $ j in 3\n parallel $ i",
+                                  "accumulate $ at root heap\n rfactor $ j in 2\n parallel $ j.p"};
+
+Program parsed(const std::string& text) {
+  auto file = lang::parse(text, "test.weft");
+  EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
+  return file->programs.front();
+}
+Program normalized(const Program& source) {
+  auto binding = make_binding(source, {});
+  EXPECT_TRUE(binding.ok());
+  return polyweft::normalize(polyweft::bind(source, *binding));
+}
+std::string folding_statement(const Program& program) {
+  auto t = schedules::base_template(program, NumericsClass::reassoc);
+  EXPECT_TRUE(t.ok());
+  for (const Stage& stage : t->stages)
+    if (stage.reduces && program.equations[stage.equation].targets.size() > 1) return stage.name;
+  return "";
+}
+Trace trace_of(const Program& program, std::string steps) {
+  const std::string statement = folding_statement(program);
+  for (size_t at = steps.find('$'); at != std::string::npos; at = steps.find('$')) steps.replace(at, 1, statement);
+  auto trace = parse_trace("trace 1\n " + steps + "\n");
+  EXPECT_TRUE(trace.ok()) << steps;
+  return *trace;
+}
+Result<LoopNest> nest_of(const Program& program, const Trace& trace, NumericsClass cls) {
+  auto t = schedules::replay(program, cls, trace);
+  if (!t) return t.error();
+  return instantiate(*t, values_of(t->trace));
+}
+
+void expect_agreement(const std::string& text, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
+  Pair pair;
+  pair.source = parsed(text);
+  pair.trace = trace_of(normalized(pair.source), steps);
+  pair.cls = cls;
+  pair.whole_numbers = text.find("exp(") == std::string::npos;
+  pair.ask_checker = true;
+  pair.threads = 2;
+  const Judgement judgement = judge(pair);
+  EXPECT_EQ(judgement.outcome, Outcome::agreed) << judgement.kind << ": " << judgement.message << "\n" << described(pair);
+  EXPECT_FALSE(judgement.not_decided) << judgement.undecided_why << "\n" << described(pair);
+}
+
+TEST(Tuples, combiners_in_registers_lanes_and_parts) {
+  for (const char* steps : kRowSteps) {
+    for (const Sizes& sizes : {Sizes{5, 37}, Sizes{8, 16}, Sizes{1, 1}, Sizes{3, 0}}) expect_agreement(logsumexp(sizes), steps);
+    for (const Sizes& sizes : {Sizes{3, 31}, Sizes{2, 0}}) expect_agreement(count_of_greatest(sizes), steps);
+  }
+}
+
+TEST(Tuples, arguments_in_registers_lanes_and_parts_in_every_class) {
+  for (const char* steps : kRowSteps) {
+    expect_agreement(argument("argmax", "f32", {5, 37}), steps, NumericsClass::strict);
+    expect_agreement(argument("argmin", "f32", {8, 16}), steps, NumericsClass::contract);
+    expect_agreement(argument("argmax", "i16", {3, 29}), steps, NumericsClass::reassoc);
+    expect_agreement(argument("argmin", "f64", {1, 1}), steps, NumericsClass::strict);
+    expect_agreement(argument("argmin", "f16", {2, 19}), steps, NumericsClass::reassoc);
+  }
+}
+
+TEST(Tuples, several_data_and_reduced_indices) {
+  for (const char* steps : {"tile $ [d: 8]\n permute $ [i, d.1, j, d]\n accumulate $ at d.1 reg\n vectorize $ d 8",
+                            "tile $ [i: 2, d: 8]\n accumulate $ at d.1 reg\n unroll $ i\n vectorize $ d 4",
+                            "tile $ [i: 4]\n permute $ [d, i.1, i, j]\n accumulate $ at i.1 reg\n vectorize $ i 4",
+                            "tile $ [j: 5, d: 8]\n permute $ [i, j.1, d.1, j, d]\n accumulate $ at d.1 reg\n vectorize $ d 8",
+                            "tile $ [d: 8]\n permute $ [i, d.1, j, d]\n accumulate $ at d.1 reg\n vectorize $ d 8\n rfactor $ j in 3\n parallel $ i"})
+    expect_agreement(kAttention, steps);
+  for (const char* steps : {"permute $ [b, j, i]\n accumulate $ at b reg", "accumulate $ at b reg\n vectorize $ j 4", "accumulate $ at b reg\n vectorize $ i 4",
+                            "tile $ [i: 3, j: 4]\n permute $ [b, j.1, i.1, i, j]\n accumulate $ at b reg\n vectorize $ j 4",
+                            "tile $ [j: 4]\n permute $ [b, i, j.1, j]\n accumulate $ at b stack\n rfactor $ i in 3\n parallel $ b"})
+    expect_agreement(kCorner, steps, NumericsClass::strict);
+}
+
+/// Rows with ties, NaN and infinities, as LANGUAGE.md section 4 answers them: a NaN wins, ties and NaN go to the first index.
+struct Row {
+  std::array<float, 11> values;
+  int64_t argmax, argmin;
+};
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
+constexpr std::array kRows = {Row{{1, 5, 2, 5, 1, 5, 0, 0, 3, 4, 0}, 1, 6},
+                              Row{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10}, 9, 0},
+                              Row{{1, kNan, 9, kNan, 0, 0, 0, 0, 0, 0, 0}, 1, 1},
+                              Row{{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, kNan}, 10, 10},
+                              Row{{-kInf, -kInf, -kInf, -kInf, -kInf, -kInf, -kInf, -kInf, -kInf, -kInf, -kInf}, 0, 0},
+                              Row{{kInf, kInf, kInf, kInf, kInf, kInf, kInf, kInf, kInf, kInf, kInf}, 0, 0},
+                              Row{{-1, 0.0f, -0.0f, -2, 0.0f, -2, -2, -0.0f, -3, -3, -1}, 1, 8},
+                              Row{{-kInf, 1, kInf, kNan, kInf, 2, kNan, -kInf, kInf, 1, -kInf}, 3, 3}};
+
+TEST(Tuples, ties_and_nan_give_the_first_index_in_every_schedule) {
+  constexpr int64_t kColumns = 11, kCount = static_cast<int64_t>(kRows.size());
+  TensorData data = make_tensor(ElementType::f32, {kCount, kColumns});
+  for (int64_t i = 0; i < kCount; ++i)
+    for (int64_t j = 0; j < kColumns; ++j) data.set(i * kColumns + j, Literal{ElementType::f32, kRows[static_cast<size_t>(i)].values[static_cast<size_t>(j)], 0});
+  for (const bool is_max : {true, false})
+    for (const char* steps : kRowSteps) {
+      const Program program = normalized(parsed(argument(is_max ? "argmax" : "argmin", "f32", {kCount, kColumns})));
+      auto nest = nest_of(program, trace_of(program, steps), NumericsClass::strict);
+      ASSERT_TRUE(nest.ok()) << steps << ": " << nest.error().message;
+      const auto wanted = ir::evaluate(program, {data});
+      const auto got = ir::interpret(*nest, {data});
+      ASSERT_TRUE(wanted.ok() && got.ok());
+      targets_test::Loaded loaded = targets_test::load(*nest, Target{});
+      std::vector<TensorData> arguments = {data, make_tensor(ElementType::i64, {kCount})};
+      ASSERT_EQ(targets_test::call(loaded.code->address(nest->name), arguments), 0);
+      for (int64_t i = 0; i < kCount; ++i) {
+        const Row& row = kRows[static_cast<size_t>(i)];
+        const int64_t right = is_max ? row.argmax : row.argmin;
+        EXPECT_EQ(wanted->tensors[0].at(i).i, right) << "evaluator, row " << i;
+        EXPECT_EQ(got->tensors[0].at(i).i, right) << "interpreter, row " << i << "\n" << steps;
+        EXPECT_EQ(arguments[1].at(i).i, right) << "code, row " << i << "\n" << steps;
+      }
+    }
+}
+
+std::string described(const Error& error) {
+  std::string out = error.code + " " + error.message;
+  for (const auto& note : error.notes) out += "\n" + note;
+  return out;
+}
+
+TEST(Tuples, order_that_counts_is_refused_with_a_pair) {
+  const std::string first = "combine first((a, h), (b, k)): (f32, i32) from (0, 0)", body = " = (select(h == 1, a, b), max(h, k))\n";
+  const std::string rest = "in X: f32[M, N]\nlet (a, h)[i: M] = reduce first[j: N] (X[i, j], 1)\nout Y[i: M] = a[i]\nout H[i: M] = h[i]\n";
+  struct Refusal {
+    std::string promises, steps, why;
+    NumericsClass cls;
+  };
+  const std::string pair = "[i=0, j=0] comes before ";
+  const Refusal refusals[] = {
+      {" associative", "accumulate $ at i reg\n rfactor $ j in 2", "combiner first is not commutative, parts would change it", NumericsClass::reassoc},
+      {" associative", "accumulate $ at i reg\n vectorize $ j 4", "combiner first is not commutative, lanes would change it", NumericsClass::reassoc},
+      {" commutative", "accumulate $ at i reg\n vectorize $ j 4", "combiner first is not associative, lanes would change it", NumericsClass::reassoc},
+      {" commutative", "accumulate $ at i reg\n rfactor $ j in 2", "combiner first is not associative, parts would change it", NumericsClass::reassoc},
+      {" associative commutative", "accumulate $ at i reg\n vectorize $ j 4", "class strict keeps the order of this reduction, lanes would change it",
+       NumericsClass::strict},
+      {" associative commutative", "accumulate $ at i reg\n rfactor $ j in 2", "class contract keeps the order of this reduction, parts would change it",
+       NumericsClass::contract}};
+  for (const Refusal& refusal : refusals) {
+    const Program program = normalized(parsed(head("p", {3, 9}) + first + refusal.promises + body + rest));
+    const auto nest = nest_of(program, trace_of(program, refusal.steps), refusal.cls);
+    ASSERT_FALSE(nest.ok()) << refusal.steps;
+    EXPECT_EQ(nest.error().code, "PW0307");
+    EXPECT_NE(described(nest.error()).find(refusal.why), std::string::npos) << described(nest.error());
+    EXPECT_NE(described(nest.error()).find(pair), std::string::npos) << described(nest.error());
+  }
+  // In registers, in their order, every combiner may be folded.
+  const std::string text = head("p", {3, 9}) + first + body + rest;
+  for (const char* steps :
+       {"accumulate $ at i reg", "tile $ [i: 2]\n accumulate $ at i.1 reg\n unroll $ i", "tile $ [i: 4, j: 3]\n accumulate $ at i.1 reg\n vectorize $ i 4"})
+    expect_agreement(text, steps, NumericsClass::strict);
+  const auto reversed =
+      "program q(M = 2, N = 3, K = 4)\n" + first + body + "in X: f32[M, N, K]\nlet (a, h)[i: M] = reduce first[j: N, k: K] (X[i, j, k], 1)\nout Y[i: M] = a[i]\n";
+  const Program program = normalized(parsed(reversed));
+  const auto nest = nest_of(program, trace_of(program, "permute $ [i, k, j]"), NumericsClass::reassoc);
+  ASSERT_FALSE(nest.ok());
+  EXPECT_EQ(nest.error().code, "PW0305");
+  EXPECT_NE(described(nest.error()).find("combiner first is not associative, and loop j inside a loop over k reverses it"), std::string::npos) << described(nest.error());
+}
+
+/// What a slip in a merge could look like: each must be refuted (by the verifier or the checker), none proven.
+TEST(Tuples, changed_merges_are_refuted) {
+  int changed = 0, caught = 0;
+  const auto ask = [&](const Program& program, const LoopNest& nest, const std::string& what) {
+    ++changed;
+    const bool is_refused = !verify(nest) || poly::check_nest(program, nest).verdict == Verdict::refuted;
+    caught += is_refused;
+    EXPECT_TRUE(is_refused) << what << "\n" << print(nest);
+  };
+  const std::pair<std::string, NumericsClass> programs[] = {
+      {logsumexp({3, 37}), NumericsClass::reassoc}, {count_of_greatest({3, 37}), NumericsClass::reassoc}, {argument("argmax", "f32", {3, 37}), NumericsClass::strict}};
+  for (const auto& [text, cls] : programs)
+    for (const char* steps : {kRowSteps[5], kRowSteps[7], kRowSteps[9]}) {
+      const Program program = normalized(parsed(text));
+      auto made = nest_of(program, trace_of(program, steps), cls);
+      ASSERT_TRUE(made.ok());
+      for (size_t n = 0; n < made->nodes.size(); ++n) {
+        LoopNest nest = *made;
+        if (auto* loop = std::get_if<Loop>(&nest.nodes[n])) {
+          const auto* inner = std::get_if<Compute>(&nest.nodes[loop->body]);
+          if (!inner || inner->how != Write::merge) continue;
+          loop->hi.of[0].constant -= 1;  // a lane or part left out
+          if (loop->mark.kind == MarkKind::vector) loop->mark.width -= 1;
+          ask(program, nest, "a merge left out");
+        }
+        auto* compute = std::get_if<Compute>(&nest.nodes[n]);
+        if (!compute || compute->how != Write::merge) continue;
+        const Compute right = *compute;
+        std::swap(compute->rhs[0], compute->rhs[1]);
+        ask(program, nest, "components exchanged");
+        *compute = right;
+        compute->rhs[1] = make_read(right.rhs[1]->type, right.dst[1]);
+        ask(program, nest, "one component merged with itself");
+        *compute = right;
+        for (size_t k = 0; k < right.dst.size(); ++k) compute->rhs[k] = make_read(right.rhs[k]->type, right.dst[k]);
+        ask(program, nest, "a state merged with itself");
+        *compute = right;
+        compute->reducer = right.reducer == Reducer::argmax ? Reducer::argmin : Reducer::argmax;
+        ask(program, nest, "another reducer");
+      }
+    }
+  EXPECT_GE(changed, 60);
+  EXPECT_EQ(caught, changed);
+}
+
+}  // namespace
+}  // namespace polyweft::random_test
