@@ -5,6 +5,7 @@
 
 #include "schedules/hulls.h"
 #include "schedules/queries.h"
+#include "schedules/slides.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
@@ -194,7 +195,10 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step) {
     Result<NestTemplate> operator()(const RfactorStep& s) { return rfactor(std::move(t), s); }
     Result<NestTemplate> operator()(const TensorizeStep& s) { return tensorize(std::move(t), s); }
   };
-  return std::visit(Visitor{std::move(t)}, step);
+  auto next = std::visit(Visitor{std::move(t)}, step);
+  if (!next) return next;
+  if (auto status = windows_slide(*next); !status) return status.error();
+  return next;
 }
 
 }  // namespace polyweft::schedules

@@ -220,7 +220,10 @@ std::vector<uint32_t> used_depths(const NestTemplate& t, uint32_t stage) {
   for (const auto& promotion : t.stages[stage].promotions) out.push_back(promotion.depth);
   if (t.stages[stage].accumulator) out.push_back(t.stages[stage].accumulator->depth);
   for (const auto& guest : t.stages)
-    if (is_guest_of(guest, stage)) out.push_back(guest.placement.depth);
+    if (is_guest_of(guest, stage)) {
+      out.push_back(guest.placement.depth);
+      if (guest.placement.slide) out.push_back(guest.placement.depth - 1);
+    }
   return out;
 }
 

@@ -54,6 +54,14 @@ struct Ahead {
   Size by;
   bool operator==(const Ahead&) const = default;
 };
+/// A buffer whose contents follow the host's loop: in each iteration the window of what is read moves up along one dimension of the tensor.
+struct Slide {
+  uint32_t index = 0;  ///< of the host: the loop is over it
+  uint32_t dim = 0;    ///< of the tensor
+  bool is_whole = false;
+  Size multiple = {1, ""};  ///< not whole: the cells along `dim` are a ring of the window's size, rounded up to a multiple of this
+  bool operator==(const Slide&) const = default;
+};
 /// Where a stage runs. at_root: its own nest. compute_at: inside loops[depth - 1] of `host`, before what follows there, on what is read there.
 /// fused: inside loops[depth - 1] of `host`, after what is there, on the same values of `ties` (own index -> host's index).
 struct Placement {
@@ -62,7 +70,8 @@ struct Placement {
   uint32_t depth = 0;
   Scope scope = Scope::heap;
   std::vector<std::pair<uint32_t, uint32_t>> ties;
-  std::vector<LayoutPart> layout = {};  ///< of compute_at's buffer
+  std::vector<LayoutPart> layout = {};        ///< of compute_at's buffer
+  std::optional<Slide> slide = std::nullopt;  ///< of compute_at: the buffer lives outside loops[depth - 1]
   bool operator==(const Placement&) const = default;
 };
 /// Smallest and largest distance of a dependence along each index (SCHEDULES.md section 1): the table that T1..T4 read.

@@ -104,11 +104,19 @@ struct InlineStep {
   std::string statement;
   bool operator==(const InlineStep&) const = default;
 };
+/// The buffer lives outside the loop, and an iteration computes only what the ones before have not. `slide`: a ring of exactly the window's size along
+/// the dimension that moves; `slide fold 4`: of the next multiple of 4; `slide whole`: no ring, all that the loop reads.
+struct Sliding {
+  bool is_whole = false;
+  Size multiple = {1, ""};
+  bool operator==(const Sliding&) const = default;
+};
 /// compute_at P in Y at x heap layout [d1, d0]: inside loop x of Y, what this iteration reads of P is computed into a private buffer.
 struct ComputeAtStep {
   std::string producer, consumer, at;
   Scope scope = Scope::heap;
-  std::vector<LayoutDigit> layout = {};  ///< empty: row-major
+  std::vector<LayoutDigit> layout = {};           ///< empty: row-major
+  std::optional<Sliding> sliding = std::nullopt;  ///< nothing: each iteration computes all that it reads
   bool operator==(const ComputeAtStep&) const = default;
 };
 /// fuse Z into Y at i: Z runs at the end of each iteration of loop i of Y, over the same values of their common indices.

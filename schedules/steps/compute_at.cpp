@@ -3,11 +3,20 @@
 //   for y: P          for i.1: alloc P.w { for y in window: P;  ..Y reads P.w.. }
 //   for i.1: ..Y..
 //
+// compute_at P in Y at y heap slide: the buffer lives outside that loop, and each iteration computes only what no earlier one has.
+//
+//   for y: P          alloc P.w { <rows before the first>  for y: { <new rows of P>  ..Y reads P.w.. } }
+//   for y: ..Y..
+//
+// Legal by T10 (sliding window): what is read moves up along one dimension, at one speed; the loop is serial. The cells along that dimension are a ring of the
+// window's size.
+//
 // Legal by T5 (single assignment recompute): the window covers what is read inside (box arithmetic on the subscripts, at instantiation),
 // P's own sources are ready before the loop or made at the same place or further out, and the buffer is private to the iteration.
 #include <algorithm>
 
 #include "schedules/placement.h"
+#include "schedules/slides.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
@@ -64,6 +73,10 @@ Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step) {
   for (TemplateLoop& loop : t.stages[*id].loops)
     if (loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis) loop.mark = Mark{};
   t.stages[*id].placement = Placement{Placement::Kind::compute_at, *host, *depth, step.scope, {}, std::move(*layout)};
+  if (!step.sliding) return t;
+  auto slide = slide_of(t, *id, *host, *depth, *step.sliding, subject + " slide");
+  if (!slide) return slide.error();
+  t.stages[*id].placement.slide = *slide;
   return t;
 }
 

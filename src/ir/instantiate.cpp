@@ -14,6 +14,7 @@ Emitter::Emitter(const NestTemplate& nest_template, const std::vector<int64_t>& 
   nest_.combiners = t_.program.combiners;
   views_.resize(t_.program.tensors.size());
   hosted_.resize(t_.stages.size());
+  followers_.resize(t_.stages.size());
   for (uint32_t k = 0; k < t_.stages.size(); ++k)
     if (t_.stages[k].placement.kind != Placement::Kind::at_root && t_.stages[k].placement.kind != Placement::Kind::inlined)
       hosted_[t_.stages[k].placement.host].push_back(k);

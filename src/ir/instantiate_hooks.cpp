@@ -22,6 +22,8 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
     if (placement.kind != Placement::Kind::compute_at || placement.depth != depth) continue;
     if (number++ == which) return hook_compute_at(std::move(body), depth, which, guest);
   }
+  const bool any_slides = std::any_of(hosted_[body.id].begin(), hosted_[body.id].end(), [&](uint32_t guest) { return slides_at(body, depth, guest); });
+  if (any_slides && number++ == which) return hook_slides(std::move(body), depth, which);
   for (const Promotion& promotion : stage.promotions) {
     if (promotion.depth != depth) continue;
     if (number++ == which) return hook_promotion(std::move(body), depth, which, promotion);
@@ -46,6 +48,12 @@ NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t 
   const auto& targets = equation_of(guest).targets;
   auto window = window_at(body, depth, targets[0], 0);
   if (!window) return hooks(std::move(body), depth, which + 1);
+  if (const auto& follower = followers_[stage_id]) {
+    const Window part = only_new(*follower, std::move(*window), body.ranges[follower->index].origin);
+    NodeId made = part.extent[follower->dim] > 0 ? emit(body_in(stage_id, part), 0) : kNoNode;
+    NodeId rest = hooks(std::move(body), depth, which + 1);
+    return seq({made, rest});
+  }
   BufferId buffer = make_window(*window, targets[0], guest.placement.scope, ".w");
   nest_.buffers[buffer].layout = layout_of(guest.placement.layout, *window);
   views_[targets[0]].push_back({buffer, window->origin, std::nullopt});

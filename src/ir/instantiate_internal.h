@@ -89,6 +89,20 @@ struct Window {
   std::vector<int64_t> least, most;  ///< values that occur lie in [least, most]
 };
 
+/// A sliding window under way: an iteration at value i of the host's index computes what lies from rate * i + rest on along `dim`.
+struct Follower {
+  uint32_t index = 0, dim = 0;
+  int64_t rate = 1;
+  Affine rest;
+};
+/// What a stage placed at a sliding loop reads and makes while the loop runs, before any of it is emitted.
+struct Slider {
+  uint32_t stage = 0;
+  Window window;             ///< over `moving`'s variable
+  std::vector<Affine> base;  ///< least element that the whole loop needs
+  bool is_sliding = false;
+};
+
 class Emitter {
  public:
   Emitter(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
@@ -162,6 +176,19 @@ class Emitter {
   NodeId finish_lanes(const Body& body, size_t depth);
   Guard first_reduced(const Body& body) const;
 
+  // instantiate_slides.cpp
+  bool slides_at(const Body& body, size_t depth, uint32_t stage_id) const;
+  NodeId hook_slides(Body body, size_t depth, size_t which);
+  std::vector<Slider> sliders_at(const Body& body, size_t depth, VarId var);
+  bool follow(const Body& body, size_t depth, VarId var, Slider& slider);
+  BufferId make_ring(const Slider& slider, const Range& range, int64_t step);
+  int64_t iterations_before(const std::vector<Slider>& sliders, const Range& range, int64_t step);
+  std::vector<char> needed_before(const std::vector<Slider>& sliders) const;
+  Body body_before(const Slider& slider, Window window, VarId var, const Affine& start);
+  NodeId warm_up(const std::vector<Slider>& sliders, size_t which, const Affine& start, VarId var, const Affine& at);
+  NodeId iterations(const std::vector<Slider>& sliders, const Affine& start, VarId var, int64_t count, int64_t step);
+  Window only_new(const Follower& follower, Window window, const Affine& at) const;
+
   // instantiate_windows.cpp
   std::pair<int64_t, int64_t> values_of(const Body& body, const Subscript& s, int64_t least, int64_t most) const;
   void widen(std::optional<Window>& window, const Access& access, const Body& body, TensorId tensor) const;
@@ -208,12 +235,15 @@ class Emitter {
   };
   std::vector<VarFacts> facts_;                      ///< by VarId - params
   std::vector<std::vector<uint32_t>> hosted_;        ///< by stage: stages placed in it, in order
+  std::vector<std::optional<Follower>> followers_;   ///< by stage: while its window slides
+  int sliding_ = 0;                                  ///< inside so many hooks of sliding windows: windows are what subscripts say, not cut to the tensor's box
   View nowhere_;                                     ///< after an error
   std::vector<std::unique_ptr<Stage>> made_stages_;  ///< of copy nests
   bool failed_ = false;
   Error error_;
 };
 
+bool reads_tensor(const Equation& equation, TensorId tensor);
 Access access_to(const View& view, const std::vector<Affine>& element);
 /// The reduction that is an equation's right-hand side, or null.
 const Reduction* reduction_of(const Equation& equation);

@@ -1,6 +1,7 @@
 // Windows: the box of elements that a body reads of a tensor, with its corner affine in the loops around and constant extents.
 #include <algorithm>
 
+#include "ir/clamped.h"
 #include "ir/instantiate_internal.h"
 
 namespace polyweft::ir {
@@ -12,8 +13,14 @@ struct Span1 {
   int64_t extent = 1;
 };
 
-/// The values of one subscript over the ranges; nothing where it is not linear.
-std::optional<Span1> span_of(const Affine& e, const std::vector<Range>& ranges, VarId first_index) {
+/// The values of one subscript over the ranges, or an interval around them; nothing where it is neither linear nor a clamp.
+std::optional<Span1> span_of(const Affine& e, const std::vector<Range>& ranges, const Stage& stage, VarId first_index) {
+  const auto is_whole = [&](uint32_t k) { return ranges[k].extent >= stage.hi[k] - stage.lo[k]; };
+  if (auto reach = clamp_reach(e, stage, first_index, is_whole)) {
+    auto inner = span_of(e.terms[0].quasi->e, ranges, stage, first_index);
+    if (inner) inner = Span1{inner->origin - Affine::of(reach->below), inner->extent + reach->below + reach->above};
+    return inner;
+  }
   Span1 out{Affine::of(e.constant), 1};
   for (const Term& term : e.terms) {
     if (term.quasi || term.var < first_index) return std::nullopt;
@@ -27,15 +34,11 @@ std::optional<Span1> span_of(const Affine& e, const std::vector<Range>& ranges, 
 
 }  // namespace
 
-namespace {
-
 bool reads_tensor(const Equation& equation, TensorId tensor) {
   bool found = false;
   visit(equation.rhs, [&](const ExprNode& e) { found |= e.op == Op::read && e.access.id == tensor; });
   return found;
 }
-
-}  // namespace
 
 Window Emitter::hull_window(TensorId tensor) const {
   Window out;
@@ -99,15 +102,19 @@ void Emitter::widen(std::optional<Window>& window, const Access& access, const B
   const Box& box = t_.boxes[tensor];
   Window out;
   for (size_t d = 0; d < access.index.size(); ++d) {
-    auto span = access.index[d].data ? std::nullopt : span_of(access.index[d].affine, body.ranges, index_var(0));
+    auto span = access.index[d].data ? std::nullopt : span_of(access.index[d].affine, body.ranges, *body.stage, index_var(0));
     int64_t whole = std::max<int64_t>(box.hi[d] - box.lo[d], 0);
-    if (!span || span->extent > whole) span = Span1{Affine::of(box.lo[d]), whole};
-    if (span->origin.is_constant()) {
+    if (!span || (span->extent > whole && sliding_ == 0)) span = Span1{Affine::of(box.lo[d]), whole};
+    if (span->origin.is_constant() && sliding_ == 0) {
       int64_t lo = std::max(span->origin.constant, box.lo[d]);
       span->extent = std::max<int64_t>(std::min(span->origin.constant + span->extent, box.hi[d]) - lo, 0);
       span->origin = Affine::of(lo);
     }
     auto [least, most] = values_of(body, access.index[d], box.lo[d], box.hi[d] - 1);
+    if (!access.index[d].affine.is_linear()) {  // a clamp's window may leave the box
+      least = std::min(least, numeric_bounds(span->origin).first);
+      most = std::max(most, numeric_bounds(span->origin).second + span->extent - 1);
+    }
     out.origin.push_back(span->origin);
     out.extent.push_back(span->extent);
     out.least.push_back(least);
@@ -137,8 +144,10 @@ std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorI
     std::optional<Body> body;
     if (stage.placement.kind == Placement::Kind::fused)
       body = body_tied(guest, host);
-    else if (auto own = window_at(host, depth, targets[0], nesting + 1))
-      body = body_in(guest, *own);
+    else if (auto own = window_at(host, depth, targets[0], nesting + 1)) {
+      const auto& follower = followers_[guest];
+      body = body_in(guest, follower && stage.placement.depth == depth ? only_new(*follower, std::move(*own), host.ranges[follower->index].origin) : *own);
+    }
     if (!body) continue;
     if (auto read = window_at(*body, 0, tensor, nesting + 1)) join(window, std::move(*read), tensor);
   }

@@ -30,6 +30,12 @@ std::string layout_text(const std::vector<LayoutDigit>& layout) {
   return " layout [" + joined(digits, ", ") + "]";
 }
 
+std::string sliding_text(const std::optional<Sliding>& sliding) {
+  if (!sliding) return "";
+  if (sliding->is_whole) return " slide whole";
+  return sliding->multiple == Size{1, ""} ? " slide" : " slide fold " + text_of(sliding->multiple);
+}
+
 struct Printer {
   std::string operator()(const TileStep& s) const {
     std::vector<std::string> levels;
@@ -48,7 +54,7 @@ struct Printer {
   std::string operator()(const AccumulateStep& s) const { return "accumulate " + s.statement + " at " + s.at + " " + name_of(s.scope); }
   std::string operator()(const InlineStep& s) const { return "inline " + s.statement; }
   std::string operator()(const ComputeAtStep& s) const {
-    return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope) + layout_text(s.layout);
+    return "compute_at " + s.producer + " in " + s.consumer + " at " + s.at + " " + name_of(s.scope) + layout_text(s.layout) + sliding_text(s.sliding);
   }
   std::string operator()(const RfactorStep& s) const { return "rfactor " + s.statement + " " + s.index + " in " + std::to_string(s.parts); }
   std::string operator()(const FuseStep& s) const { return "fuse " + s.statement + " into " + s.into + " at " + s.at; }

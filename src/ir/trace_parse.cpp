@@ -58,7 +58,8 @@ class Parser {
     if (word == "prefetch") return prefetch();
     if (word == "rfactor") return rfactor();
     error("trace: unknown step '" + word +
-          "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind rfactor");
+          "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind "
+          "rfactor");
   }
   template <class T>
   void add(T step) {
@@ -135,7 +136,14 @@ class Parser {
     s.at = name();
     s.scope = scope();
     if (accept_word("layout")) s.layout = layout();
+    if (accept_word("slide")) s.sliding = sliding();
     add(std::move(s));
+  }
+  Sliding sliding() {
+    Sliding out;
+    out.is_whole = accept_word("whole");
+    if (!out.is_whole && accept_word("fold")) out.multiple = size();
+    return out;
   }
   void fuse() {
     FuseStep s;
@@ -287,6 +295,10 @@ class Parser {
     if (const auto* s = std::get_if<VectorizeStep>(&step)) check_known(s->lanes.decision, known);
     if (const auto* s = std::get_if<PromoteStep>(&step))
       for (const auto& digit : s->layout) check_known(digit.factor.decision, known);
+    if (const auto* s = std::get_if<ComputeAtStep>(&step)) {
+      for (const auto& digit : s->layout) check_known(digit.factor.decision, known);
+      if (s->sliding) check_known(s->sliding->multiple.decision, known);
+    }
   }
   void check_known(const std::string& used, const std::set<std::string>& known) {
     if (!used.empty() && !known.count(used)) error("trace: size '" + used + "' is not decided; add: decide " + used + " = 32");

@@ -173,7 +173,9 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
       return InlineStep{stage.name};
     case 11: {
       const Stage& host = pick(rng, t.stages);
-      return ComputeAtStep{stage.name, host.name, loop(host), rng.below(3) ? Scope::heap : scope};
+      ComputeAtStep step{stage.name, host.name, loop(host), rng.below(3) ? Scope::heap : scope};
+      if (rng.below(2)) step.sliding = Sliding{rng.below(4) == 0, Size{rng.below(3) ? 1 : pick(rng, 2, 8), ""}};
+      return step;
     }
     case 12: {
       if (stage.loops.empty()) return DistributeStep{stage.name};

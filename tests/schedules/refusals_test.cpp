@@ -1,5 +1,8 @@
 // What a step refuses, with its code; where a dependence is the reason, the two instances it names are confirmed by enumeration.
+#include <algorithm>
+#include <iterator>
 #include <regex>
+#include <set>
 
 #include "harness.h"
 #include "schedules/queries.h"
@@ -14,6 +17,13 @@ const char* kRows =
     "program rows(M = 4, N = 5)\nin X: f32[M, N]\nlet s[i: M] = sum[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - s[i]\n"
     "out Y[i: M, j: N] = e[i, j] * s[i]\n";
 const char* kStencil = "program stencil(N = 6)\nin X: f32[N + 1]\nlet P[x: N + 1] = X[x] * X[x]\nout Y[x: N] = P[x] + P[x + 1]\nout Z[x: N] = Y[x] - Y[N - 1 - x]\n";
+
+const char* kWindow = "program window(H = 5, W = 4)\nin X: f32[H + 2, W + 2]\nlet A[y: H + 2, x: W + 2] = X[y, x] * 2\nout Y[y: H, x: W] = A[y, x] + A[y + 2, x]\n";
+const char* kUpwards = "program upwards(H = 5)\nin X: f32[H + 2]\nlet A[y: H + 2] = X[y] * 2\nout Y[y: H] = A[H - 1 - y] + A[H + 1 - y]\n";
+const char* kDiagonal = "program diagonal(H = 5)\nin X: f32[H + 2, H + 2]\nlet A[y: H + 2, x: H + 2] = X[y, x] * 2\nout Y[y: H] = A[y, y] + A[y + 2, y + 2]\n";
+const char* kSpeeds = "program speeds(H = 5)\nin X: f32[2 * H]\nlet A[y: 2 * H] = X[y] * 2\nout Y[y: H] = A[y] + A[2 * y]\n";
+const char* kHalves = "program halves(H = 6)\nin X: f32[H]\nlet A[y: H] = X[y] * 2\nout Y[y: 2 * H] = A[y // 2] * 3\n";
+const char* kFixed = "program fixed(H = 5)\nin X: f32[3]\nlet A[r: 3] = X[r] * 2\nout Y[y: H] = A[0] + A[2]\n";
 
 struct Refusal {
   const char* program;
@@ -80,6 +90,22 @@ const Refusal kRefusals[] = {
     {gemm_text(), NumericsClass::reassoc, "split C j at 1\n vectorize C j 4", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "split C k at 1\n tile C [k: 4]", "PW0304"},
     {kStencil, NumericsClass::reassoc, "fuse Z into Y at x", "PW0305"},
+    {kWindow, NumericsClass::reassoc, "compute_at A in Y at root heap slide", "PW0304"},
+    {kWindow, NumericsClass::reassoc, "compute_at A in Y at y reg slide", "PW0304"},
+    {kWindow, NumericsClass::reassoc, "parallel Y y\n compute_at A in Y at y heap slide", "PW0306"},
+    {kWindow, NumericsClass::reassoc, "compute_at A in Y at y heap slide\n parallel Y y", "PW0306"},
+    {kWindow, NumericsClass::reassoc, "compute_at A in Y at y heap slide\n bind Y y to block_x", "PW0306"},
+    {kWindow, NumericsClass::reassoc, "tile Y [y: 2]\n compute_at A in Y at y heap slide\n unroll Y y", "PW0304"},
+    {kWindow, NumericsClass::reassoc, "split Y y at 2\n compute_at A in Y at y heap slide", "PW0304"},
+    {kWindow, NumericsClass::reassoc, "compute_at A in Y at y heap slide\n split Y y at 2", "PW0304"},
+    {kWindow, NumericsClass::reassoc, "compute_at A in Y at x heap slide\n permute Y [x, y]", "PW0304"},
+    {kWindow, NumericsClass::reassoc, "compute_at A in Y at y heap slide\n permute Y [x, y]", "PW0304"},
+    {kConv, NumericsClass::reassoc, "compute_at Y in Y at r heap slide", "PW0304"},
+    {kUpwards, NumericsClass::reassoc, "compute_at A in Y at y heap slide", "PW0315"},
+    {kDiagonal, NumericsClass::reassoc, "compute_at A in Y at y heap slide", "PW0315"},
+    {kSpeeds, NumericsClass::reassoc, "compute_at A in Y at y heap slide", "PW0315"},
+    {kHalves, NumericsClass::reassoc, "compute_at A in Y at y heap slide", "PW0315"},
+    {kFixed, NumericsClass::reassoc, "compute_at A in Y at y heap slide", "PW0315"},
 };
 
 TEST(Refusals, have_their_codes) {
@@ -122,6 +148,50 @@ TEST(Refusals, a_reversed_reduction_names_two_folds_that_change_places) {
   EXPECT_EQ(std::vector<int64_t>(pair[0].begin(), pair[0].begin() + 2), std::vector<int64_t>(pair[1].begin(), pair[1].begin() + 2));
   EXPECT_TRUE(comes_before(pair[0], pair[1], {0, 1, 2, 3}));
   EXPECT_TRUE(comes_before(pair[1], pair[0], {0, 1, 3, 2}));
+}
+
+/// The elements that an instance of one statement reads of a tensor, by enumeration of its accesses.
+std::set<std::vector<int64_t>> elements_read(const NestTemplate& t, const Stage& stage, const std::string& tensor, const std::vector<int64_t>& point) {
+  std::set<std::vector<int64_t>> out;
+  std::vector<int64_t> values(t.program.parameters.size(), 0);
+  values.insert(values.end(), point.begin(), point.end());
+  for (TensorId id = 0; id < t.program.tensors.size(); ++id) {
+    if (t.program.tensors[id].name != tensor) continue;
+    for (const Access& access : schedules::reads_of(t, stage, id)) {
+      std::vector<int64_t> element;
+      for (const Subscript& s : access.index) element.push_back(evaluate(s.affine, values));
+      out.insert(element);
+    }
+  }
+  return out;
+}
+
+TEST(Refusals, a_window_that_moves_down_names_an_iteration_that_needs_a_new_first_element) {
+  auto t = schedules::base_template(normalized_program(kUpwards), NumericsClass::reassoc);
+  ASSERT_TRUE(t.ok());
+  auto refused = schedules::apply(*t, ComputeAtStep{"A", "Y", "y", Scope::heap, {}, Sliding{}});
+  ASSERT_FALSE(refused.ok());
+  auto first = instances_in(refused.error().notes.at(0)), second = instances_in(refused.error().notes.at(1));
+  ASSERT_EQ(first.size() + second.size(), 2u) << described(refused.error());
+  auto before = elements_read(*t, t->stages[1], "A", first[0]), after = elements_read(*t, t->stages[1], "A", second[0]);
+  EXPECT_LT(first[0], second[0]);
+  EXPECT_LT(*after.begin(), *before.begin());  // nothing kept reaches so far down
+}
+
+TEST(Refusals, a_parallel_loop_with_a_window_names_an_iteration_that_needs_what_the_one_before_computes) {
+  auto t = schedules::base_template(normalized_program("program w(H = 5)\nin X: f32[H + 2]\nlet A[y: H + 2] = X[y] * 2\nout Y[y: H] = A[y] + A[y + 1] + A[y + 2]\n"),
+                                    NumericsClass::reassoc);
+  ASSERT_TRUE(t.ok());
+  auto slid = schedules::apply(*t, ComputeAtStep{"A", "Y", "y", Scope::heap, {}, Sliding{}});
+  ASSERT_TRUE(slid.ok()) << described(slid.error());
+  auto refused = schedules::apply(*slid, ParallelStep{"Y", "y", 0});
+  ASSERT_FALSE(refused.ok());
+  auto first = instances_in(refused.error().notes.at(0)), second = instances_in(refused.error().notes.at(1));
+  ASSERT_EQ(first.size() + second.size(), 2u) << described(refused.error());
+  auto before = elements_read(*t, t->stages[1], "A", first[0]), after = elements_read(*t, t->stages[1], "A", second[0]);
+  std::vector<std::vector<int64_t>> both;
+  std::set_intersection(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(both));
+  EXPECT_FALSE(both.empty());
 }
 
 TEST(Refusals, a_parallel_reduced_loop_names_two_folds_into_one_element) {

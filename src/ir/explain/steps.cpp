@@ -21,6 +21,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0311", "Register blocks and unrolled loops need small constant extents."},
     {"PW0313", "Lanes of a reduction need all its loops inside the accumulator, so that each lane has a sum of its own."},
     {"PW0314", "Something that is read at this place is computed later, or lives inside another loop."},
+    {"PW0315",
+     "A sliding window keeps what earlier iterations of a serial loop computed: what an iteration reads must move up, at one speed, along one dimension\n"
+     "of the tensor. Leave out 'slide' where it does not, and each iteration computes all that it reads."},
     {"PW0320", "Programs with recurrences run in the order that isl found; this one has none recorded."},
     {"PW0321", "This version schedules programs with recurrences by their base order only."},
     {"PW0322",
