@@ -55,7 +55,8 @@ Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step) {
     if (promotion.tensor == tensor) return fail("PW0308", "promote " + step.tensor + ": it is promoted in " + stage.name + " already");
   for (uint32_t k = 0; k < *depth; ++k)
     if (is_register_loop(stage.loops[k])) return fail("PW0304", "promote " + step.tensor + ": loop " + step.at + " is inside a register block");
-  if (step.scope == Scope::reg) return fail("PW0308", "promote " + step.tensor + ": registers hold accumulators only", {"use heap or stack"});
+  if (step.scope == Scope::reg || step.scope == Scope::tile)
+    return fail("PW0308", "promote " + step.tensor + ": registers hold accumulators only", {"use heap or stack"});
   if (auto status = check_source(t, stage, tensor, step); !status) return status.error();
   auto layout = layout_parts(t, stage, tensor, step.layout);
   if (!layout) return layout.error();

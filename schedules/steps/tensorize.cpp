@@ -166,7 +166,9 @@ Status find_loops(const NestTemplate& t, const Stage& stage, const TensorizeStep
         for (size_t at : place.loops)
           if (depth > at) return refuse(place, "something is placed inside loop " + stage.loops[at].name, "tensorize first");
   if (!place.is_vector() && stage.accumulator && stage.accumulator->scope == Scope::reg)
-    return refuse(place, "tiles are added in memory, registers have no rows", "accumulate " + stage.name + " at .. stack");
+    return refuse(place, "tiles are added in tiles or in memory, registers have no rows", "accumulate " + stage.name + " at .. tile");
+  if (place.is_vector() && stage.accumulator && stage.accumulator->scope == Scope::tile)
+    return refuse(place, place.instruction->name + " adds in vectors, the sums are in tiles", "accumulate " + stage.name + " at .. reg");
   return Ok{};
 }
 

@@ -52,6 +52,8 @@ Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::
         return fail("PW0161", spec.name + ": element " + std::to_string(k) + " is " + std::to_string(value) + ", outside the promised " + std::to_string(spec.values_lo) +
                                   ".." + std::to_string(spec.values_hi));
   }
+  if (code == 2)
+    return fail("PW0655", "the system does not let this process use the tile unit", {"is AMX switched on for guests and by the kernel? tune with --target host"});
   return fail("PW0655", "the kernel returned error " + std::to_string(code));
 }
 

@@ -6,8 +6,10 @@
 //   reduction      init over the ranges here, then the rest
 //   fused Z        rest, then <Z's nest on the same ranges>
 #include <algorithm>
+#include <numeric>
 
 #include "ir/instantiate_internal.h"
+#include "ir/instruction.h"
 
 namespace polyweft::ir {
 
@@ -167,6 +169,26 @@ Layout Emitter::lanes_innermost(const Body& body, size_t depth, const std::vecto
   return layout;
 }
 
+/// Extents of whole tiles; a reason where they are no tiles, or too many.
+std::string Emitter::round_to_tiles(const Body& body, size_t depth, Buffer& made) const {
+  const auto& slots = equation_of(*body.stage).slots;
+  int64_t cells = 1;
+  for (size_t k = depth; k < body.loops.size(); ++k) {
+    const SizedLoop& loop = body.loops[k];
+    if (loop.reduced) continue;
+    if (!loop.is_register() && loop.step < body.ranges[loop.index].extent) return "loop " + loop.name + " inside is neither unrolled nor part of the instruction";
+    if (loop.mark != MarkKind::tensor) continue;
+    cells *= loop.lanes;
+    for (size_t d = 0; d < slots.size(); ++d)
+      if (walk_of(slots[d]).var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
+  }
+  if (cells == 1) return "no instruction with tiles adds to it";
+  const int64_t tiles = std::accumulate(made.extents.begin(), made.extents.end(), int64_t{1}, std::multiplies<>()) / cells;
+  if (tiles + kOperandTiles <= kLiveTiles) return "";
+  return std::to_string(tiles) + " tiles of sums and " + std::to_string(kOperandTiles) + " of operands are " + std::to_string(tiles + kOperandTiles) +
+         " live tiles, the unit has " + std::to_string(kLiveTiles);
+}
+
 /// For one component of the state; `lanes`: extents of the dimensions for loops over a reduced index.
 View Emitter::make_accumulator(const Body& body, size_t depth, TensorId tensor, const std::vector<int64_t>& lanes) {
   const Equation& equation = equation_of(*body.stage);
@@ -180,6 +202,8 @@ View Emitter::make_accumulator(const Body& body, size_t depth, TensorId tensor, 
     if (const SizedLoop& loop = body.loops[k]; loop.mark == MarkKind::vector && !loop.reduced)
       for (size_t d = 0; d < equation.slots.size(); ++d)
         if (walk_of(equation.slots[d]).var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
+  if (made.scope == Scope::tile)
+    if (const std::string why = round_to_tiles(body, depth, made); !why.empty()) error("PW0311", "accumulate " + body.stage->name + " in tiles: " + why);
   made.extents.insert(made.extents.end(), lanes.begin(), lanes.end());
   made.layout = lanes.empty() ? lanes_innermost(body, depth, made.extents) : row_major(made.extents);
   return View{buffer, window.origin, std::nullopt, stride};

@@ -149,6 +149,9 @@ class Emitter {
   NodeId emit_serial(Body body, size_t depth);
   NodeId emit_parts(const Body& body, size_t depth);
   NodeId emit_part(Body body, size_t depth);
+  static std::optional<uint32_t> uneven_tiles(const Body& body, size_t depth);
+  static const SizedLoop* uneven_group(const Body& body, size_t depth);
+  NodeId emit_groups(Body body, size_t depth, uint32_t index, int64_t step);
   NodeId emit_unroll(Body body, size_t depth);
   NodeId emit_vector(Body body, size_t depth);
   void mark_prefetches(const Body& body, Mark& mark);
@@ -166,6 +169,7 @@ class Emitter {
   NodeId hook_parts(Body body, size_t depth, size_t which);
   Window slot_window(const Body& body) const;
   Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const;
+  std::string round_to_tiles(const Body& body, size_t depth, Buffer& made) const;
   NodeId hook_accumulator(Body body, size_t depth, size_t which);
   View make_accumulator(const Body& body, size_t depth, TensorId tensor, const std::vector<int64_t>& lanes);
   NodeId within(const std::vector<View>& views, NodeId body);

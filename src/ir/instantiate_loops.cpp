@@ -147,22 +147,70 @@ bool is_plain_chain(const LoopNest& nest, NodeId id) {
 
 }  // namespace
 
+namespace {
+
+bool is_tile_loop(const SizedLoop& loop) {
+  if (loop.mark != MarkKind::tensor) return false;
+  const auto instruction = instruction_named(loop.detail);
+  return instruction.ok() && (*instruction)->is_tile();
+}
+
+}  // namespace
+
+/// An unrolled loop over tiles that ends in a smaller one.
+std::optional<uint32_t> Emitter::uneven_tiles(const Body& body, size_t depth) {
+  const SizedLoop& loop = body.loops[depth];
+  const Range& range = body.ranges[loop.index];
+  if (loop.mark != MarkKind::unroll || range.is_cut() || loop.step >= range.extent || range.extent % loop.step == 0) return std::nullopt;
+  const bool feeds_tile = std::any_of(body.loops.begin() + static_cast<std::ptrdiff_t>(depth), body.loops.end(),
+                                      [&](const SizedLoop& inner) { return inner.index == loop.index && is_tile_loop(inner); });
+  return feeds_tile ? std::optional(loop.index) : std::nullopt;
+}
+
+/// A reduced loop of a tile whose rest is no multiple of its groups: 11 values in groups of 4.
+const SizedLoop* Emitter::uneven_group(const Body& body, size_t depth) {
+  for (size_t k = depth; k < body.loops.size() && body.leaf == Leaf::compute; ++k) {
+    const SizedLoop& loop = body.loops[k];
+    const Range& range = body.ranges[loop.index];
+    if (is_tile_loop(loop) && loop.reduced && !range.is_cut() && loop.step < range.extent && range.extent % loop.step != 0) return &loop;
+  }
+  return nullptr;
+}
+
+/// Whole steps, then what is left: two boxes.
+NodeId Emitter::emit_groups(Body body, size_t depth, uint32_t index, int64_t step) {
+  Range& range = body.ranges[index];
+  const int64_t whole = range.extent / step * step;
+  Body rest = body;
+  rest.ranges[index] = advanced(range, Affine::of(whole), range.extent - whole);
+  range.extent = whole;
+  return seq({emit_unroll(std::move(body), depth), emit_unroll(std::move(rest), depth)});
+}
+
 /// unroll u in 0..n: the extent is a constant here. A tensor loop is one whose extent is the instruction's; a shorter rest is unrolled.
 NodeId Emitter::emit_unroll(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
   Range range = body.ranges[loop.index];
-  const bool is_tile =
-      loop.mark == MarkKind::tensor && std::count_if(body.loops.begin(), body.loops.end(), [](const SizedLoop& l) { return l.mark == MarkKind::tensor; }) > 1;
-  if (is_tile && range.is_cut()) {  // the rest of a tile: plain loops
+  if (auto index = uneven_tiles(body, depth)) return emit_groups(std::move(body), depth, *index, loop.step);
+  const bool is_tile = is_tile_loop(loop);
+  if (is_tile && body.leaf != Leaf::compute && depth + 1 == body.loops.size()) {  // what only moves sums does so by vectors
+    body.loops[depth].mark = MarkKind::vector;
+    return emit_vector(std::move(body), depth);
+  }
+  if (is_tile && range.is_cut()) {  // a tile whose size is not known now: plain loops
     body.loops[depth].mark = MarkKind::serial;
     return emit_serial(std::move(body), depth);
   }
+  const bool is_outermost = depth == 0 || body.loops[depth - 1].mark != MarkKind::tensor;
+  if (is_tile && is_outermost)
+    if (auto group = uneven_group(body, depth)) return emit_groups(std::move(body), depth, group->index, group->step);
   if (!range.lower.empty() || (loop.step == 1 && range.is_cut()) || range.extent > 1024)
     return error("PW0311", "unroll " + loop.name + ": the number of iterations is not a small constant", {"tile the index first, or leave the loop serial"});
   int64_t step = std::min(loop.step, range.extent);
   int64_t trips = (range.extent + step - 1) / step;
   bool lane_loop = loop.lane && !body.accumulators.empty() && body.leaf == Leaf::compute;
-  if (trips == 1) {
+  const bool keeps_axis = is_tile && body.leaf == Leaf::compute;
+  if (trips == 1 && !keeps_axis) {
     if (lane_loop) body.lanes.push_back(Affine::of(0));
     return with_fixed_conditions(std::move(body), depth + 1);
   }
@@ -174,8 +222,7 @@ NodeId Emitter::emit_unroll(Body body, size_t depth) {
   out.var = var;
   out.lo.of = {Affine::of(0)};
   out.hi.of = {Affine::of(trips)};
-  const bool is_tensor = loop.mark == MarkKind::tensor, is_outermost = depth == 0 || body.loops[depth - 1].mark != MarkKind::tensor;
-  const bool may_be_instruction = is_tensor && is_outermost && body.leaf == Leaf::compute;
+  const bool may_be_instruction = loop.mark == MarkKind::tensor && is_outermost && body.leaf == Leaf::compute;
   out.mark.kind = is_tile ? MarkKind::serial : MarkKind::unroll;  // a tile that is no instruction is too large to be written out
   out.body = with_fixed_conditions(std::move(body), depth + 1);
   if (may_be_instruction && !failed_ && is_plain_chain(nest_, out.body)) {

@@ -21,6 +21,9 @@
 
 namespace polyweft::ir {
 
+/// Tiles of a tile unit, and those among them that an instruction reads beside its result.
+inline constexpr int64_t kLiveTiles = 8, kOperandTiles = 2, kTileCells = 256;
+
 struct Instruction {
   struct Operand {
     BufferId buffer = 0;           ///< of `nest`
@@ -45,6 +48,8 @@ struct Instruction {
   Compute compute;
 
   bool allows(NumericsClass cls) const;
+  /// Its registers are tiles, rows of one data axis by lanes of another.
+  bool is_tile() const { return !operands.empty() && operands[0].register_element == "tile16"; }
   template <class Target>
   bool runs_on(const Target& target) const {
     for (const auto& set : needs) {

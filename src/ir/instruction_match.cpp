@@ -134,10 +134,11 @@ std::optional<int64_t> most_trips(const Loop& loop) {
   return out;
 }
 
-bool fits_axis(const Loop& loop, const Instruction::Axis& axis) {
+/// A reduced axis of a tile may be shorter: products with zeros are added for the rest.
+bool fits_axis(const Loop& loop, const Instruction::Axis& axis, bool is_tile) {
   auto trips = most_trips(loop);
   if (!trips || *trips < 1) return false;
-  if (axis.is_reduced) return loop.hi.of.size() == 1 && *trips == axis.extent;
+  if (axis.is_reduced) return loop.hi.of.size() == 1 && (*trips == axis.extent || (is_tile && *trips < axis.extent));
   return *trips <= axis.extent && (loop.mark.kind != MarkKind::vector || loop.mark.width == axis.extent);
 }
 
@@ -172,7 +173,7 @@ Result<TensorMatch> match_tensor_loop(const LoopNest& nest, const Loop& outermos
     for (size_t axis = 0; axis < order.size(); ++axis) {
       out.loops.push_back(chain[order[axis]]);
       vars.push_back(out.loops.back()->var);
-      fits = fits && fits_axis(*out.loops.back(), i.axes[axis]);
+      fits = fits && fits_axis(*out.loops.back(), i.axes[axis], i.is_tile());
     }
     if (!fits) continue;
     auto binding = match(i, wanted, vars);

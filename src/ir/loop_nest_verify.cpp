@@ -180,11 +180,29 @@ class Verifier {
     allocated_[alloc.buffer] = live_[alloc.buffer] = true;
     writable_.insert(alloc.buffer);
     require(b.scope != Scope::shared || !in_threads(), "PW0412", "alloc " + b.name + ": what a block shares is allocated outside its loops over threads");
+    const int64_t tiles = b.scope == Scope::tile ? tiles_of(b) : 0;
+    live_tiles_ += tiles;
     body(alloc.body, depth + 1);
+    live_tiles_ -= tiles;
     live_[alloc.buffer] = false;
   }
 
+  /// Sums in tiles: whole ones, and no more than leave room for what an instruction reads.
+  int64_t tiles_of(const Buffer& b) const {
+    require(b.type == ElementType::f32 || b.type == ElementType::i32, "PW0412", "alloc " + b.name + ": a tile holds f32 or i32");
+    const int64_t cells = allocated_elements(b), tiles = cells / ir::kTileCells;
+    require(cells > 0 && cells % ir::kTileCells == 0, "PW0412",
+            "alloc " + b.name + ": " + std::to_string(cells) + " cells are no whole tiles of " + std::to_string(ir::kTileCells));
+    const int64_t live = live_tiles_ + tiles + ir::kOperandTiles;
+    require(live <= ir::kLiveTiles, "PW0412",
+            "alloc " + b.name + ": " + std::to_string(live_tiles_ + tiles) + " tiles of sums and " + std::to_string(ir::kOperandTiles) + " of operands are " +
+                std::to_string(live) + " live tiles, the unit has " + std::to_string(ir::kLiveTiles));
+    return tiles;
+  }
+
   void put(const Loop& loop, size_t depth) {
+    require(live_tiles_ == 0 || (loop.mark.kind != MarkKind::parallel && loop.mark.kind != MarkKind::axis), "PW0412",
+            "for: tasks share no tiles, and sums in tiles are live around this loop");
     require(loop.var >= nest_.params.size() && loop.var < in_scope_.size(), "PW0411", "for: unknown variable");
     const std::string& var = nest_.loop_names[loop.var - nest_.params.size()];
     require(!bound_[loop.var], "PW0411", "for " + var + ": the variable is bound twice");
@@ -422,6 +440,7 @@ class Verifier {
   std::vector<MarkKind> mark_of_;
   std::set<BufferId> writable_;
   int vectors_ = 0, parallels_ = 0;
+  int64_t live_tiles_ = 0;         ///< of the tile buffers around
   std::vector<bool> by_thread_;    ///< variables of the loops over threads around
   int varying_ = 0;                ///< conditions and bounds around that differ from thread to thread
   std::vector<std::string> axes_;  ///< of the axis loops around

@@ -263,9 +263,9 @@ class Parser {
   }
   Scope scope() {
     std::string word = name();
-    for (Scope s : {Scope::heap, Scope::stack, Scope::reg})
+    for (Scope s : {Scope::heap, Scope::stack, Scope::reg, Scope::tile})
       if (word == name_of(s)) return s;
-    error("trace: unknown scope '" + word + "'; known are heap stack reg");
+    error("trace: unknown scope '" + word + "'; known are heap stack reg tile");
     return Scope::heap;
   }
   std::vector<std::string> names() {

@@ -1,6 +1,7 @@
 // Functions around the nest: the halide_buffer_t ABI of the kernel and its pack functions.
 #include "targets/common/lower.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
@@ -18,6 +19,10 @@ constexpr unsigned kDimWords = 4;
 constexpr uint64_t kDimBytes = 16, kDimMin = 0, kDimExtent = 4, kDimStride = 8;
 // A positive code of ours: an element of an input lies outside its promised values.
 constexpr int kValueOutOfRange = 1;
+// The system does not let this process use the tile unit.
+constexpr int kNoTiles = 2;
+// Linux, x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).
+constexpr uint64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
 // halide_error_code_t.
 constexpr int kBadType = -3, kConstraintViolated = -8, kBufferIsNull = -12, kBadDimensions = -43;
 
@@ -331,12 +336,51 @@ class ModuleCode {
     code.fence_after(root);
     code.builder().CreateRet(code.builder().getInt32(0));
     code.builder().SetInsertPoint(entry);
-    code.builder().CreateBr(start);
+    if (code.uses_tiles()) {
+      auto* refused = llvm::BasicBlock::Create(b_.getContext(), "no_tiles", body);
+      code.builder().CreateCondBr(code.builder().CreateCall(tile_permission()), start, refused, llvm::MDBuilder(b_.getContext()).createBranchWeights(1000, 1));
+      code.builder().SetInsertPoint(refused);
+      code.builder().CreateRet(code.builder().getInt32(kNoTiles));
+    } else {
+      code.builder().CreateBr(start);
+    }
     if (code.instructions() > options_.instruction_limit)
       throw Refusal{fail("PW0502",
                          "the unrolled code has " + std::to_string(code.instructions()) + " instructions, at most " + std::to_string(options_.instruction_limit),
                          {"use smaller unrolled or vector loops"})};
     return code.instructions();
+  }
+
+  // Whether this process may use tiles. Linux gives their 8 KB of state to whoever asks, for all threads at once; it is asked until it has said yes.
+  llvm::Function* tile_permission() {
+    if (auto* known = module_->getFunction("tile_permission")) return known;
+    auto& context = b_.getContext();
+    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getInt1Ty(), false), llvm::GlobalValue::InternalLinkage, "tile_permission", *module_);
+    f->setAttributes(module_->getFunction(options_.symbol)->getAttributes());
+    f->addFnAttr(llvm::Attribute::NoInline);
+    auto* given = new llvm::GlobalVariable(*module_, b_.getInt8Ty(), false, llvm::GlobalValue::InternalLinkage, b_.getInt8(0), "tiles_permitted");
+    auto* ask = llvm::BasicBlock::Create(context, "ask", f, nullptr);
+    auto* keep = llvm::BasicBlock::Create(context, "keep", f);
+    auto* yes = llvm::BasicBlock::Create(context, "yes", f);
+    auto* no = llvm::BasicBlock::Create(context, "no", f);
+    auto* entry = llvm::BasicBlock::Create(context, "entry", f, ask);
+    llvm::IRBuilder<> b(entry);
+    auto* known = b.CreateAlignedLoad(b.getInt8Ty(), given, llvm::Align(1));
+    known->setAtomic(llvm::AtomicOrdering::Monotonic);
+    b.CreateCondBr(b.CreateICmpNE(known, b.getInt8(0)), yes, ask);
+    b.SetInsertPoint(ask);
+    llvm::Type* i64 = b.getInt64Ty();
+    auto* call = llvm::InlineAsm::get(llvm::FunctionType::get(i64, {i64, i64, i64}, false), "syscall", "={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory}", true);
+    llvm::Value* answer = b.CreateCall(call, {b.getInt64(kArchPrctl), b.getInt64(kRequestPermission), b.getInt64(kTileData)});
+    b.CreateCondBr(b.CreateICmpEQ(answer, b.getInt64(0)), keep, no);
+    b.SetInsertPoint(keep);
+    b.CreateAlignedStore(b.getInt8(1), given, llvm::Align(1))->setAtomic(llvm::AtomicOrdering::Monotonic);
+    b.CreateBr(yes);
+    b.SetInsertPoint(yes);
+    b.CreateRet(b.getTrue());
+    b.SetInsertPoint(no);
+    b.CreateRet(b.getFalse());
+    return f;
   }
 
   void pack_bytes(const std::string& name, const Buffer& packed) {

@@ -38,6 +38,8 @@ class NestCode {
   void bind_variable(VarId var, llvm::Value* value, VarFacts facts);
   /// Frees and returns `code` from here; the builder continues in a block of its own.
   int64_t instructions() const;
+  /// Does what was emitted use the tile unit, in this function or in a task of it?
+  bool uses_tiles() const { return uses_tiles_; }
 
  private:
   static constexpr VarId kLane = 0x7ffffff0;
@@ -90,6 +92,7 @@ class NestCode {
   void written_registers(NodeId id, std::vector<bool>& buffers) const;
   template <class F>
   void visit_accesses(NodeId id, const F& f) const;
+  bool touches(NodeId id, BufferId buffer) const;
   VarFacts loop_facts(const Loop&) const;
 
   // copies across the order of memory: nest_transpose.cpp
@@ -149,18 +152,51 @@ class NestCode {
 
   // tensor instructions: nest_tensor.cpp
   void tensor_loop(const Loop&);
-  void tile_loop(const Loop& loop, const ir::TensorMatch& match);
-  struct Tile {
-    llvm::Value* pointer = nullptr;
-    int64_t rows = 0, row_bytes = 0, distance = 0;  ///< of rows, in bytes
-  };
-  std::optional<Tile> tile(const ir::TensorMatch& match, size_t number);
   bool interleaved_copy(const Loop& rows, const Affine& lo, int64_t count);
   std::optional<Affine> rows_apart(const Access& access, VarId row, const Affine& lo, int64_t count, std::optional<int64_t> distance);
   llvm::Value* load_bits(const Access& access, llvm::Type* element);
   bool call_instruction(const ir::TensorMatch& match, const Loop& reduced);
   llvm::Value* operand(const ir::TensorMatch& match, size_t number, const Loop& reduced);  ///< null: it lies in memory in another way
   llvm::Type* register_type_of(const ir::Instruction::Operand& operand);
+
+  // tile units: nest_tiles.cpp
+  static constexpr VarId kAxis = 0x7ffffe00;  ///< stands for the loop of an axis while places are computed
+  struct TilePlace {
+    BufferId buffer = 0;
+    Affine first;                   ///< element offset of its first cell
+    int64_t distance = 0;           ///< of rows, in bytes
+    std::vector<int64_t> trips;     ///< of the operand's axes, rows first: less than the instruction's at edges
+    std::vector<int64_t> extents;   ///< the instruction's
+    std::vector<int64_t> strides;   ///< in elements; of no meaning for one iteration
+    bool is_staged = false;         ///< by way of a copy on the stack: a whole tile there would hold or read what it must not
+    bool rows_are_reduced = false;  ///< rows that are missing must be zero
+    std::string key() const;
+  };
+  using TilePlan = std::vector<TilePlace>;  ///< result, then operands
+  struct Strided {
+    Affine first;
+    std::vector<int64_t> strides;  ///< elements; 0 for axes of one iteration
+  };
+  void scan_for_tiles();
+  bool scan_for_tiles(NodeId id, bool& has_parallel);
+  void with_tiles(NodeId id);
+  void release_tiles();
+  void tile_loop(const Loop& loop, const ir::TensorMatch& match);
+  std::optional<Strided> strided(const Access& access, const std::vector<const Loop*>& loops);
+  std::optional<TilePlace> tile_place(const ir::TensorMatch& match, size_t number);
+  std::optional<TilePlan> tile_plan(const ir::TensorMatch& match);
+  using Tiles = std::map<RegKey, std::pair<int, TilePlace>>;  ///< accumulators: number and place in memory
+  bool gather_tiles(NodeId id, BufferId buffer, Tiles& tiles);
+  bool gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& tiles);
+  bool is_zero_init(NodeId id, BufferId buffer) const;
+  bool store_tiles(NodeId id, BufferId buffer, bool emits);
+  void allocate_tiles(BufferId id, NodeId body);
+  void hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t& end, BufferId id, bool starts_at_zero, const Tiles& tiles);
+  int tile_of(const TilePlace& place, const std::vector<int>& pinned);
+  int free_tile(const std::vector<int>& pinned);
+  llvm::Value* staged(const TilePlace& place, int number);
+  llvm::Value* pointer_to(BufferId buffer, const Affine& offset);
+  void move_tile(llvm::Intrinsic::ID how, int number, llvm::Value* pointer, int64_t distance);
 
   void clear_caches();
 
@@ -187,6 +223,13 @@ class NestCode {
   } asked_;                                       // what the current block has prefetched
   std::map<std::string, llvm::Value*> integers_;  // integer values of the current straight-line stretch
   std::map<VarId, llvm::Value*> bound_values_;    // operands of a combiner
+  std::vector<bool> tile_nodes_;                  // nodes with tile instructions and no parallel loop inside; empty: there are none
+  bool tiles_on_ = false, uses_tiles_ = false;
+  std::vector<llvm::Instruction*> tile_settings_;  // emitted since tiles were switched on
+  Tiles sums_;                                     // accumulators that are in tiles now
+  std::map<std::string, int> tile_numbers_;        // of operands; valid where loads_ has the key
+  std::vector<int> tile_order_;                    // numbers, least recently used first
+  std::vector<llvm::Value*> tile_stages_;          // of each number, made when needed
 };
 
 }  // namespace polyweft::targets

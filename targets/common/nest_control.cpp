@@ -25,6 +25,7 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       in_use_(nest.buffers.size(), 0),
       aligned_(nest.buffers.size(), false) {
   for (size_t p = 0; p < nest.params.size(); ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
+  scan_for_tiles();
 }
 
 void NestCode::bind_variable(VarId var, llvm::Value* value, VarFacts facts) {
@@ -43,6 +44,7 @@ void NestCode::clear_caches() {
 
 void NestCode::emit(NodeId id) {
   if (id == kNoNode) return;
+  if (!tiles_on_ && !tile_nodes_.empty() && tile_nodes_[id]) return with_tiles(id);
   std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
 }
 
@@ -75,6 +77,12 @@ void NestCode::visit_accesses(NodeId id, const F& f) const {
     f(copy->dst, true);
     if (copy->has_src) f(copy->src, false);
   }
+}
+
+bool NestCode::touches(NodeId id, BufferId buffer) const {
+  bool found = false;
+  visit_accesses(id, [&](const Access& access, bool) { found |= access.id == buffer; });
+  return found;
 }
 
 void NestCode::written_registers(NodeId id, std::vector<bool>& buffers) const {
@@ -378,6 +386,7 @@ void NestCode::on(const Alloc& alloc) {
     std::erase_if(file_, [&](const auto& cell) { return cell.first.first == alloc.buffer; });
     return;
   }
+  if (buffer.scope == Scope::tile) return allocate_tiles(alloc.buffer, alloc.body);
   const uint64_t bytes = static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type));
   const bool on_stack = bytes <= (buffer.scope == Scope::reg || buffer.scope == Scope::stack ? kStackLimitBytes : kSmallHeapBytes);
   on_stack ? allocate_stack(alloc.buffer, alloc.body) : allocate_heap(alloc.buffer, alloc.body);
@@ -549,6 +558,7 @@ void NestCode::allocate_heap(BufferId id, NodeId body) {
   b_.CreateCondBr(b_.CreateICmpEQ(raw, null), failed, good, llvm::MDBuilder(context).createBranchWeights(1, 1000));
   b_.SetInsertPoint(failed);
   for (llvm::Value* live : heap_) b_.CreateCall(free_function, {null, live});
+  if (tiles_on_) release_tiles();
   b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kOutOfMemory)));
   b_.SetInsertPoint(good);
   llvm::Value* address = b_.CreateAnd(b_.CreateAdd(b_.CreatePtrToInt(raw, b_.getInt64Ty()), b_.getInt64(kAlignment - 1)), b_.getInt64(~(kAlignment - 1)));
@@ -624,6 +634,7 @@ void NestCode::parallel_loop(const Loop& loop) {
     inner.bind_variable(loop.var, work->getArg(m), facts);
     inner.emit(loop.body);
     inner.fence_after(loop.body);
+    uses_tiles_ |= inner.uses_tiles();
     ib.CreateRet(ib.getInt32(0));
     ib.SetInsertPoint(first);
     ib.CreateBr(start);

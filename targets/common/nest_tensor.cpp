@@ -1,8 +1,6 @@
 // Tensor marks: one call of the instruction where its operands lie in memory as its registers hold them, the plain sub-nest elsewhere.
 //
 // What the sub-nest computes was compared with the instruction's own nest (ir::match_tensor_loop), so both ways give the same sums.
-#include <llvm/IR/IntrinsicsX86.h>
-
 #include <algorithm>
 
 #include "targets/common/nest_code.h"
@@ -25,74 +23,6 @@ void NestCode::tensor_loop(const Loop& loop) {
       }
     substitution_.erase(reduced->var);
   });
-}
-
-/// Rows of equal distance, each without gaps: what a tile is loaded from.
-std::optional<NestCode::Tile> NestCode::tile(const ir::TensorMatch& match, size_t number) {
-  const auto& own = match.instruction->operands[number];
-  const Access& access = number == 0 ? match.compute->dst[0] : *match.binding.access[number - 1];
-  const Buffer& buffer = nest_.buffers[access.id];
-  const auto offset_at = [&](const std::vector<int64_t>& at) {
-    for (size_t axis = 0; axis < at.size(); ++axis) substitution_[match.loops[axis]->var] = fold(match.loops[axis]->lo.of[0]) + Affine::of(at[axis]);
-    std::vector<Affine> index;
-    for (const auto& s : access.index) index.push_back(fold(s.affine));
-    return facts_.offset(buffer, index);
-  };
-  const std::vector<int64_t> origin(match.loops.size(), 0);
-  const Affine first = offset_at(origin);
-  Tile out;
-  int64_t stride = 1;
-  std::vector<int64_t> last = origin;
-  Affine far = first;
-  bool fits = !in_registers(access.id);
-  for (size_t d = own.loops.size(); d-- > 0;) {
-    const int64_t extent = match.instruction->axes[own.loops[d]].extent;
-    std::vector<int64_t> at = origin;
-    at[own.loops[d]] = 1;
-    const Affine step = offset_at(at) - first;
-    if (d > 0) fits = fits && step == Affine::of(stride);
-    if (d == 0 && step.is_constant()) out = {nullptr, extent, stride * size_bytes(own.type), step.constant * size_bytes(own.type)};
-    for (int64_t n = 2; n < extent; ++n) {
-      at[own.loops[d]] = n;
-      fits = fits && step.is_constant() && offset_at(at) - first == Affine::of(n * step.constant);
-    }
-    last[own.loops[d]] = extent - 1;
-    far = far + (extent - 1) * step;
-    stride *= extent;
-  }
-  fits = fits && out.rows > 0 && offset_at(last) == far;
-  offset_at(origin);
-  if (fits) out.pointer = place_of(access).pointer;
-  for (const Loop* each : match.loops) substitution_.erase(each->var);
-  if (!fits) return std::nullopt;
-  return out;
-}
-
-// D += A * B on tiles. Shapes are constants, so LLVM configures the tiles once in a function: a kernel or the body of a parallel loop.
-void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
-  const ir::Instruction& instruction = *match.instruction;
-  std::vector<Tile> tiles;
-  for (size_t k = 0; k < instruction.operands.size() && lanes_.width == 1; ++k) {
-    const bool is_given = k == 0 || match.binding.access[k - 1].has_value();
-    auto one = is_given && instruction.operands[k].register_element == "tile16" ? tile(match, k) : std::nullopt;
-    if (!one) break;
-    tiles.push_back(*one);
-  }
-  for (size_t axis = 0; axis < match.loops.size(); ++axis)
-    if (constant_trips(*match.loops[axis], fold(match.loops[axis]->lo.of[0])) != instruction.axes[axis].extent) tiles.clear();
-  if (tiles.size() != 3) return serial_loop(loop);
-  llvm::Type* amx = llvm::Type::getX86_AMXTy(b_.getContext());
-  const auto size = [&](int64_t n) { return b_.getInt16(static_cast<uint16_t>(n)); };
-  std::vector<llvm::Value*> arguments = {size(tiles[0].rows), size(tiles[0].row_bytes), size(tiles[1].row_bytes)};
-  std::vector<llvm::Type*> types = {b_.getInt16Ty(), b_.getInt16Ty(), b_.getInt16Ty(), amx, amx, amx};
-  for (const Tile& each : tiles)
-    arguments.push_back(b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64_internal, {},
-                                           {size(each.rows), size(each.row_bytes), each.pointer, b_.getInt64(static_cast<uint64_t>(each.distance))}));
-  auto function = module_.getOrInsertFunction(instruction.call, llvm::FunctionType::get(amx, types, false));
-  llvm::Value* sum = b_.CreateCall(function, arguments);
-  b_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64_internal, {},
-                     {size(tiles[0].rows), size(tiles[0].row_bytes), tiles[0].pointer, b_.getInt64(static_cast<uint64_t>(tiles[0].distance)), sum});
-  loads_.clear();
 }
 
 llvm::Type* NestCode::register_type_of(const ir::Instruction::Operand& operand) {

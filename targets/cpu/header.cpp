@@ -59,8 +59,8 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
   std::string out = "/* " + name + "(" + params + "), made by Polyweft; numerics class " + name_of(nest.cls) + ".\n *\n" + argument_lines(nest) +
                     " *\n * dim[0] of each buffer is the last axis, with stride 1 and min 0. Buffers must not overlap. Workspace on the heap: at most\n * " +
                     std::to_string(heap_bytes(nest)) +
-                    " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft; a null\n"
-                    " * host asks for the shapes. */\n";
+                    " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft (1: a value\n"
+                    " * outside its promise; 2: the system refuses the tile unit); a null host asks for the shapes. */\n";
   out += "#ifndef " + guard + "\n#define " + guard + "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\nstruct halide_buffer_t;\n\n";
   out += "int " + name + "(" + (arguments.empty() ? "void" : arguments) + ");\n";
   const auto is_promised = [&](BufferId id) { return nest.buffers[id].values.has_value(); };

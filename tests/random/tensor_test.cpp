@@ -2,8 +2,6 @@
 // included, and nests that were changed by hand.
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "ir/evaluator.h"
 #include "ir/instruction.h"
 #include "ir/interpreter.h"
@@ -317,92 +315,6 @@ TEST(Tensor, avx2_has_its_own_form) {
   EXPECT_NE(text->find("{vex}\tvpdpbusd"), std::string::npos) << *text;
   if (!find_target("host")->has("avxvnni")) return;
   EXPECT_GT(compared_sketches(kProduct, target), 0);
-}
-
-const char* const kTiles = R"(trace 1
-  tile C [j: 16, i: 16, k: 64, k: 4]
-  permute C [j.1, i.1, k.1, k.2, k, i, j]
-  promote B in C at j.1 heap layout [d1 / 16, d0 / 4, d1 % 16, d0 % 4]
-  accumulate C at i.1 stack
-  tensorize C i, j, k.2, k by tdpbusd
-)";
-
-Target with_tiles() {
-  Target target = *find_target("x86-64-v4");
-  target.name = "tiles";
-  for (const char* feature : {"amx-tile", "amx-int8", "amx-bf16"}) target.features.push_back(feature);
-  std::sort(target.features.begin(), target.features.end());
-  return target;
-}
-
-int count_of(const std::string& text, const std::string& word) {
-  int count = 0;
-  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) ++count;
-  return count;
-}
-
-/// The interpreter's outputs are the evaluator's, and the checker proves the nest.
-void expect_right(const Program& source, const LoopNest& nest) {
-  const Program program = polyweft::normalize(polyweft::bind(source, *make_binding(source, {})));
-  ASSERT_TRUE(verify(nest).ok()) << verify(nest).error().message;
-  const auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
-  auto got = ir::interpret(nest, inputs, {});
-  auto wanted = ir::evaluate(program, inputs, {});
-  ASSERT_TRUE(got.ok() && wanted.ok());
-  EXPECT_EQ(got->tensors[0].bytes, wanted->tensors[0].bytes);
-  EXPECT_EQ(poly::check_nest(program, nest).verdict, Verdict::proven);
-}
-
-// No machine with AMX runs these tests: the nest is judged by interpreter and checker, the code by its text.
-TEST(Tensor, tiles_of_amx) {
-  const std::string names[] = {"tdpbusd", "tdpbf16ps"};
-  for (const std::string& name : names) {
-    const bool is_bytes = name == "tdpbusd";
-    const std::string program = is_bytes ? kProduct : bf16_text(kProduct);
-    const Trace trace = trace_for(
-        is_bytes ? kTiles : replaced(replaced(replaced(replaced(kTiles, "tdpbusd", name), "k: 64, k: 4", "k: 32, k: 2"), "d0 / 4", "d0 / 2"), "d0 % 4", "d0 % 2"), 16);
-    for (const auto& [m, n, k] : {std::array<int64_t, 3>{32, 16, 128}, {20, 33, 70}, {7, 5, 3}}) {
-      const Program source = sized(program, m, n, k);
-      auto t = replayed(source, trace);
-      ASSERT_TRUE(t.ok()) << t.error().message;
-      auto nest = instantiate(*t, {});
-      ASSERT_TRUE(nest.ok()) << nest.error().message;
-      expect_right(source, *nest);
-      auto text = targets::assembly_text(*nest, with_tiles());
-      ASSERT_TRUE(text.ok()) << text.error().message;
-      const bool has_whole_tiles = m >= 16;
-      EXPECT_EQ(text->find(name) != std::string::npos, has_whole_tiles) << m;
-      EXPECT_EQ(count_of(*text, "\tldtilecfg"), has_whole_tiles ? 1 : 0);
-      auto here = targets::compile_object(*nest, *find_target("x86-64-v4"));
-      EXPECT_EQ(here.ok(), !has_whole_tiles);
-      EXPECT_TRUE(here.ok() || here.error().message.find("instruction " + name + " needs amx-tile") != std::string::npos);
-    }
-  }
-}
-
-TEST(Tensor, tiles_are_configured_once_in_each_parallel_region) {
-  const Program source = sized(kProduct, 64, 48, 128);
-  auto t = replayed(source, trace_for(replaced(kTiles, "promote B in C at j.1", "parallel C j.1\n  promote B in C at j.1"), 16));
-  ASSERT_TRUE(t.ok()) << t.error().message;
-  auto text = targets::assembly_text(*instantiate(*t, {}), with_tiles());
-  ASSERT_TRUE(text.ok());
-  EXPECT_EQ(count_of(*text, "\tldtilecfg"), 1);
-}
-
-TEST(Tensor, tiles_in_another_order_are_plain_code_or_refuted) {
-  const Program source = sized(kProduct, 32, 32, 128), program = polyweft::normalize(polyweft::bind(source, *make_binding(source, {})));
-  auto t = replayed(source, trace_for(replaced(kTiles, "d1 % 16, d0 % 4", "d0 % 4, d1 % 16"), 16));
-  ASSERT_TRUE(t.ok()) << t.error().message;
-  auto nest = instantiate(*t, {});
-  expect_right(source, *nest);
-  EXPECT_EQ(targets::assembly_text(*nest, with_tiles())->find("tdpbusd"), std::string::npos);
-  const std::string right = print(*instantiate(*replayed(source, trace_for(kTiles, 16)), {}));
-  const std::string wrong = replaced(right, "B.p[k.1 + 4*k.2 + k,", "B.p[k.1 + k.2 + 16*k,");
-  ASSERT_NE(right, wrong);
-  EXPECT_EQ(poly::check_nest(program, *parse_loop_nest(wrong)).verdict, Verdict::refuted);
-  EXPECT_NE(refusal(kProduct, replaced(kTiles, "i: 16", "i: 8")).find("takes 16 values of i at once"), std::string::npos);
-  EXPECT_NE(refusal(kProduct, replaced(kTiles, "at i.1 stack", "at i.1 reg")).find("tiles are added in memory"), std::string::npos);
-  EXPECT_NE(refusal(kProduct, replaced(kTiles, "i, j, k.2, k by", "j, i, k.2, k by")).find("PW0322"), std::string::npos);
 }
 
 }  // namespace

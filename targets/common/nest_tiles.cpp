@@ -1,0 +1,450 @@
+// Tile units (AMX): eight registers of 16 rows of 64 bytes, one configuration for all of them, switched on once in a function.
+//
+// Registers are numbered here and not by LLVM: sums take the first numbers and stay in them over the loops that only add to them, operands
+// share the others and are loaded once for all that use them between two loops. A sum's home in memory is a stack buffer, which all other
+// code sees. Tiles at edges are whole tiles: what lies beyond is in cells that nobody reads, or is made zero where it would be added up.
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "targets/common/nest_code.h"
+
+namespace polyweft::targets {
+namespace {
+
+constexpr int kTiles = 8;
+constexpr int64_t kRows = 16, kRowBytes = 64;
+
+bool is_tile_operand(const ir::Instruction::Operand& operand) {
+  return operand.register_element == "tile16" && operand.register_lanes == kRowBytes;
+}
+
+bool is_tile_loop(const Loop& loop) {
+  if (loop.mark.kind != MarkKind::tensor) return false;
+  const auto instruction = ir::instruction_named(loop.mark.detail);
+  return instruction.ok() && is_tile_operand((*instruction)->operands[0]);
+}
+
+/// The palette of 16 x 64 bytes for every tile: palette 1, rows and bytes a row (Intel's LDTILECFG).
+llvm::Constant* configuration(llvm::Module& module) {
+  if (auto* known = module.getGlobalVariable("tile_configuration", true)) return known;
+  std::vector<uint8_t> bytes(64, 0);
+  bytes[0] = 1;
+  for (size_t tile = 0; tile < kTiles; ++tile) bytes[16 + 2 * tile] = kRowBytes, bytes[48 + tile] = kRows;
+  auto* data = llvm::ConstantDataArray::get(module.getContext(), bytes);
+  auto* global = new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::InternalLinkage, data, "tile_configuration");
+  global->setAlignment(llvm::Align(64));
+  return global;
+}
+
+}  // namespace
+
+// Which nodes hold tile instructions and no parallel loop: tasks configure for themselves, and may run on this thread as well.
+void NestCode::scan_for_tiles() {
+  const auto is_tile = [](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    return loop && is_tile_loop(*loop);
+  };
+  if (std::none_of(nest_.nodes.begin(), nest_.nodes.end(), is_tile)) return;
+  tile_nodes_.assign(nest_.nodes.size(), false);
+  tile_order_.resize(kTiles);
+  std::iota(tile_order_.begin(), tile_order_.end(), 0);
+  tile_stages_.assign(kTiles, nullptr);
+  bool has_parallel = false;
+  scan_for_tiles(nest_.root, has_parallel);
+}
+
+bool NestCode::scan_for_tiles(NodeId id, bool& has_parallel) {
+  if (id == kNoNode) return false;
+  bool has_tiles = false, parallel_inside = false;
+  const Node& node = nest_.nodes[id];
+  const auto look = [&](NodeId child) { has_tiles |= scan_for_tiles(child, parallel_inside); };
+  if (const auto* seq = std::get_if<Seq>(&node)) std::for_each(seq->children.begin(), seq->children.end(), look);
+  if (const auto* choice = std::get_if<If>(&node)) look(choice->then), look(choice->otherwise);
+  if (const auto* alloc = std::get_if<Alloc>(&node)) look(alloc->body);
+  if (const auto* loop = std::get_if<Loop>(&node)) {
+    look(loop->body);
+    parallel_inside |= loop->mark.kind == MarkKind::parallel;
+    has_tiles |= is_tile_loop(*loop);
+  }
+  tile_nodes_[id] = has_tiles && !parallel_inside;
+  has_parallel |= parallel_inside;
+  return has_tiles;
+}
+
+void NestCode::with_tiles(NodeId id) {
+  const bool used_before = uses_tiles_;
+  uses_tiles_ = false;
+  tiles_on_ = true;
+  tile_settings_ = {b_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {configuration(module_)})};
+  emit(id);
+  release_tiles();
+  tiles_on_ = false;
+  if (!uses_tiles_)
+    for (llvm::Instruction* setting : tile_settings_) setting->eraseFromParent();
+  tile_settings_.clear();
+  uses_tiles_ |= used_before;
+}
+
+void NestCode::release_tiles() {
+  tile_settings_.push_back(b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::x86_tilerelease, {}));
+}
+
+/// Where an access moves by a constant distance along each of the loops, and by these alone: the distances.
+std::optional<NestCode::Strided> NestCode::strided(const Access& access, const std::vector<const Loop*>& loops) {
+  const auto axis = [](size_t n) { return kAxis + static_cast<VarId>(n); };
+  bool fits = !in_registers(access.id);
+  for (const Subscript& s : access.index) fits = fits && !s.data;
+  std::vector<int64_t> trips;
+  for (const Loop* loop : loops) {
+    const auto count = loop->step == 1 ? constant_trips(*loop, fold(loop->lo.of[0])) : std::nullopt;
+    if (!count || *count < 1) fits = false;
+    trips.push_back(count.value_or(0));
+  }
+  if (!fits) return std::nullopt;
+  for (size_t n = 0; n < loops.size(); ++n) {
+    facts_.set(axis(n), {0, trips[n] - 1, 1});
+    substitution_[loops[n]->var] = fold(loops[n]->lo.of[0]) + (trips[n] > 1 ? Affine::variable(axis(n)) : Affine::of(0));
+  }
+  std::vector<Affine> index;
+  for (const Subscript& s : access.index) index.push_back(fold(s.affine));
+  Strided out{facts_.offset(nest_.buffers[access.id], index), {}};
+  for (size_t n = 0; n < loops.size(); ++n) {
+    out.strides.push_back(out.first.coefficient(axis(n)));
+    out.first = out.first - Affine::variable(axis(n), out.strides.back());
+  }
+  std::vector<VarId> used;
+  collect_variables(out.first, used);
+  for (size_t n = 0; n < loops.size(); ++n) {
+    fits = fits && std::find(used.begin(), used.end(), axis(n)) == used.end();
+    facts_.forget(axis(n));
+    substitution_.erase(loops[n]->var);
+  }
+  if (!fits) return std::nullopt;
+  return out;
+}
+
+std::string NestCode::TilePlace::key() const {
+  std::string out = "tile" + std::to_string(buffer) + ":" + key_of(first) + ":" + std::to_string(distance);
+  for (int64_t n : trips) out += "," + std::to_string(n);
+  return out;
+}
+
+/// The operand as rows of equal distance, each without gaps.
+std::optional<NestCode::TilePlace> NestCode::tile_place(const ir::TensorMatch& match, size_t number) {
+  const auto& own = match.instruction->operands[number];
+  if (!is_tile_operand(own) || (number > 0 && !match.binding.access[number - 1])) return std::nullopt;
+  const Access& access = number == 0 ? match.compute->dst[0] : *match.binding.access[number - 1];
+  const Buffer& buffer = nest_.buffers[access.id];
+  std::vector<const Loop*> loops;
+  for (uint32_t axis : own.loops) loops.push_back(match.loops[axis]);
+  const auto steps = strided(access, loops);
+  if (!steps) return std::nullopt;
+  TilePlace out;
+  out.buffer = access.id;
+  out.first = steps->first;
+  out.rows_are_reduced = match.instruction->axes[own.loops[0]].is_reduced;
+  const int64_t element = size_bytes(own.type);
+  bool is_short = false, lacks_terms = false, has_gaps = false;
+  int64_t stride = 1, reach = 0;
+  for (size_t d = own.loops.size(); d-- > 0;) {
+    const auto& axis = match.instruction->axes[own.loops[d]];
+    const int64_t trips = *constant_trips(*loops[d], fold(loops[d]->lo.of[0]));
+    has_gaps |= d > 0 && trips > 1 && steps->strides[d] != stride;
+    out.strides.insert(out.strides.begin(), steps->strides[d]);
+    if (d == 0) out.distance = trips > 1 ? steps->strides[0] * element : kRowBytes;
+    reach += (axis.extent - 1) * (d > 0 ? stride : out.distance / element);
+    out.trips.insert(out.trips.begin(), trips);
+    out.extents.insert(out.extents.begin(), axis.extent);
+    is_short |= trips < axis.extent;
+    lacks_terms |= trips < axis.extent && axis.is_reduced;
+    stride *= axis.extent;
+  }
+  const Interval range = facts_.range(out.first);
+  const bool is_inside = out.distance >= 0 && range.lo >= 0 && range.hi + reach < allocated_elements(buffer);
+  // Groups that are short everywhere lie closer together; a row of them fits one vector.
+  int64_t span = 1;
+  for (size_t d = 1; d < out.trips.size(); ++d) {
+    if (out.trips[d] > 1 && out.strides[d] < 1) return std::nullopt;
+    span += (out.trips[d] - 1) * out.strides[d];
+  }
+  if (has_gaps && (!lacks_terms || span * element > kRowBytes)) return std::nullopt;
+  out.is_staged = lacks_terms || (is_short && !is_inside);
+  // A whole tile may be stored over cells of a home only; those past the edge are nobody's there.
+  if (number == 0 && (out.is_staged || (is_short && buffer.scope != Scope::tile))) return std::nullopt;
+  return out;
+}
+
+std::optional<NestCode::TilePlan> NestCode::tile_plan(const ir::TensorMatch& match) {
+  if (lanes_.width > 1 || match.instruction->operands.size() != 3) return std::nullopt;
+  TilePlan out;
+  for (size_t number = 0; number < 3; ++number) {
+    auto place = tile_place(match, number);
+    if (!place) return std::nullopt;
+    out.push_back(std::move(*place));
+  }
+  return out;
+}
+
+llvm::Value* NestCode::pointer_to(BufferId buffer, const Affine& offset) {
+  llvm::Value* pointer = base_of(buffer);
+  llvm::Type* type = scalar_.memory_type(nest_.buffers[buffer].type);
+  if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
+  if (offset.constant != 0) pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
+  return pointer;
+}
+
+void NestCode::move_tile(llvm::Intrinsic::ID how, int number, llvm::Value* pointer, int64_t distance) {
+  uses_tiles_ = true;
+  b_.CreateIntrinsic(how, {}, {b_.getInt8(static_cast<uint8_t>(number)), pointer, b_.getInt64(static_cast<uint64_t>(distance))});
+}
+
+/// The number that was not used for longest, of those that hold neither a sum nor a pinned operand.
+int NestCode::free_tile(const std::vector<int>& pinned) {
+  const auto is_taken = [&](int number) {
+    return std::find(pinned.begin(), pinned.end(), number) != pinned.end() ||
+           std::any_of(sums_.begin(), sums_.end(), [&](const auto& sum) { return sum.second.first == number; });
+  };
+  for (int number : tile_order_) {
+    if (is_taken(number)) continue;
+    std::erase_if(tile_numbers_, [&](const auto& known) {
+      if (known.second == number) loads_.erase(known.first);
+      return known.second == number;
+    });
+    return number;
+  }
+  throw Refusal{fail("PW0501", "more than " + std::to_string(kTiles) + " tiles would be live at once")};
+}
+
+/// Brings an operand into a tile, where it is not in one already.
+int NestCode::tile_of(const TilePlace& place, const std::vector<int>& pinned) {
+  const std::string key = place.key();
+  const bool is_known = loads_.contains(key) && tile_numbers_.contains(key);
+  const int number = is_known ? tile_numbers_.at(key) : free_tile(pinned);
+  if (!is_known) {
+    llvm::Value* pointer = place.is_staged ? staged(place, number) : pointer_to(place.buffer, place.first);
+    move_tile(llvm::Intrinsic::x86_tileloadd64, number, pointer, place.is_staged ? kRowBytes : place.distance);
+    tile_numbers_[key] = number;
+    loads_[key] = pointer;
+  }
+  std::erase(tile_order_, number);
+  tile_order_.push_back(number);
+  return number;
+}
+
+/// A tile at an edge, copied row by row to the stack: only its own cells are read, and terms of the sum that do not exist are zero.
+llvm::Value* NestCode::staged(const TilePlace& place, int number) {
+  llvm::Value*& stage = tile_stages_[static_cast<size_t>(number)];
+  if (!stage) {
+    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    auto* slot = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(kRows * kRowBytes), "edge");
+    slot->setAlignment(llvm::Align(64));
+    stage = slot;
+  }
+  const int64_t cells = std::accumulate(place.extents.begin() + 1, place.extents.end(), int64_t{1}, std::multiplies<>());
+  const int64_t element = kRowBytes / cells;
+  std::vector<bool> is_read(kRowBytes, false);
+  std::vector<int> from(kRowBytes, static_cast<int>(kRowBytes));  // of each byte of the tile's row, in memory; past the end: zero
+  bool moves = false;
+  for (int64_t byte = 0; byte < kRowBytes; ++byte) {
+    int64_t cell = byte / element, at = byte % element;
+    bool is_own = true;
+    for (size_t d = place.extents.size(); d-- > 1; cell /= place.extents[d]) {
+      is_own = is_own && cell % place.extents[d] < place.trips[d];
+      at += cell % place.extents[d] * (place.trips[d] > 1 ? place.strides[d] * element : 0);
+    }
+    if (!is_own) continue;
+    is_read[static_cast<size_t>(at)] = true;
+    from[static_cast<size_t>(byte)] = static_cast<int>(at);
+    moves |= at != byte;
+  }
+  std::vector<llvm::Constant*> bits;
+  for (bool one : is_read) bits.push_back(b_.getInt1(one));
+  auto* row_type = llvm::FixedVectorType::get(b_.getInt8Ty(), kRowBytes);
+  llvm::Constant* zero = llvm::Constant::getNullValue(row_type);
+  llvm::Constant* mask = llvm::ConstantVector::get(bits);
+  llvm::Value* first = pointer_to(place.buffer, place.first);
+  for (int64_t row = 0; row < kRows; ++row) {
+    const bool exists = row < place.trips[0];
+    if (!exists && !place.rows_are_reduced) break;
+    llvm::Value* cells_of_row = zero;
+    if (exists) {
+      llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), first, b_.getInt64(static_cast<uint64_t>(row * place.distance)));
+      cells_of_row = mask->isAllOnesValue() ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(row_type, pointer, llvm::Align(1)))
+                                            : b_.CreateMaskedLoad(row_type, pointer, llvm::Align(1), mask, zero);
+      if (moves) cells_of_row = b_.CreateShuffleVector(cells_of_row, zero, from);
+    }
+    b_.CreateAlignedStore(cells_of_row, b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>(row * kRowBytes))), llvm::Align(64));
+  }
+  return stage;
+}
+
+// D += A * B on tiles. D is in a tile already, or comes from memory and goes back.
+void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
+  const BufferId sum = match.compute->dst[0].id;
+  const bool must_be_held = std::any_of(sums_.begin(), sums_.end(), [&](const auto& one) { return one.first.first == sum; });
+  const auto plan = tile_plan(match);
+  const auto held = plan && plan->front().first.is_constant() ? sums_.find({sum, plan->front().first.constant}) : sums_.end();
+  const bool is_held = held != sums_.end();
+  if (must_be_held && !is_held) throw Refusal{fail("PW0501", "a sum that is in a tile would be added to in memory")};
+  if (!plan || !tiles_on_) return serial_loop(loop);
+  const TilePlace& result = plan->front();
+  std::vector<int> numbers = {is_held ? held->second.first : free_tile({})};
+  llvm::Value* home = is_held ? nullptr : pointer_to(result.buffer, result.first);
+  if (!is_held) move_tile(llvm::Intrinsic::x86_tileloadd64, numbers[0], home, result.distance);
+  // What is there already is pinned first: the second operand must not take its place.
+  for (size_t k = 1; k < 3; ++k)
+    if (const auto known = tile_numbers_.find((*plan)[k].key()); known != tile_numbers_.end() && loads_.contains(known->first)) numbers.push_back(known->second);
+  std::vector<int> operands;
+  for (size_t k = 1; k < 3; ++k) {
+    operands.push_back(tile_of((*plan)[k], numbers));
+    numbers.push_back(operands.back());
+  }
+  llvm::Type* number_type = b_.getInt8Ty();
+  auto function = module_.getOrInsertFunction(match.instruction->call, llvm::FunctionType::get(b_.getVoidTy(), {number_type, number_type, number_type}, false));
+  const auto number = [&](int n) { return b_.getInt8(static_cast<uint8_t>(n)); };
+  b_.CreateCall(function, {number(numbers[0]), number(operands[0]), number(operands[1])});
+  uses_tiles_ = true;
+  if (is_held) return;
+  move_tile(llvm::Intrinsic::x86_tilestored64, numbers[0], home, result.distance);
+  loads_.clear();
+}
+
+/// True where a subtree does nothing to the buffer but add to whole tiles of it: these, with numbers in order of appearance.
+bool NestCode::gather_tiles(NodeId id, BufferId buffer, Tiles& tiles) {
+  if (id == kNoNode) return true;
+  const Node& node = nest_.nodes[id];
+  if (!touches(id, buffer)) return true;
+  if (const auto* seq = std::get_if<Seq>(&node))
+    return std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return gather_tiles(child, buffer, tiles); });
+  if (const auto* choice = std::get_if<If>(&node)) return gather_tiles(choice->then, buffer, tiles) && gather_tiles(choice->otherwise, buffer, tiles);
+  if (const auto* alloc = std::get_if<Alloc>(&node)) return gather_tiles(alloc->body, buffer, tiles);
+  if (const auto* loop = std::get_if<Loop>(&node)) return gather_tiles_of_loop(*loop, buffer, tiles);
+  return false;
+}
+
+bool NestCode::gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& tiles) {
+  if (loop.mark.kind == MarkKind::tensor) {
+    const auto match = ir::match_tensor_loop(nest_, loop);
+    if (!match || match->loops.size() < 3 || match->compute->dst[0].id != buffer) return false;
+    const auto plan = tile_plan(*match);
+    if (!plan || !plan->front().first.is_constant()) return false;
+    const auto number = static_cast<int>(sums_.size() + tiles.size());
+    tiles.emplace(RegKey{buffer, plan->front().first.constant}, std::pair{number, plan->front()});
+    return sums_.size() + tiles.size() + 2 <= kTiles;
+  }
+  if (loop.mark.kind == MarkKind::unroll) {
+    const Affine lo = fold(loop.lo.of[0]);
+    const auto trips = constant_trips(loop, lo);
+    bool fits = trips.has_value();
+    for (int64_t n = 0; fits && n < *trips; n += loop.step) {
+      substitution_[loop.var] = lo + Affine::of(n);
+      fits = gather_tiles(loop.body, buffer, tiles);
+    }
+    substitution_.erase(loop.var);
+    return fits;
+  }
+  if (loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::parallel) return false;
+  facts_.set(loop.var, loop_facts(loop));
+  const bool fits = gather_tiles(loop.body, buffer, tiles);
+  facts_.forget(loop.var);
+  return fits;
+}
+
+/// Loops that set cells of the buffer to the beginning of a sum, and nothing else.
+bool NestCode::is_zero_init(NodeId id, BufferId buffer) const {
+  const Node& node = nest_.nodes[id];
+  if (const auto* loop = std::get_if<Loop>(&node)) return loop->mark.kind != MarkKind::parallel && is_zero_init(loop->body, buffer);
+  const auto* compute = std::get_if<Compute>(&node);
+  return compute && compute->how == Write::init && compute->reducer == Reducer::sum && compute->dst.size() == 1 && compute->dst[0].id == buffer;
+}
+
+/// Loops that copy whole tiles of sums to rows in memory: the tiles are stored there, without a way through their home. Says whether that is so.
+bool NestCode::store_tiles(NodeId id, BufferId buffer, bool emits) {
+  const auto* loop = std::get_if<Loop>(&nest_.nodes[id]);
+  if (!loop) return false;
+  if (loop->mark.kind == MarkKind::unroll) {
+    const Affine lo = fold(loop->lo.of[0]);
+    const auto trips = constant_trips(*loop, lo);
+    bool fits = trips.has_value();
+    for (int64_t n = 0; fits && n < *trips; n += loop->step) {
+      substitution_[loop->var] = lo + Affine::of(n);
+      fits = store_tiles(loop->body, buffer, emits);
+    }
+    substitution_.erase(loop->var);
+    return fits;
+  }
+  const auto* columns = std::get_if<Loop>(&nest_.nodes[loop->body]);
+  const auto* copy = columns ? std::get_if<Copy>(&nest_.nodes[columns->body]) : nullptr;
+  if (!copy || !copy->has_src || !copy->valid.is_true() || copy->src.id != buffer || copy->dst.id == buffer || loop->mark.non_temporal || columns->mark.non_temporal)
+    return false;
+  const auto is_whole = [&](const Loop& each) {
+    return (each.mark.kind == MarkKind::serial || each.mark.kind == MarkKind::vector) && constant_trips(each, fold(each.lo.of[0])) == kRows;
+  };
+  if (!is_whole(*loop) || !is_whole(*columns)) return false;
+  const auto from = strided(copy->src, {loop, columns}), to = strided(copy->dst, {loop, columns});
+  if (!from || !to || !from->first.is_constant() || from->strides[1] != 1 || to->strides[1] != 1) return false;
+  const auto sum = sums_.find({buffer, from->first.constant});
+  const int64_t element = size_bytes(nest_.buffers[buffer].type);
+  if (sum == sums_.end() || sum->second.second.distance != from->strides[0] * element) return false;
+  if (emits) move_tile(llvm::Intrinsic::x86_tilestored64, sum->second.first, pointer_to(copy->dst.id, to->first), to->strides[0] * element);
+  return true;
+}
+
+// One stretch of nodes with the sums in tiles, then the sums go home, or to where the next nodes would copy them.
+void NestCode::hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t& end, BufferId id, bool starts_at_zero, const Tiles& tiles) {
+  loads_.clear();
+  for (const auto& [key, sum] : tiles) {
+    const auto& [number, place] = sum;
+    if (starts_at_zero)
+      b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero, {}, {b_.getInt8(static_cast<uint8_t>(number))});
+    else
+      move_tile(llvm::Intrinsic::x86_tileloadd64, number, pointer_to(id, place.first), place.distance);
+  }
+  uses_tiles_ = true;
+  sums_.insert(tiles.begin(), tiles.end());
+  for (size_t k = begin; k < end; ++k) emit(parts[k]);
+  const bool goes_on =
+      end < parts.size() && std::all_of(parts.begin() + static_cast<std::ptrdiff_t>(end), parts.end(), [&](NodeId part) { return store_tiles(part, id, false); });
+  if (goes_on)
+    for (; end < parts.size(); ++end) store_tiles(parts[end], id, true);
+  else
+    for (const auto& [key, sum] : tiles) move_tile(llvm::Intrinsic::x86_tilestored64, sum.first, pointer_to(id, sum.second.first), sum.second.distance);
+  std::erase_if(sums_, [&](const auto& sum) { return sum.first.first == id; });
+  loads_.clear();
+}
+
+void NestCode::allocate_tiles(BufferId id, NodeId body) {
+  const Buffer& buffer = nest_.buffers[id];
+  std::vector<NodeId> parts;
+  const std::function<void(NodeId)> flatten = [&](NodeId at) {
+    if (at == kNoNode) return;
+    if (const auto* seq = std::get_if<Seq>(&nest_.nodes[at]))
+      for (NodeId child : seq->children) flatten(child);
+    else
+      parts.push_back(at);
+  };
+  flatten(body);
+  llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+  auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type), entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
+  slot->setAlignment(llvm::Align(kRowBytes));
+  bases_[id] = slot;
+  const int64_t cells = kRows * (kRowBytes / size_bytes(buffer.type));
+  for (size_t next = 0; next < parts.size();) {
+    size_t begin = next;
+    while (begin < parts.size() && is_zero_init(parts[begin], id)) ++begin;
+    size_t end = begin;
+    Tiles tiles;
+    for (Tiles more; tiles_on_ && end < parts.size() && gather_tiles(parts[end], id, more); ++end) tiles = more;
+    // Tiles that cover the buffer need no zeros at home.
+    const bool from_zero = begin > next && static_cast<int64_t>(tiles.size()) * cells == allocated_elements(buffer);
+    if (tiles.empty()) begin = end = std::max(end, next + 1);
+    for (size_t k = next; k < begin && !from_zero; ++k) emit(parts[k]);
+    if (!tiles.empty()) hold_tiles(parts, begin, end, id, from_zero, tiles);
+    next = end;
+  }
+  bases_[id] = nullptr;
+}
+
+}  // namespace polyweft::targets

@@ -1,0 +1,330 @@
+// Tile units: nests with sums in tiles by evaluator, interpreter and checker; their code by an emulator of the instructions, bit for bit.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "ir/evaluator.h"
+#include "ir/instruction.h"
+#include "ir/interpreter.h"
+#include "ir/seeded_data.h"
+#include "ir/tag.h"
+#include "lang/parser.h"
+#include "poly/check/checker.h"
+#include "schedules/steps.h"
+#include "targets/kernels.h"
+#include "targets/plain_run.h"
+#include "targets/tile_unit.h"
+
+namespace polyweft::random_test {
+namespace {
+
+using targets_test::run_with_tiles;
+using targets_test::TilePermission;
+using targets_test::TileRun;
+using targets_test::with_tiles;
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  return text;
+}
+
+/// An instruction's operands, and how many values of k stand together.
+struct Unit {
+  std::string name, a, b, sum;
+  int64_t group = 4;
+};
+const Unit kUnits[] = {{"tdpbusd", "u8", "i8", "i32", 4}, {"tdpbf16ps", "bf16", "bf16", "f32", 2}};
+
+struct Sizes {
+  int64_t m = 1, n = 1, k = 1;
+};
+Program product(const Unit& unit, Sizes sizes) {
+  std::string text = "program g(M = " + std::to_string(sizes.m) + ", N = " + std::to_string(sizes.n) + ", K = " + std::to_string(sizes.k) + ")\nin A: " + unit.a +
+                     "[M, K]\nin B: " + unit.b + "[K, N]\nout C[i: M, j: N] = sum[k: K] " + unit.sum + "(A[i, k]) * " + unit.sum + "(B[k, j])\n";
+  auto file = lang::parse(text, "test.weft");
+  EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
+  return file->programs.front();
+}
+
+/// rows x columns tiles of sums.
+struct Block {
+  int rows = 2, columns = 2;
+  std::string scope = "tile";
+  bool packs_a = false;
+  std::string parallel;  ///< a loop
+};
+Trace schedule(const Unit& unit, const Block& block) {
+  const std::string q = std::to_string(unit.group), kt = std::to_string(16 * unit.group);
+  std::string text = "trace 1\n  tile C [j: " + std::to_string(16 * block.columns) + ", i: " + std::to_string(16 * block.rows) + ", j: 16, i: 16, k: " + kt +
+                     ", k: " + q + "]\n  permute C [j.1, i.1, k.1, i.2, j.2, k.2, k, i, j]\n";
+  if (!block.parallel.empty()) text += "  parallel C " + block.parallel + "\n";
+  text += "  promote B in C at j.1 heap layout [d1 / 16, d0 / " + q + ", d1 % 16, d0 % " + q + "]\n";
+  if (block.packs_a) text += "  promote A in C at i.1 heap layout [d0 / 16, d1 / " + kt + ", d0 % 16, d1 % " + kt + "]\n";
+  text += "  accumulate C at i.1 " + block.scope + "\n  tensorize C i, j, k.2, k by " + unit.name + "\n  unroll C i.2\n  unroll C j.2\n";
+  auto trace = parse_trace(text);
+  EXPECT_TRUE(trace.ok()) << text << (trace.ok() ? "" : trace.error().message);
+  return *trace;
+}
+
+Program bound(const Program& source) {
+  return polyweft::normalize(polyweft::bind(source, *make_binding(source, {})));
+}
+Result<LoopNest> scheduled(const Program& source, const Trace& trace, NumericsClass cls = NumericsClass::reassoc) {
+  auto t = schedules::replay(bound(source), cls, trace);
+  if (!t) return t.error();
+  return instantiate(*t, values_of(trace));
+}
+
+/// The interpreter's outputs are the evaluator's, tag mode finds nothing, and the checker proves the nest.
+void expect_right(const Program& source, const LoopNest& nest) {
+  const Program program = bound(source);
+  ASSERT_TRUE(verify(nest).ok()) << verify(nest).error().message;
+  const auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
+  auto got = ir::interpret(nest, inputs, {});
+  auto wanted = ir::evaluate(program, inputs, {});
+  ASSERT_TRUE(got.ok() && wanted.ok());
+  EXPECT_EQ(got->tensors[0].bytes, wanted->tensors[0].bytes);
+  EXPECT_EQ(poly::check_nest(program, nest).verdict, Verdict::proven);
+}
+
+int64_t small_integer(uint64_t n, ElementType type) {
+  const auto value = static_cast<int64_t>((n * 2654435761u >> 7) % 256);
+  return type == ElementType::u8 ? value : type == ElementType::i8 ? value - 128 : value % 17 - 8;
+}
+/// Arguments of the nest; bytes of all values, floats small whole numbers.
+std::vector<TensorData> arguments_of(const LoopNest& nest) {
+  std::vector<TensorData> out;
+  for (BufferId id : nest.arguments) {
+    out.push_back(targets_test::argument_data(nest.buffers[id]));
+    for (int64_t k = 0; k < out.back().elements(); ++k) {
+      const int64_t value = small_integer(static_cast<uint64_t>(k + 1000 * id), out.back().type);
+      out.back().set(k, is_float(out.back().type) ? ir::float_literal(out.back().type, static_cast<double>(value)) : ir::integer_literal(out.back().type, value));
+    }
+  }
+  return out;
+}
+
+/// The compiled nest through the emulator and the interpreter agree in every bit.
+TileRun expect_same_bits(const LoopNest& nest, const std::string& what) {
+  std::vector<TensorData> expected = arguments_of(nest);
+  TileRun run = run_with_tiles(nest, with_tiles(), expected);
+  EXPECT_TRUE(run.ended) << what << ": " << run.problem << " signal " << run.signal << " code " << run.code;
+  EXPECT_EQ(run.code, 0) << what;
+  if (!run.ended || run.code != 0) return run;
+  targets_test::PlainRun(nest).run(expected);
+  for (size_t a = 0; a < expected.size(); ++a) EXPECT_EQ(targets_test::difference(run.arguments[a], expected[a]), "") << what << " argument " << a;
+  EXPECT_EQ(run.counts.configurations, run.counts.releases) << what;
+  return run;
+}
+
+TEST(Tiles, all_sizes_of_all_instructions) {
+  for (const Unit& unit : kUnits)
+    for (const Sizes& s : {Sizes{1, 1, 1}, {1, 17, 3}, {16, 16, 64}, {17, 31, 67}, {32, 32, 128}, {33, 47, 101}, {48, 35, 64}, {53, 64, 131}, {5, 80, 255}})
+      for (bool packs_a : {false, true}) {
+        const std::string what = unit.name + " " + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + (packs_a ? " packed" : "");
+        const Program source = product(unit, s);
+        Block block;
+        block.packs_a = packs_a;
+        auto nest = scheduled(source, schedule(unit, block));
+        ASSERT_TRUE(nest.ok()) << what << nest.error().message;
+        if (!packs_a && s.m < 40) expect_right(source, *nest);
+        const TileRun run = expect_same_bits(*nest, what);
+        EXPECT_GT(run.counts.products, 0) << what;
+        EXPECT_EQ(run.counts.configurations, 1) << what;
+        // Every sum is in tiles for the whole of k: begun by tilezero, stored once.
+        const int64_t sums = ((s.m + 15) / 16) * ((s.n + 15) / 16);
+        EXPECT_EQ(run.counts.zeros, sums) << what;
+        EXPECT_EQ(run.counts.stores, sums) << what;
+      }
+}
+
+// Operands are loaded once for all products of a block.
+TEST(Tiles, blocks_share_their_operands) {
+  for (const auto& [rows, columns] : {std::array{1, 1}, {2, 2}, {1, 3}, {3, 1}, {1, 4}, {2, 3}, {3, 2}, {6, 1}, {1, 6}}) {
+    Block block;
+    block.rows = rows;
+    block.columns = columns;
+    const Unit& unit = kUnits[0];
+    const int64_t steps = 3;
+    const Program source = product(unit, {16 * rows, 16 * columns, 64 * steps});
+    auto nest = scheduled(source, schedule(unit, block));
+    ASSERT_TRUE(nest.ok()) << nest.error().message;
+    const std::string what = std::to_string(rows) + "x" + std::to_string(columns);
+    const TileRun run = expect_same_bits(*nest, what);
+    EXPECT_EQ(run.counts.products, rows * columns * steps) << what;
+    const bool all_stay = rows * columns + rows + columns <= 8 || rows == 1 || columns == 1 || rows * columns == 6;
+    if (all_stay && std::min(rows, columns) < 3 && rows * columns < 6) {
+      EXPECT_EQ(run.counts.loads, (rows + columns) * steps) << what;
+    } else {
+      EXPECT_LE(run.counts.loads, (rows + rows * columns) * steps) << what;
+    }
+    EXPECT_EQ(run.counts.stores, rows * columns) << what;
+  }
+}
+
+TEST(Tiles, sums_in_memory_are_the_same) {
+  for (const Unit& unit : kUnits) {
+    Block block;
+    block.scope = "stack";
+    auto nest = scheduled(product(unit, {33, 47, 131}), schedule(unit, block));
+    ASSERT_TRUE(nest.ok()) << nest.error().message;
+    EXPECT_GT(expect_same_bits(*nest, unit.name).counts.products, 0);
+  }
+}
+
+// One configuration a task, one release; the tasks of both threads.
+TEST(Tiles, tasks_configure_for_themselves) {
+  for (const Unit& unit : kUnits)
+    for (const char* loop : {"j.1", "i.1"}) {
+      Block block;
+      block.parallel = loop;
+      const Program source = product(unit, {72, 80, 100});
+      Trace trace = schedule(unit, block);
+      if (loop == std::string("i.1")) trace = *parse_trace(replaced(replaced(trace.text(), "[j.1, i.1,", "[i.1, j.1,"), "accumulate C at i.1", "accumulate C at j.1"));
+      auto nest = scheduled(source, trace);
+      ASSERT_TRUE(nest.ok()) << nest.error().message;
+      setenv("HL_NUM_THREADS", "2", 1);
+      const TileRun run = expect_same_bits(*nest, unit.name + " parallel " + loop);
+      unsetenv("HL_NUM_THREADS");
+      EXPECT_EQ(run.counts.configurations, 3);
+    }
+}
+
+// What follows the sums reads them from memory.
+TEST(Tiles, results_may_be_used_at_once) {
+  const char* text =
+      "program g(M = 37, N = 50, K = 70)\nin A: u8[M, K]\nin B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
+      "out Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n";
+  auto file = lang::parse(text, "test.weft");
+  ASSERT_TRUE(file.ok());
+  auto nest = scheduled(file->programs.front(), schedule(kUnits[0], {}));
+  ASSERT_TRUE(nest.ok()) << nest.error().message;
+  expect_right(file->programs.front(), *nest);
+  expect_same_bits(*nest, "requantized");
+}
+
+float flushed(float value) {
+  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
+}
+/// Intel's order for one element: two chains of fused additions over 32 values of k, their sum, then the cell. A rest is whole pairs, then one.
+float tile_sum(const std::vector<float>& a, const std::vector<float>& b) {
+  float sum = 0;
+  for (size_t begin = 0, end = 0; begin < a.size(); begin = end) {
+    const size_t rest = a.size() - begin;
+    end = begin + (rest >= 32 ? 32 : rest > 1 ? rest / 2 * 2 : rest);
+    float chain[2] = {0, 0};
+    for (size_t k = begin; k < end; ++k) chain[k % 2] = flushed(std::fma(flushed(a[k]), flushed(b[k]), chain[k % 2]));
+    sum = flushed(sum + flushed(chain[0] + chain[1]));
+  }
+  return sum;
+}
+
+// Fractions, tiny numbers and infinities: the order of additions is the instruction's, over all steps of k.
+TEST(Tiles, bf16_adds_in_its_own_order) {
+  const Sizes s{19, 21, 101};
+  auto nest = scheduled(product(kUnits[1], s), schedule(kUnits[1], {}));
+  ASSERT_TRUE(nest.ok()) << nest.error().message;
+  std::vector<TensorData> arguments = arguments_of(*nest);
+  for (size_t t = 0; t < 2; ++t)
+    for (int64_t k = 0; k < arguments[t].elements(); ++k) {
+      const double x = static_cast<double>(small_integer(static_cast<uint64_t>(k * 7 + static_cast<int64_t>(t)), ElementType::u8)) / 97 - 1.3;
+      arguments[t].set(k, ir::float_literal(ElementType::bf16, k % 29 == 0 ? std::ldexp(x, -70) : k % 31 == 0 ? std::ldexp(x, -128) : x));
+    }
+  const TileRun run = run_with_tiles(*nest, with_tiles(), arguments);
+  ASSERT_TRUE(run.ended) << run.problem;
+  int differ_from_plain = 0;
+  for (int64_t i = 0; i < s.m; ++i)
+    for (int64_t j = 0; j < s.n; ++j) {
+      std::vector<float> a, b;
+      float plain = 0;
+      for (int64_t k = 0; k < s.k; ++k) {
+        a.push_back(static_cast<float>(arguments[0].at(i * s.k + k).f));
+        b.push_back(static_cast<float>(arguments[1].at(k * s.n + j).f));
+        plain = std::fma(a.back(), b.back(), plain);
+      }
+      const float wanted = tile_sum(a, b);
+      EXPECT_EQ(std::bit_cast<uint32_t>(wanted), std::bit_cast<uint32_t>(static_cast<float>(run.arguments[2].at(i * s.n + j).f))) << i << " " << j;
+      differ_from_plain += wanted != plain;
+    }
+  EXPECT_GT(differ_from_plain, 0);
+}
+
+TEST(Tiles, a_system_that_refuses_is_an_error_code) {
+  auto nest = scheduled(product(kUnits[0], {16, 16, 64}), schedule(kUnits[0], {}));
+  ASSERT_TRUE(nest.ok());
+  const TileRun run = run_with_tiles(*nest, with_tiles(), arguments_of(*nest), TilePermission::refused);
+  EXPECT_TRUE(run.ended) << run.problem;
+  EXPECT_EQ(run.code, 2);
+  EXPECT_EQ(run.counts.configurations, 0);
+}
+
+TEST(Tiles, targets_without_the_unit_say_so) {
+  for (const Unit& unit : kUnits) {
+    auto nest = scheduled(product(unit, {16, 16, 64}), schedule(unit, {}));
+    ASSERT_TRUE(nest.ok());
+    auto object = targets::compile_object(*nest, *find_target("x86-64-v4"));
+    ASSERT_FALSE(object.ok());
+    EXPECT_EQ(object.error().code, "PW0518");
+    EXPECT_NE(object.error().message.find("instruction " + unit.name + " needs amx-tile"), std::string::npos);
+  }
+}
+
+std::string refusal(const Trace& trace, const Unit& unit = kUnits[0]) {
+  auto nest = scheduled(product(unit, {96, 96, 128}), trace);
+  return nest.ok() ? "" : nest.error().code + " " + nest.error().message;
+}
+
+TEST(Tiles, never_more_than_eight_live) {
+  Block block;
+  EXPECT_EQ(refusal(schedule(kUnits[0], block)), "");
+  block.rows = block.columns = 3;
+  EXPECT_EQ(refusal(schedule(kUnits[0], block)), "PW0311 accumulate C in tiles: 9 tiles of sums and 2 of operands are 11 live tiles, the unit has 8");
+  block.columns = 2;
+  auto nest = scheduled(product(kUnits[0], {96, 96, 128}), schedule(kUnits[0], block));
+  ASSERT_TRUE(nest.ok());
+  const std::string text = print(*nest);
+  auto grown = parse_loop_nest(replaced(replaced(text, "i32[48, 32] tile", "i32[48, 48] tile"), "[0:48, 1:32]", "[0:48, 1:48]"));
+  ASSERT_TRUE(grown.ok());
+  const Status status = verify(*grown);
+  ASSERT_FALSE(status.ok()) << print(*grown);
+  EXPECT_EQ(status.error().code, "PW0412");
+  EXPECT_NE(status.error().message.find("9 tiles of sums and 2 of operands are 11 live tiles, the unit has 8"), std::string::npos) << status.error().message;
+}
+
+TEST(Tiles, refusals_name_what_differs) {
+  const std::string right = schedule(kUnits[0], {}).text();
+  const auto with = [&](const std::string& from, const std::string& to) {
+    auto trace = parse_trace(replaced(right, from, to));
+    return trace.ok() ? refusal(*trace) : trace.error().message;
+  };
+  EXPECT_NE(with("i.1 tile", "i.1 reg").find("registers have no rows"), std::string::npos);
+  EXPECT_NE(with("  tensorize C i, j, k.2, k by tdpbusd\n  unroll C i.2\n  unroll C j.2\n", "").find("tiles"), std::string::npos);
+  EXPECT_NE(with("  unroll C i.2\n", "").find("loop i.2 inside is neither unrolled nor part of the instruction"), std::string::npos);
+  EXPECT_NE(with("i: 16,", "i: 8,").find("takes 16 values of i at once"), std::string::npos);
+  EXPECT_NE(with("i, j, k.2, k by", "j, i, k.2, k by").find("PW0322"), std::string::npos);
+  EXPECT_NE(with("heap layout", "tile layout").find("PW0308"), std::string::npos);
+}
+
+// B in another order: no tile is loaded from it, and a nest that mixes its cells up is refuted.
+TEST(Tiles, another_order_is_plain_code_or_refuted) {
+  const Program source = product(kUnits[0], {32, 32, 128});
+  const Trace trace = schedule(kUnits[0], {});
+  auto plain = scheduled(source, *parse_trace(replaced(trace.text(), "d1 % 16, d0 % 4", "d0 % 4, d1 % 16")));
+  ASSERT_TRUE(plain.ok());
+  expect_right(source, *plain);
+  EXPECT_EQ(expect_same_bits(*plain, "other order").counts.products, 0);
+  EXPECT_EQ(targets::assembly_text(*plain, with_tiles())->find("ldtilecfg"), std::string::npos);
+  const std::string right = print(*scheduled(source, trace));
+  for (const auto& [from, to] : {std::pair{"B.p[k.1", "B.p[1 + k.1"}, {"+ k.2 + k, 16*j.2", "+ k.2 + k, 16*i.2"}, {"4*k.2", "2*k.2"}}) {
+    const std::string wrong = replaced(right, from, to);
+    if (wrong == right) continue;
+    auto nest = parse_loop_nest(wrong);
+    if (nest.ok()) EXPECT_EQ(poly::check_nest(bound(source), *nest).verdict, Verdict::refuted) << from;
+  }
+}
+
+}  // namespace
+}  // namespace polyweft::random_test
