@@ -17,6 +17,8 @@ constexpr double kStreamExposed = 0.05;  // share of a stream's transfer that ar
 constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher sees coming
 constexpr double kStreamGain = 1.5;      // rate of stores past the caches to that of reads from memory
 constexpr double kTlbExposed = 0.8;
+constexpr double kWindow = 512;           // instructions that wait for a line while those behind go on
+constexpr double kPageStartCycles = 500;  // hardware's prefetchers begin anew at each page
 
 struct Level {
   Store store;
@@ -106,6 +108,17 @@ class Traffic {
     const bool is_stream = reaches_[block_ > 0 ? block_ - 1 : 0][a].run_bytes >= kStreamBytes || level.is_near;
     out.exposed += (is_stream ? kStreamExposed : kScatterExposed) * cycles;
     out.hidden += cycles;
+    if (is_stream && !level.is_near && !uses_[a]->is_store && !uses_[a]->is_asked_for) out.exposed += page_starts(granules);
+  }
+  // What the first line of each page of a stream makes the arithmetic wait: nothing where the next pages' loads are already among the instructions in flight.
+  double page_starts(double lines) const {
+    double points = 1, lanes = 1;
+    for (const LoopContext& loop : leaf_.loops) {
+      points *= loop.trips;
+      if (loop.mark == MarkKind::vector) lanes = std::max(lanes, static_cast<double>(loop.width));
+    }
+    const double lines_in_flight = kWindow * lines / std::max(points / lanes, 1.0), lines_of_a_page = kPageBytes / kLineBytes;
+    return std::max(0.0, 1 - lines_in_flight / lines_of_a_page) * lines / lines_of_a_page * kPageStartCycles;
   }
 
   // A line that is only written comes in first and goes out later.

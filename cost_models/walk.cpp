@@ -68,7 +68,7 @@ class Walker {
     if (hi <= lo) return;
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
     values_[loop.var] = lo + loop.step * chosen(trips);
-    loops_.push_back({loop.var, static_cast<double>(trips), loop.step, loop.mark.kind, loop.mark.width, loop.mark.non_temporal});
+    loops_.push_back({loop.var, static_cast<double>(trips), loop.step, loop.mark.kind, loop.mark.width, loop.mark.non_temporal, &loop.mark.prefetch});
     if (loop.mark.kind == MarkKind::tensor)
       if (auto instruction = ir::instruction_named(loop.mark.detail)) instruction_ = *instruction;
     visit(loop.body);
@@ -131,6 +131,8 @@ class Walker {
     out.is_store = is_store;
     out.is_streamed =
         is_store && nest_.buffers[access.id].scope == Scope::argument && std::any_of(loops_.begin(), loops_.end(), [](const LoopContext& loop) { return loop.streams; });
+    for (const LoopContext& loop : loops_)
+      for (const Prefetch& ahead : *loop.ahead) out.is_asked_for |= ahead.buffer == access.id;
     out.coeff.assign(loops_.size(), std::vector<int64_t>(access.index.size(), 0));
     for (size_t d = 0; d < access.index.size(); ++d) {
       out.has_gather |= access.index[d].data != nullptr;

@@ -19,13 +19,15 @@ struct LoopContext {
   MarkKind mark = MarkKind::serial;
   int32_t width = 0;
   bool streams = false;
+  const std::vector<Prefetch>* ahead = nullptr;
 };
 /// An access in a block: `coeff[l]` is the element stride of loop l in each logical dimension (by dim), and the bytes of one element.
 struct AccessUse {
   BufferId buffer = 0;
   std::vector<std::vector<int64_t>> coeff;  ///< [loop][dim]
   bool is_store = false;
-  bool is_streamed = false;  ///< a store past the caches
+  bool is_streamed = false;   ///< a store past the caches
+  bool is_asked_for = false;  ///< prefetched
   bool has_gather = false;
 };
 /// One Compute or Copy with the loops around it.

@@ -127,6 +127,7 @@ bool has_few_folds(const PlanContext& c, const BlockShape& shape) {
 struct Sizes {
   Size nr, mr;
   std::optional<Size> nc, kc, mc;
+  std::optional<Size> ahead = std::nullopt;  ///< panels outside: so many values of the reduced index later
 };
 
 void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
@@ -220,6 +221,28 @@ void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
     sizes.nc = add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0], equal_parts(extent_v, {columns / 2, columns, columns * 4 / 3}, unit));
 }
 
+bool is_packed_ahead(const PlanContext& c, TensorId tensor) {
+  return c.t.program.tensors[tensor].is_const_input && !c.t.program.tensors[tensor].hidden;
+}
+
+/// The panels that come from memory, one after the other.
+std::optional<TensorId> passing_panels(const PlanContext& c, const BlockShape& shape) {
+  if (!c.panels_outside || reduced_indices(c).size() != 1 || c.facts.cache_bytes.size() < 2) return std::nullopt;
+  for (const ReadRow& row : c.table.reads)
+    if (is_packed_ahead(c, row.tensor) && wants_vector_pack(c, row, shape) && bytes_of(c.t, row.tensor) > c.facts.cache_bytes[1]) return row.tensor;
+  return std::nullopt;
+}
+
+/// A piece of a panel that all rows use: its depth; and how far before a line is asked for: about a page, across whose end hardware does not look.
+void add_passing_sizes(Plan& plan, const PlanContext& c, int64_t bytes, Sizes& sizes) {
+  constexpr int64_t kPageBytes = 4096;
+  const int64_t extent = c.table.extent[reduced_indices(c)[0]];
+  if (extent > 512 && !has_conditions_on(c, reduced_indices(c)[0]))
+    sizes.kc = add_size(plan, c, "kc", equal_parts(extent, {512}, 1)[0], equal_parts(extent, {256, 512, 1024}, 1));
+  const int64_t page = std::max<int64_t>(kPageBytes / (c.lanes() * bytes), 4);  // values of the reduced index in a page of the narrowest panel
+  sizes.ahead = add_size(plan, c, "ahead", page / 2, {page / 4, page / 2, page});
+}
+
 /// Cache tiles, where the problem is larger than the caches. kc only with a single reduced index (T6: else its order would break, and the
 /// block streams all of it anyway).
 void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
@@ -227,6 +250,7 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   int64_t bytes = size_bytes(c.t.program.tensors[shape.tensor ? shape.tensor->lane_groups.front() : equation_of(c.t, c.stage).targets[0]].type);
   int64_t l1 = c.facts.cache_bytes.empty() ? 32 << 10 : c.facts.cache_bytes[0];
   int64_t l2 = c.facts.cache_bytes.size() < 2 ? 16 * l1 : c.facts.cache_bytes[1];
+  if (const auto passing = passing_panels(c, shape)) return add_passing_sizes(plan, c, size_bytes(c.t.program.tensors[*passing].type), sizes);
   if (c.rows_outside) return add_panel_sizes(plan, c, shape, bytes, l1, l2, sizes);
   auto reduced = reduced_indices(c);
   int64_t extent_k = reduced.size() == 1 ? c.table.extent[reduced[0]] : 0;
@@ -266,11 +290,13 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   auto reduced = reduced_indices(c);
   std::string v = c.name(shape.vector), u = shape.unrolled ? c.name(*shape.unrolled) : "";
   std::vector<TileStep::Level> levels;
+  const auto passing = passing_panels(c, shape);
+  if (passing) levels.push_back({v, sizes.nr});
   if (sizes.nc) levels.push_back({v, *sizes.nc});
   if (sizes.kc) levels.push_back({c.name(reduced[0]), *sizes.kc});
   if (sizes.mc) levels.push_back({u, *sizes.mc});
   if (c.rows_outside && shape.unrolled) levels.push_back({u, sizes.mr});
-  levels.push_back({v, sizes.nr});
+  if (!passing) levels.push_back({v, sizes.nr});
   if (!c.rows_outside && shape.unrolled) levels.push_back({u, sizes.mr});
   auto outer = data_indices_but(c, shape);
   const size_t lane_levels = levels.size() - (shape.unrolled ? 1 : 0);
@@ -280,7 +306,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   std::vector<uint32_t> points = reduced;
   if (shape.unrolled) points.push_back(*shape.unrolled);
   points.push_back(shape.vector);
-  auto order = loop_order(c, c.lanes_outside ? lane_levels : 0, outer, levels, points);
+  auto order = loop_order(c, c.lanes_outside || passing ? lane_levels : 0, outer, levels, points);
   plan.steps.push_back(PermuteStep{s, order});
   size_t block = last_level - (shape.unrolled ? 1 : 0);
   std::vector<TensorId> promoted;
@@ -292,9 +318,8 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
     step.tensor = c.t.program.tensors[row.tensor].name;
     step.statement = s;
     step.scope = Scope::heap;
-    const bool is_ahead = c.t.program.tensors[row.tensor].is_const_input && !c.t.program.tensors[row.tensor].hidden;
     const bool is_shared = c.facts.threads > 1 && shape.unrolled && !row.uses(*shape.unrolled);
-    step.at = is_ahead || is_shared ? "root" : place_of(c, row, order, block);
+    step.at = is_packed_ahead(c, row.tensor) || is_shared || passing ? "root" : place_of(c, row, order, block);
     step.layout = panel_layout(c, row, by_vector ? shape.vector : *shape.unrolled, by_vector ? sizes.nr : sizes.mr);
     if (shape.tensor) step.layout = in_groups(step.layout, c, row, *shape.tensor);
     plan.steps.push_back(std::move(step));
@@ -313,6 +338,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   if (shape.unrolled) written_out.push_back(u);
   if (!written_out.empty()) plan.steps.push_back(UnrollStep{s, written_out});
   plan.steps.push_back(VectorizeStep{s, v, Size{block_lanes(c, shape), ""}});
+  if (passing) plan.steps.push_back(PrefetchStep{c.t.program.tensors[*passing].name, s, c.name(reduced.back()), *sizes.ahead});
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   return plan;
 }

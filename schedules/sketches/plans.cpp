@@ -35,6 +35,12 @@ PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts
   return PlanContext{t, t.stages[stage], facts, table_of(t, t.stages[stage])};
 }
 
+double bytes_of(const NestTemplate& t, TensorId tensor) {
+  double bytes = static_cast<double>(size_bytes(t.program.tensors[tensor].type));
+  for (size_t d = 0; d < t.boxes[tensor].lo.size(); ++d) bytes *= static_cast<double>(t.boxes[tensor].hi[d] - t.boxes[tensor].lo[d]);
+  return bytes;
+}
+
 Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess, std::vector<int64_t> candidates) {
   if (c.openness == Openness::settled || candidates.size() < 2) return Size{guess, ""};
   candidates.push_back(guess);

@@ -37,6 +37,9 @@ struct PlanContext {
   /// The loop over register tiles of rows stands outside the one over lanes: a panel of rows stays in the first cache, read where it lies, while
   /// the other operand's block comes from the second.
   bool rows_outside = false;
+  /// A constant packed ahead that is larger than the second cache is read once, panel after panel, and asked for before: all rows use a piece of a panel
+  /// while it is near (few rows: what binds is the memory).
+  bool panels_outside = false;
   /// Set where a constant that this stage reads is packed for a greater one: its panels are this wide.
   std::optional<Size> panel = std::nullopt;
   int64_t lanes() const;  ///< of the stage's element type
@@ -103,6 +106,7 @@ Trace in_parts(const NestTemplate& base, Trace trace, int threads);
 /// So little to do that one thread may be done before others have begun.
 bool may_not_pay(const NestTemplate& base);
 
+double bytes_of(const NestTemplate& t, TensorId tensor);
 /// A size with candidates (open) or the guess (settled), clipped and without duplicates.
 Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess, std::vector<int64_t> candidates);
 /// Candidates of a cache tile: the extent in 1, 2, 3, .. equal parts near the wanted sizes.

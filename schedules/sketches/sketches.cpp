@@ -23,12 +23,13 @@ struct Builder {
   uint32_t dominant = 0;
   std::vector<Step> prefix;  ///< the inline steps
 
-  bool lanes_outside = false, rows_outside = false;
+  bool lanes_outside = false, rows_outside = false, panels_outside = false;
 
   PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
     PlanContext c = context_for(t, stage, facts);
     c.lanes_outside = lanes_outside;
     c.rows_outside = rows_outside && stage == dominant;
+    c.panels_outside = panels_outside && stage == dominant;
     c.openness = stage == dominant ? Openness::open : Openness::settled;
     c.packing = packing;
     c.seat = seat;
@@ -169,11 +170,8 @@ bool stores_lines(const Plan& plan, const PlanContext& c) {
 bool is_larger_than_cache(const Builder& b, size_t level) {
   double bytes = 0;
   for (TensorId id = 0; id < b.t.program.tensors.size(); ++id) {
-    const Tensor& tensor = b.t.program.tensors[id];
-    if (tensor.kind != TensorKind::input && tensor.kind != TensorKind::output) continue;
-    double elements = 1;
-    for (size_t d = 0; d < b.t.boxes[id].lo.size(); ++d) elements *= static_cast<double>(b.t.boxes[id].hi[d] - b.t.boxes[id].lo[d]);
-    bytes += elements * static_cast<double>(size_bytes(tensor.type));
+    const TensorKind kind = b.t.program.tensors[id].kind;
+    if (kind == TensorKind::input || kind == TensorKind::output) bytes += bytes_of(b.t, id);
   }
   return b.facts.cache_bytes.size() > level && bytes > static_cast<double>(b.facts.cache_bytes[level]);
 }
@@ -499,6 +497,9 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   b.rows_outside = true;
   for (Packing packing : {Packing::vectors, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
   b.rows_outside = false;
+  b.panels_outside = true;
+  for (Packing packing : {Packing::vectors, Packing::all}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
+  b.panels_outside = false;
   b.lanes_outside = true;
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors)), normalized, cls);
