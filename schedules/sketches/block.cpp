@@ -227,19 +227,21 @@ bool is_packed_ahead(const PlanContext& c, TensorId tensor) {
 
 /// The panels that come from memory, one after the other.
 std::optional<TensorId> passing_panels(const PlanContext& c, const BlockShape& shape) {
-  if (!c.panels_outside || reduced_indices(c).size() != 1 || c.facts.cache_bytes.size() < 2) return std::nullopt;
+  if (!c.panels_outside || c.seat == Seat::guest || reduced_indices(c).size() != 1 || c.facts.cache_bytes.size() < 2) return std::nullopt;
   for (const ReadRow& row : c.table.reads)
-    if (is_packed_ahead(c, row.tensor) && wants_vector_pack(c, row, shape) && bytes_of(c.t, row.tensor) > c.facts.cache_bytes[1]) return row.tensor;
+    if (is_input(c, row.tensor) && wants_vector_pack(c, row, shape) && bytes_of(c.t, row.tensor) > static_cast<double>(c.facts.cache_bytes[1])) return row.tensor;
   return std::nullopt;
 }
 
 /// A piece of a panel that all rows use: its depth; and how far before a line is asked for: about a page, across whose end hardware does not look.
-void add_passing_sizes(Plan& plan, const PlanContext& c, int64_t bytes, Sizes& sizes) {
+void add_passing_sizes(Plan& plan, const PlanContext& c, TensorId panels, Sizes& sizes) {
   constexpr int64_t kPageBytes = 4096;
   const int64_t extent = c.table.extent[reduced_indices(c)[0]];
-  if (extent > 512 && !has_conditions_on(c, reduced_indices(c)[0]))
+  if (extent > 384 && !has_conditions_on(c, reduced_indices(c)[0]))
     sizes.kc = add_size(plan, c, "kc", equal_parts(extent, {512}, 1)[0], equal_parts(extent, {256, 512, 1024}, 1));
-  const int64_t page = std::max<int64_t>(kPageBytes / (c.lanes() * bytes), 4);  // values of the reduced index in a page of the narrowest panel
+  if (!is_packed_ahead(c, panels)) return;
+  const int64_t page =
+      std::max<int64_t>(kPageBytes / (c.lanes() * size_bytes(c.t.program.tensors[panels].type)), 4);  // values of the reduced index in a page of the narrowest panel
   sizes.ahead = add_size(plan, c, "ahead", page / 2, {page / 4, page / 2, page});
 }
 
@@ -250,7 +252,7 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   int64_t bytes = size_bytes(c.t.program.tensors[shape.tensor ? shape.tensor->lane_groups.front() : equation_of(c.t, c.stage).targets[0]].type);
   int64_t l1 = c.facts.cache_bytes.empty() ? 32 << 10 : c.facts.cache_bytes[0];
   int64_t l2 = c.facts.cache_bytes.size() < 2 ? 16 * l1 : c.facts.cache_bytes[1];
-  if (const auto passing = passing_panels(c, shape)) return add_passing_sizes(plan, c, size_bytes(c.t.program.tensors[*passing].type), sizes);
+  if (const auto passing = passing_panels(c, shape)) return add_passing_sizes(plan, c, *passing, sizes);
   if (c.rows_outside) return add_panel_sizes(plan, c, shape, bytes, l1, l2, sizes);
   auto reduced = reduced_indices(c);
   int64_t extent_k = reduced.size() == 1 ? c.table.extent[reduced[0]] : 0;
@@ -319,7 +321,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
     step.statement = s;
     step.scope = Scope::heap;
     const bool is_shared = c.facts.threads > 1 && shape.unrolled && !row.uses(*shape.unrolled);
-    step.at = is_packed_ahead(c, row.tensor) || is_shared || passing ? "root" : place_of(c, row, order, block);
+    step.at = is_packed_ahead(c, row.tensor) || is_shared || (passing && !by_vector) ? "root" : place_of(c, row, order, block);
     step.layout = panel_layout(c, row, by_vector ? shape.vector : *shape.unrolled, by_vector ? sizes.nr : sizes.mr);
     if (shape.tensor) step.layout = in_groups(step.layout, c, row, *shape.tensor);
     plan.steps.push_back(std::move(step));
@@ -338,7 +340,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   if (shape.unrolled) written_out.push_back(u);
   if (!written_out.empty()) plan.steps.push_back(UnrollStep{s, written_out});
   plan.steps.push_back(VectorizeStep{s, v, Size{block_lanes(c, shape), ""}});
-  if (passing) plan.steps.push_back(PrefetchStep{c.t.program.tensors[*passing].name, s, c.name(reduced.back()), *sizes.ahead});
+  if (sizes.ahead) plan.steps.push_back(PrefetchStep{c.t.program.tensors[*passing].name, s, c.name(reduced.back()), *sizes.ahead});
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   return plan;
 }

@@ -37,8 +37,8 @@ struct PlanContext {
   /// The loop over register tiles of rows stands outside the one over lanes: a panel of rows stays in the first cache, read where it lies, while
   /// the other operand's block comes from the second.
   bool rows_outside = false;
-  /// A constant packed ahead that is larger than the second cache is read once, panel after panel, and asked for before: all rows use a piece of a panel
-  /// while it is near (few rows: what binds is the memory).
+  /// An operand that is larger than the second cache is read once, panel after panel: all rows use a piece of a panel while it is near (few rows: what
+  /// binds is the memory). It is copied piece by piece, or was packed ahead and is asked for before it is needed.
   bool panels_outside = false;
   /// Set where a constant that this stage reads is packed for a greater one: its panels are this wide.
   std::optional<Size> panel = std::nullopt;

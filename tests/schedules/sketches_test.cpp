@@ -137,6 +137,21 @@ TEST(TurnedSketches, tile_transpositions_and_stream_large_ones) {
   EXPECT_NE(schedules::sketches(large, NumericsClass::reassoc, {}).front().text().find("stream Y"), std::string::npos);
 }
 
+// Weights larger than the second cache pass once, with a piece of a panel for all rows; packed ahead they are asked for, else each piece is copied.
+TEST(PanelSketches, weights_that_no_cache_holds_pass_once) {
+  for (const std::string kind : {"const in", "in"}) {
+    Program program = normalized_program("program skinny(M = 5)\nin A: f32[M, 450]\n" + kind + " W: f32[450, 70]\nout C[i: M, j: 70] = sum[k: 450] A[i, k] * W[k, j]\n");
+    auto traces = schedules::sketches(program, NumericsClass::reassoc, {32, 16, {1 << 10, 8 << 10, 64 << 10}, 1});
+    const auto panels =
+        std::find_if(traces.begin(), traces.end(), [](const Trace& trace) { return trace.text().find("permute C [j.1, k.1, i.1,") != std::string::npos; });
+    ASSERT_NE(panels, traces.end());
+    const bool is_ahead = kind != "in";
+    EXPECT_EQ(panels->text().find("prefetch W in C along k by ahead") != std::string::npos, is_ahead) << panels->text();
+    EXPECT_NE(panels->text().find(is_ahead ? "promote W in C at root" : "promote W in C at k.1"), std::string::npos) << panels->text();
+    expect_right_nests(program, {*panels}, "no such text", "");
+  }
+}
+
 // A second mark for threads made every trace unreadable; the base nest ran instead, 16 times as slow.
 TEST(DepthwiseSketches, two_threads_lose_no_sketch) {
   const Program program = normalized_program(
