@@ -229,7 +229,9 @@ bool is_packed_ahead(const PlanContext& c, TensorId tensor) {
 std::optional<TensorId> passing_panels(const PlanContext& c, const BlockShape& shape) {
   if (!c.panels_outside || c.seat == Seat::guest || reduced_indices(c).size() != 1 || c.facts.cache_bytes.size() < 2) return std::nullopt;
   for (const ReadRow& row : c.table.reads)
-    if (is_input(c, row.tensor) && wants_vector_pack(c, row, shape) && bytes_of(c.t, row.tensor) > static_cast<double>(c.facts.cache_bytes[1])) return row.tensor;
+    if ((is_packed_ahead(c, row.tensor) || (shape.unrolled && is_input(c, row.tensor))) && wants_vector_pack(c, row, shape) &&
+        bytes_of(c.t, row.tensor) > static_cast<double>(c.facts.cache_bytes[1]))
+      return row.tensor;
   return std::nullopt;
 }
 
@@ -321,7 +323,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
     step.statement = s;
     step.scope = Scope::heap;
     const bool is_shared = c.facts.threads > 1 && shape.unrolled && !row.uses(*shape.unrolled);
-    step.at = is_packed_ahead(c, row.tensor) || is_shared || (passing && !by_vector) ? "root" : place_of(c, row, order, block);
+    step.at = is_packed_ahead(c, row.tensor) || is_shared || (passing && !by_vector) ? "root" : place_of(c, row, order, passing ? last_level : block);
     step.layout = panel_layout(c, row, by_vector ? shape.vector : *shape.unrolled, by_vector ? sizes.nr : sizes.mr);
     if (shape.tensor) step.layout = in_groups(step.layout, c, row, *shape.tensor);
     plan.steps.push_back(std::move(step));
