@@ -13,6 +13,7 @@ namespace cost {
 namespace {
 
 constexpr int kSamples = 6;
+constexpr double kWindow = 256;              // instructions in flight that wait for one another's results
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
 bool is_block_loop(MarkKind mark) {
@@ -138,17 +139,31 @@ class Estimate {
     }
     return total;
   }
+  // The same element twice in one point, as in a square.
+  static bool is_loaded_already(const Leaf& leaf, size_t a) {
+    const AccessUse& use = leaf.accesses[a];
+    return !use.is_store && std::any_of(leaf.accesses.begin(), leaf.accesses.begin() + static_cast<std::ptrdiff_t>(a), [&](const AccessUse& other) {
+      return !other.is_store && other.buffer == use.buffer && other.coeff == use.coeff && other.at == use.at && !use.has_gather;
+    });
+  }
   double block_cycles(const Leaf& leaf, size_t begin) const {
     double loads = 0, stores = 0;
-    for (const auto& use : leaf.accesses) {
-      if (nest_.buffers[use.buffer].scope == Scope::reg) continue;
+    for (size_t a = 0; a < leaf.accesses.size(); ++a) {
+      const AccessUse& use = leaf.accesses[a];
+      if (nest_.buffers[use.buffer].scope == Scope::reg || is_loaded_already(leaf, a)) continue;
       (use.is_store ? stores : loads) += access_issues(leaf, use, begin);
     }
     const double issued = block_issues(leaf, begin);
     const double arithmetic = (leaf.operations * issued + shuffles(leaf, begin)) / machine_.fma_per_cycle + leaf.slow_operations * issued;
     double latency = 0;
-    if (is_accumulation(leaf)) latency = issued / chains(leaf, begin) * chain_latency(leaf);
+    if (is_accumulation(leaf)) latency = issued / chains(leaf, begin) * chain_latency(leaf) * share_exposed(leaf, begin, issued + loads);
     return std::max({arithmetic, loads / machine_.loads_per_cycle, stores / machine_.stores_per_cycle, latency, 0.5}) + spill_cycles(leaf, begin);
+  }
+  // A chain that begins and ends in the block waits for nothing of the block before: as many blocks run at once as instructions fit into the core's window.
+  double share_exposed(const Leaf& leaf, size_t begin, double instructions) const {
+    const bool is_carried =
+        std::none_of(leaf.allocs.begin(), leaf.allocs.end(), [&](const auto& alloc) { return alloc.first == leaf.accesses.front().buffer && alloc.second >= begin; });
+    return is_carried ? 1 : std::min(1.0, instructions / kWindow);
   }
   double chain_latency(const Leaf& leaf) const {
     const double through_memory = leaf.accumulates_in_register ? 0 : 5;  // store-to-load forwarding
@@ -205,7 +220,7 @@ double first_touch_ns(const LoopNest& nest) {
     const auto* alloc = std::get_if<Alloc>(&node);
     if (!alloc || nest.buffers[alloc->buffer].scope != Scope::heap) continue;
     double bytes = static_cast<double>(size_bytes(nest.buffers[alloc->buffer].type));
-    for (int64_t extent : nest.buffers[alloc->buffer].extents) bytes *= static_cast<double>(extent);
+    for (int64_t extent : folded_extents(nest.buffers[alloc->buffer])) bytes *= static_cast<double>(extent);
     if (bytes >= kLeastBytes) out += bytes / kPageBytes * kPageNs;
   }
   return out;

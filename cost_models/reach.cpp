@@ -45,7 +45,7 @@ std::vector<Step> without_overlap(const std::vector<Step>& sorted) {
 
 double buffer_bytes(const Buffer& buffer) {
   double bytes = static_cast<double>(size_bytes(buffer.type));
-  for (int64_t extent : buffer.extents) bytes *= static_cast<double>(extent);
+  for (int64_t extent : folded_extents(buffer)) bytes *= static_cast<double>(extent);
   return bytes;
 }
 

@@ -19,6 +19,7 @@ constexpr double kStreamGain = 1.5;      // rate of stores past the caches to th
 constexpr double kTlbExposed = 0.8;
 constexpr double kWindow = 512;           // instructions that wait for a line while those behind go on
 constexpr double kPageStartCycles = 500;  // hardware's prefetchers begin anew at each page
+constexpr int64_t kNeighbours = 8;  // elements and rows between the points of one stencil
 
 struct Level {
   Store store;
@@ -45,7 +46,7 @@ class Traffic {
     for (size_t a = 0; a < leaf.accesses.size(); ++a) {
       const AccessUse& use = leaf.accesses[a];
       const bool is_loaded_for_store = a == 1 && is_accumulation(leaf);
-      if (nest.buffers[use.buffer].scope == Scope::reg || is_loaded_for_store) continue;
+      if (nest.buffers[use.buffer].scope == Scope::reg || is_loaded_for_store || is_known(use)) continue;
       uses_.push_back(&use);
       strides_.push_back(strides_bytes(nest.buffers[use.buffer], use));
     }
@@ -58,6 +59,15 @@ class Traffic {
   }
 
  private:
+  // Another read of the same rows, a few elements on (the points of a stencil): its lines are there.
+  bool is_known(const AccessUse& use) const {
+    return std::any_of(uses_.begin(), uses_.end(), [&](const AccessUse* other) {
+      if (use.is_store || use.has_gather || other->is_store || other->buffer != use.buffer || other->coeff != use.coeff) return false;
+      for (size_t d = 0; d < use.at.size(); ++d)
+        if (std::abs(use.at[d] - other->at[d]) > kNeighbours) return false;
+      return true;
+    });
+  }
   // reaches_[from][access] and their sums.
   void measure(const Store& store) {
     const size_t depth = leaf_.loops.size();

@@ -136,6 +136,7 @@ class Walker {
     out.coeff.assign(loops_.size(), std::vector<int64_t>(access.index.size(), 0));
     for (size_t d = 0; d < access.index.size(); ++d) {
       out.has_gather |= access.index[d].data != nullptr;
+      out.at.push_back(evaluate(access.index[d].affine, values_));
       for (size_t l = 0; l < loops_.size(); ++l) out.coeff[l][d] = slope(access.index[d].affine, loops_[l].var) * loops_[l].step;
     }
     return out;

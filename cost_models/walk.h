@@ -29,6 +29,7 @@ struct AccessUse {
   bool is_streamed = false;   ///< a store past the caches
   bool is_asked_for = false;  ///< prefetched
   bool has_gather = false;
+  std::vector<int64_t> at;  ///< logical index in the sampled iteration
 };
 /// One Compute or Copy with the loops around it.
 struct Leaf {

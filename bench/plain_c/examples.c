@@ -209,6 +209,31 @@ void plain(const float* restrict X, float* restrict Y) {
     }
   free(v);
 }
+#elif defined(EXAMPLE_harris)
+void plain(const float* restrict X, float* restrict R) {
+  const int P = W + 4, G = W + 2;
+  float *gx = malloc(sizeof(float) * (H + 2) * G), *gy = malloc(sizeof(float) * (H + 2) * G);
+  for (int y = 0; y < H + 2; y++)
+    for (int x = 0; x < G; x++) {
+      const float *a = X + y * P + x, *b = a + P, *c = b + P;
+      gx[y * G + x] = (a[2] - a[0]) + 2 * (b[2] - b[0]) + (c[2] - c[0]);
+      gy[y * G + x] = (c[0] - a[0]) + 2 * (c[1] - a[1]) + (c[2] - a[2]);
+    }
+  for (int y = 0; y < H; y++)
+    for (int x = 0; x < W; x++) {
+      float xx = 0, xy = 0, yy = 0;
+      for (int r = 0; r < 3; r++)
+        for (int s = 0; s < 3; s++) {
+          const float u = gx[(y + r) * G + x + s], v = gy[(y + r) * G + x + s];
+          xx += u * u;
+          xy += u * v;
+          yy += v * v;
+        }
+      R[y * W + x] = (xx * yy - xy * xy) - 0.04f * (xx + yy) * (xx + yy);
+    }
+  free(gx);
+  free(gy);
+}
 #elif defined(EXAMPLE_quantized_gemm)
 void plain(const uint8_t* restrict A, const int8_t* restrict B, const int32_t* restrict za, const float* restrict mult, const int32_t* restrict zc, uint8_t* restrict Q) {
   for (int i = 0; i < M; i++)

@@ -98,6 +98,8 @@ Plan plan_pure(const PlanContext& c);
 Plan plan_stage(const PlanContext& c);
 /// Rule 4: the reduction's tile stays in registers until the elementwise reader has used it.
 Plan plan_epilogue(const PlanContext& reduction, const PlanContext& reader, const BlockShape& shape);
+/// Rule 12: the chain of stencils that ends in the last stage, row by row, with producers in rings of rows. Nothing where no rows are shared.
+std::optional<Plan> plan_windows(const NestTemplate& t, const TargetFacts& facts, bool streams);
 /// Can the epilogue rule apply to these two?
 bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader);
 

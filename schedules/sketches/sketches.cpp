@@ -486,6 +486,9 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   for (bool by_rows : {false, true})
     if (auto plan = chain_plan(b, by_rows)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   const bool is_large = is_larger_than_cache(b, 1);
+  for (bool streams : {true, false})
+    if (is_large || !streams)
+      if (auto plan = plan_windows(t, facts, streams)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   auto strips = strip_plan(b, Stores::cached);
   if (strips && is_large)
     if (auto plan = strip_plan(b, Stores::streamed)) add_if_new(out, trace_of(b, *plan), normalized, cls);

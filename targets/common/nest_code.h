@@ -82,6 +82,9 @@ class NestCode {
   void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
   void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
   void allocate_heap(BufferId id, NodeId body);
+  void open_heap(BufferId id);
+  void close_heap(const std::vector<BufferId>& opened);
+  std::vector<BufferId> open_heap_inside(NodeId id);
   void allocate_stack(BufferId id, NodeId body);
   bool registers_fit(BufferId id, NodeId body) const;
   void declare_registers(BufferId id, NodeId at);
@@ -215,8 +218,9 @@ class NestCode {
   std::map<VarId, Affine> substitution_;
   Facts facts_;
   Lanes lanes_;
-  std::vector<llvm::Value*> heap_;             // live heap blocks of this function, to free on failure
-  std::map<std::string, llvm::Value*> loads_;  // loads of the current straight-line stretch, by place
+  static constexpr uint64_t kSmallHeapBytes = 16 << 10;  ///< a row or a few scalars: the stack costs no call, and scalars become registers
+  std::vector<llvm::Value*> heap_;                       // live heap blocks of this function, to free on failure
+  std::map<std::string, llvm::Value*> loads_;            // loads of the current straight-line stretch, by place
   struct {
     const llvm::BasicBlock* block = nullptr;
     std::set<std::string> places;

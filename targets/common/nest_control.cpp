@@ -8,9 +8,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kStackLimitBytes = 256 << 10;
-constexpr uint64_t kSmallHeapBytes = 16 << 10;  ///< a row or a few scalars: the stack costs no call, and scalars become registers
 constexpr int64_t kUnrollLimit = 4096;
-constexpr int kOutOfMemory = -11;  // halide_error_code_out_of_memory
 
 }  // namespace
 
@@ -181,9 +179,12 @@ void NestCode::on(const Loop& loop) {
       return parallel_loop(loop);
     case MarkKind::tensor:
       return tensor_loop(loop);
-    default:
+    default: {
+      const std::vector<BufferId> opened = open_heap_inside(loop.body);
       if (!turning_copy(loop)) loop_around_streams(loop);
+      close_heap(opened);
       return;
+    }
   }
 }
 
@@ -388,6 +389,7 @@ void NestCode::on(const Alloc& alloc) {
   }
   if (buffer.scope == Scope::tile) return allocate_tiles(alloc.buffer, alloc.body);
   const uint64_t bytes = static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type));
+  if (bases_[alloc.buffer]) return emit(alloc.body);  // allocated outside the loops around
   const bool on_stack = bytes <= (buffer.scope == Scope::reg || buffer.scope == Scope::stack ? kStackLimitBytes : kSmallHeapBytes);
   on_stack ? allocate_stack(alloc.buffer, alloc.body) : allocate_heap(alloc.buffer, alloc.body);
 }
@@ -541,34 +543,6 @@ void NestCode::allocate_stack(BufferId id, NodeId body) {
   bases_[id] = slot;
   emit(body);
   bases_[id] = nullptr;
-}
-
-// halide_malloc, aligned by hand; on failure everything live in this function is freed and the kernel returns Halide's code.
-void NestCode::allocate_heap(BufferId id, NodeId body) {
-  const Buffer& buffer = nest_.buffers[id];
-  const uint64_t bytes = std::max<uint64_t>(1, static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type))) + 2 * kAlignment;
-  auto& context = module_.getContext();
-  auto malloc_function = module_.getOrInsertFunction("halide_malloc", b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty());
-  auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy());
-  llvm::cast<llvm::Function>(malloc_function.getCallee())->setReturnDoesNotAlias();
-  llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
-  llvm::Value* raw = b_.CreateCall(malloc_function, {null, b_.getInt64(bytes)});
-  llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "out_of_memory", function_);
-  llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "allocated", function_);
-  b_.CreateCondBr(b_.CreateICmpEQ(raw, null), failed, good, llvm::MDBuilder(context).createBranchWeights(1, 1000));
-  b_.SetInsertPoint(failed);
-  for (llvm::Value* live : heap_) b_.CreateCall(free_function, {null, live});
-  if (tiles_on_) release_tiles();
-  b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kOutOfMemory)));
-  b_.SetInsertPoint(good);
-  llvm::Value* address = b_.CreateAnd(b_.CreateAdd(b_.CreatePtrToInt(raw, b_.getInt64Ty()), b_.getInt64(kAlignment - 1)), b_.getInt64(~(kAlignment - 1)));
-  llvm::Value* step = b_.CreateSub(address, b_.CreatePtrToInt(raw, b_.getInt64Ty()));
-  bases_[id] = b_.CreateInBoundsGEP(b_.getInt8Ty(), raw, step, buffer.name);
-  heap_.push_back(raw);
-  emit(body);
-  heap_.pop_back();
-  bases_[id] = nullptr;
-  b_.CreateCall(free_function, {null, raw});
 }
 
 // i32 task(context, number, closure): loads what the closure holds and calls `work` with begin + number * step at the end.

@@ -156,3 +156,14 @@ def quantized_gemm(M, N, K):
         return {"Q": np.clip(np.rint(scaled).astype(np.int32) + zc, 0, 255).astype(np.uint8)}
     return (lambda r: {"A": r.integers(0, 256, (M, K), dtype=np.uint8), "B": r.integers(-128, 128, (K, N), dtype=np.int8),
                        "za": np.array(121, np.int32), "mult": r.uniform(0.001, 0.004, N).astype(np.float32), "zc": np.array(7, np.int32)}, compute)
+
+
+@example("15_harris.weft", H=9, W=37)
+def harris(H, W):
+    def compute(X):
+        at = lambda r, s: wide(X)[r:r + H + 2, s:s + W + 2]
+        gx = (at(0, 2) - at(0, 0)) + 2 * (at(1, 2) - at(1, 0)) + (at(2, 2) - at(2, 0))
+        gy = (at(2, 0) - at(0, 0)) + 2 * (at(2, 1) - at(0, 1)) + (at(2, 2) - at(0, 2))
+        xx, xy, yy = (sum(p[r:r + H, s:s + W] for r in range(3) for s in range(3)) for p in (gx * gx, gx * gy, gy * gy))
+        return {"R": (xx * yy - xy * xy) - 0.04 * (xx + yy) ** 2}
+    return lambda r: {"X": uniform(r, H + 4, W + 4)}, compute

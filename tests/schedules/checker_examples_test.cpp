@@ -82,6 +82,7 @@ const Subject kSubjects[] = {
     {"12_smith_waterman", {}},
     {"13_unsharp", {{"H", 9}, {"W", 21}}},
     {"14_quantized_gemm", {{"M", 7}, {"N", 21}, {"K", 10}}},
+    {"15_harris", {{"H", 9}, {"W", 37}}},
 };
 
 class Examples : public testing::TestWithParam<Subject> {};

@@ -34,6 +34,7 @@ const Example kExamples[] = {
     {"07_attention", {{"H", 2}, {"G", 1}, {"S", 13}, {"D", 9}}},
     {"13_unsharp", {{"H", 9}, {"W", 21}}},
     {"14_quantized_gemm", {{"M", 7}, {"N", 21}, {"K", 10}}},
+    {"15_harris", {{"H", 9}, {"W", 37}}},
 };
 
 constexpr const char* kGroupedConv =
@@ -126,6 +127,22 @@ TEST(RowSketches, fuse_stencils_by_rows_and_split_at_clamps) {
   EXPECT_NE(text.find("split C x.1 at 1, 84"), std::string::npos) << text;
   EXPECT_NE(text.find("compute_at C in Y at y.1 heap"), std::string::npos) << text;
   EXPECT_NE(text.find("compute_at D in Y at x.1 reg"), std::string::npos) << text;
+}
+
+// A chain of stencils keeps the rows that are read again in rings; what is read point by point needs none, and a chain that shares no rows has no such sketch.
+TEST(WindowSketches, keep_rows_of_producers_that_several_rows_read) {
+  const std::string text = checked_sketches(
+      normalized_program("program chain(H = 9, W = 37)\nin X: f32[H + 4, W]\nlet A[y: H + 4, x: W] = X[y, x] * X[y, x] + X[y, x] / (X[y, x] + 3)\n"
+                         "let B[y: H + 2, x: W] = sum[r: 3] A[y + r, x] * A[y + 2 - r, x]\nlet C[y: H, x: W] = sum[r: 3] B[y + r, x] * B[y + r, x]\n"
+                         "let D[y: H, x: W] = exp(B[y + 1, x]) * B[y + 1, x] + B[y + 1, x] / 5\nout Y[y: H, x: W] = C[y, x] * D[y, x] * D[y, x] - D[y, x] / C[y, x]\n"));
+  EXPECT_NE(text.find("compute_at B in Y at y.1 heap slide"), std::string::npos) << text;
+  EXPECT_NE(text.find("compute_at A in Y at y.1 heap slide"), std::string::npos) << text;
+  EXPECT_EQ(text.find("compute_at D in Y at y.1 heap slide"), std::string::npos) << text;
+  EXPECT_NE(text.find("compute_at C in Y at x.1 reg"), std::string::npos) << text;
+  const std::string apart =
+      checked_sketches(normalized_program("program rows(H = 9, W = 37)\nin X: f32[H, W]\nlet s[y: H] = sum[x: W] X[y, x]\nlet e[y: H, x: W] = exp(X[y, x]) - s[y]\nout "
+                                          "Y[y: H, x: W] = e[y, x] * e[y, x] * s[y]\n"));
+  EXPECT_EQ(apart.find("slide"), std::string::npos) << apart;
 }
 
 // What only moves across the order of memory is tiled for squares, and streamed where it is larger than a core's cache.

@@ -1,9 +1,11 @@
 // Sliding windows: compute_at .. slide on stencils, strides, tails, tiles, chains, paddings; at sizes from 1, below the window, and primes.
 // Judges: plain loops against the evaluator, tags against the program's terms, the checker's proof. Then mutants, and what is refused.
+#include <functional>
 #include <regex>
 
 #include "harness.h"
 #include "ir/interpreter.h"
+#include "mutator.h"
 #include "poly/check/checker.h"
 
 namespace polyweft::test {
@@ -112,6 +114,71 @@ TEST(Slides, all_judges_agree_at_all_sizes) {
       }
     }
   }
+}
+
+bool tags_reject(const Program& program, const LoopNest& nest) {
+  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
+  ir::EvaluateOptions wanted_options;
+  wanted_options.tags = NumericsClass::reassoc;
+  auto wanted = ir::evaluate(program, inputs, wanted_options);
+  ir::InterpreterOptions options;
+  options.with_tags = true;
+  auto got = ir::interpret(nest, inputs, options);
+  return !got.ok() || got->tags != wanted->tags;
+}
+
+/// The text with one match of the pattern changed.
+std::string changed(const std::string& text, const std::regex& pattern, const std::function<std::string(const std::smatch&)>& change) {
+  std::smatch match;
+  if (!std::regex_search(text, match, pattern)) return text;
+  return std::string(match.prefix()) + change(match) + std::string(match.suffix());
+}
+
+// A ring of one row too few, a first iteration without its last early row, new rows that begin one too far: both judges refuse each.
+TEST(Slides, mutants_are_refuted) {
+  int judged = 0;
+  const auto less = [](const std::smatch& m) { return m.str(1) + std::to_string(std::stoll(m.str(2)) - 1) + m.str(3); };
+  const auto later = [](const std::smatch& m) { return m.str(1) + std::to_string(std::stoll(m.str(2)) + 1) + m.str(3); };
+  const std::pair<std::regex, std::function<std::string(const std::smatch&)>> kChanges[] = {
+      {std::regex("(heap fold 0 mod )(\\d+)( )"), less},                                                   // window
+      {std::regex("(alloc [^\\n]*\\n\\s*(?:alloc [^\\n]*\\n\\s*)*for \\S+ in )(\\d+)( \\.\\. )"), later},  // early rows
+      {std::regex("(alloc [^\\n]*\\n\\s*(?:alloc [^\\n]*\\n\\s*)*for \\S+ in \\d+ \\.\\. )(\\d+)( )"), less},
+  };
+  for (const char* steps : {"compute_at A in Y at y heap slide", "permute Y [x, y]\ncompute_at A in Y at y heap slide"}) {
+    Program program = normalized_program(kBlur, {{"H", 7}, {"W", 3}});
+    auto nest = nest_of(program, std::string("trace 1\n") + steps + "\n");
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    for (const auto& [pattern, change] : kChanges) {
+      const std::string text = print(*nest), mutant = changed(text, pattern, change);
+      ASSERT_NE(mutant, text) << text;
+      auto parsed = parse_loop_nest(mutant);
+      ASSERT_TRUE(parsed.ok()) << described(parsed.error()) << mutant;
+      EXPECT_TRUE(tags_reject(program, *parsed)) << mutant;
+      EXPECT_EQ(poly::check_nest(program, *parsed).verdict, Verdict::refuted) << mutant;
+      ++judged;
+    }
+  }
+  EXPECT_EQ(judged, 6);
+}
+
+// Small changes anywhere in chains with rings: the checker proves none that tag mode rejects, by arithmetic or by isl alone.
+TEST(Slides, no_mutant_that_tags_reject_is_proven) {
+  int rejected = 0;
+  for (const char* steps : {"compute_at C in Y at y heap slide\ncompute_at B in Y at y heap slide\ncompute_at A in Y at y heap slide",
+                            "tile Y [y: 2]\ncompute_at C in Y at y.1 heap slide\ncompute_at B in Y at y.1 heap slide fold 4\ncompute_at A in Y at y.1 heap slide"}) {
+    Program program = normalized_program(kBlurOfBlur, {{"H", 6}, {"W", 2}});
+    auto nest = nest_of(program, std::string("trace 1\n") + steps + "\n");
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    const std::string text = print(*nest);
+    for (uint64_t seed = 1; seed < 200 && rejected < 120; ++seed) {
+      const std::string mutant = Mutator(text, seed).mutated();
+      auto parsed = parse_loop_nest(mutant);
+      if (mutant == text || !parsed || !verify(*parsed).ok() || !tags_reject(program, *parsed)) continue;
+      ++rejected;
+      EXPECT_NE(poly::check_nest(program, *parsed).verdict, Verdict::proven) << mutant;
+    }
+  }
+  EXPECT_GE(rejected, 60);
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ enum class Found { equal, previous, last, solved };
 struct Guess {
   std::vector<Affine> at;  ///< of the writer's dimensions, over the reader's
   std::vector<Found> how;
+  std::vector<Affine> zero = {};  ///< readers for which one of these is not 0 read another cell
   bool is_linear() const {
     return std::all_of(at.begin(), at.end(), [](const Affine& e) { return e.is_linear(); });
   }
@@ -85,7 +86,7 @@ class Solver {
       out.at.push_back(*at_[m]);
     }
     out.how = how_;
-    if (!fits(out)) return std::nullopt;
+    if (!compare(out)) return std::nullopt;
     return out;
   }
 
@@ -157,11 +158,15 @@ class Solver {
     return true;
   }
 
-  bool fits(const Guess& guess) const {
+  /// Where the cells are equal: everywhere, for some readers (one tap of a window is the newest row), or nowhere.
+  bool compare(Guess& guess) const {
     std::map<VarId, Affine> at;
     for (size_t m = 0; m < guess.at.size(); ++m) at[static_cast<VarId>(m)] = guess.at[m];
-    for (size_t x = 0; x < w_.cell.size(); ++x)
-      if (!(substitute(w_.cell[x], at) == r_.cell[x])) return false;
+    for (size_t x = 0; x < w_.cell.size(); ++x) {
+      Affine apart = substitute(w_.cell[x], at) - r_.cell[x];
+      if (apart.is_constant() && apart.constant != 0) return false;
+      if (!apart.is_constant()) guess.zero.push_back(std::move(apart));
+    }
     return true;
   }
 
@@ -179,12 +184,13 @@ class Search {
       : nest_(nest), statements_(statements), question_(question), rest_(*question.when) {}
 
   std::optional<FoundWriters> run() {
-    if (!look()) return std::nullopt;
+    if (!look() || !keeps_cells_apart()) return std::nullopt;
     for (size_t depth = reader_.dimensions() + 1; depth-- > 0;) {
       if (is_empty(rest_)) break;
       if (!settle({depth, false})) return std::nullopt;
       if (depth > 0 && !settle({depth - 1, true})) return std::nullopt;
     }
+    if (!folds_.empty() && !is_empty(rest_)) return std::nullopt;  // never written, or another element's cell
     return FoundWriters{std::move(found_), std::move(rest_)};
   }
 
@@ -192,7 +198,7 @@ class Search {
   // --- what is asked ---
   bool look() {
     for (const Fold& fold : nest_.buffers[question_.access->id].folds)
-      if (nest_.buffers[question_.access->id].extents[fold.dim] > fold.window) return false;
+      if (nest_.buffers[question_.access->id].extents[fold.dim] > fold.window) folds_.push_back(fold);
     auto reader = view(question_.reader, *question_.access);
     if (!reader) return false;
     reader_ = *std::move(reader);
@@ -224,6 +230,51 @@ class Search {
       if (!single.empty()) e = substitute(e, single);
     }
     return out;
+  }
+
+  // --- folded dimensions ---
+  /// Nobody overwrites what the reader finds: let w write the cell of coordinate e, r read it, and w' lie between them and write coordinate j, e + k * window for
+  /// some k other than 0. If of two events the first is nowhere `window` or more above the second, for events w', r then j - e < window, and for w, w'
+  /// then e - j < window; so there is no such w', and the coordinates may be looked at as if nothing were folded.
+  bool keeps_cells_apart() const {
+    for (const Fold& fold : folds_) {
+      const size_t x = statements_.prefix[question_.access->id] + fold.dim;
+      for (const View& w : writers_) {
+        if (!stays_below(w, reader_, x, fold.window)) return false;
+        for (const View& other : writers_)
+          if (!stays_below(w, other, x, fold.window)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Where a comes before b, in one lifetime of the buffer: a's coordinate is less than b's plus the window.
+  bool stays_below(const View& a, const View& b, size_t x, int64_t window) const {
+    const auto parting = part(*a.s, *b.s);
+    if (!parting) return false;
+    for (size_t level = statements_.prefix[question_.access->id]; level < parting->shared; ++level)
+      if (!is_below(a, b, x, window, level, true)) return false;
+    return parting->is_same || !parting->first_is_before || is_below(a, b, x, window, parting->shared, false);
+  }
+
+  /// In the same iteration of the outer `equal` loops; carried: a in an earlier one of the next.
+  bool is_below(const View& a, const View& b, size_t x, int64_t window, size_t equal, bool is_carried) const {
+    Box box = b.box;
+    std::map<VarId, Affine> at;
+    for (size_t m = 0; m < a.dimensions(); ++m) {
+      const bool is_level = is_carried && m == equal;
+      Affine own = Affine::variable(static_cast<VarId>(m));
+      if (m >= equal) {
+        const int64_t range = a.box[m].greatest - a.box[m].least;
+        if (is_level && range == 0) return true;
+        box.push_back(is_level ? Interval{1, range} : a.box[m]);
+        const Affine fresh = Affine::variable(static_cast<VarId>(box.size() - 1));
+        own = is_level ? own - fresh : fresh;
+      }
+      at[static_cast<VarId>(m)] = own;
+    }
+    const Bounds above = bounds_of(substitute(a.cell[x], at) - b.cell[x], box);
+    return above && above->greatest < window;
   }
 
   static bool belongs(const View& w, Class c) {
@@ -266,6 +317,7 @@ class Search {
       auto readers = instances(w, *guess);
       if (!readers) break;
       Set here = intersect(*std::move(readers), left);
+      for (const Affine& e : guess->zero) here = intersect(std::move(here), holds(guard_eq0(e), reader_.s->space));
       if (c.is_carried) {
         Affine distance = Affine::variable(static_cast<VarId>(c.equal)) - guess->at[c.equal] - Affine::of(1);
         if (!distance.is_constant() || distance.constant < 0) here = intersect(std::move(here), holds(guard_ge0(distance), reader_.s->space));
@@ -401,6 +453,7 @@ class Search {
   Set rest_;
   View reader_;
   std::vector<View> writers_;
+  std::vector<Fold> folds_;  ///< those that act
   Writers found_;
 };
 

@@ -1,0 +1,158 @@
+// Rule 12: a chain of stencils in one nest, row by row of its last stage. Each producer keeps the rows that are still read in a ring outside that loop and makes
+// the new ones only; none is computed twice, and only the output goes to memory.
+//
+//   y: rows | new rows of each producer, in order | x: width | stencils that this row alone reads, in registers  x (vectors)
+//
+// Proposed where some producer is read across rows and all of them can follow the loop (the step compute_at .. slide says so by the subscripts).
+#include <algorithm>
+
+#include "schedules/queries.h"
+#include "schedules/sketches/plans.h"
+#include "schedules/steps.h"
+
+namespace polyweft::schedules {
+namespace {
+
+constexpr int64_t kMostAccumulators = 6;  ///< vectors of several stencils that wait in registers for their reader: what they all read stays there too
+
+bool is_alive(const NestTemplate& t, uint32_t k) {
+  return t.stages[k].placement.kind != Placement::Kind::inlined;
+}
+
+/// The last stage makes an output, element by element, and all others lead to it.
+std::optional<uint32_t> last_stage(const NestTemplate& t) {
+  if (t.stages.size() < 2) return std::nullopt;
+  const auto host = static_cast<uint32_t>(t.stages.size()) - 1;
+  const Stage& h = t.stages[host];
+  const auto& targets = equation_of(t, h).targets;
+  const bool fits = is_alive(t, host) && !h.reduces && h.data_indices >= 2 && h.inside.empty() && h.guards.empty() && targets.size() == 1 &&
+                    t.program.tensors[targets[0]].kind == TensorKind::output;
+  if (!fits) return std::nullopt;
+  for (uint32_t k = 0; k < host; ++k) {
+    const auto& made = equation_of(t, t.stages[k]).targets;
+    if (is_alive(t, k) && (made.size() != 1 || t.program.tensors[made[0]].kind != TensorKind::local || definitions(t, made[0]).size() != 1)) return std::nullopt;
+  }
+  return host;
+}
+
+/// Do the reads of one stage lie in several rows of dimension `dim` for one row of the reader?
+bool reads_rows(const NestTemplate& t, const Stage& reader, TensorId tensor, uint32_t dim) {
+  const auto accesses = reads_of(t, reader, tensor);
+  for (const Access& access : accesses) {
+    const Affine& e = access.index[dim].affine;
+    if (access.index[dim].data || !(e == accesses[0].index[dim].affine)) return true;
+    for (uint32_t k = reader.data_indices; k < reader.lo.size(); ++k)
+      if (e.coefficient(t.program.index_var(k)) != 0 && reader.hi[k] - reader.lo[k] > 1) return true;
+    if (!e.is_linear()) return true;
+  }
+  return false;
+}
+
+bool is_read_across_rows(const NestTemplate& t, uint32_t producer) {
+  const TensorId tensor = equation_of(t, t.stages[producer]).targets[0];
+  const uint32_t dim = t.stages[producer].placement.slide->dim;
+  return std::any_of(t.stages.begin(), t.stages.end(), [&](const Stage& reader) { return reads_rows(t, reader, tensor, dim); });
+}
+
+struct Placed {
+  NestTemplate t;
+  std::vector<Step> steps;
+  size_t windows = 0;
+};
+
+/// Everything but what waits in registers, last producer first, at this loop; nothing where one cannot follow it or none is read across rows.
+std::optional<Placed> place_windows(NestTemplate t, uint32_t host, const std::string& loop, const std::vector<uint32_t>& in_registers) {
+  Placed out{std::move(t), {}, 0};
+  for (uint32_t k = host; k-- > 0;) {
+    if (!is_alive(out.t, k) || std::count(in_registers.begin(), in_registers.end(), k)) continue;
+    ComputeAtStep step{out.t.stages[k].name, out.t.stages[host].name, loop, Scope::heap, {}, Sliding{}};
+    auto next = compute_at(out.t, step);
+    if (!next) return std::nullopt;
+    if (is_read_across_rows(*next, k)) {
+      ++out.windows;
+    } else {  // its rows are read once, where they are made
+      step.sliding.reset();
+      next = compute_at(std::move(out.t), step);
+      if (!next) return std::nullopt;
+    }
+    out.t = std::move(*next);
+    out.steps.push_back(std::move(step));
+  }
+  if (out.windows == 0) return std::nullopt;
+  return out;
+}
+
+/// Stencils whose values the host alone reads, point by point.
+std::vector<uint32_t> stencils_for_registers(const NestTemplate& t, const TargetFacts& facts, uint32_t host) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = 0; k < host; ++k) {
+    if (!is_alive(t, k) || !is_epilogue_of(t, k, host)) continue;
+    const PlanContext c = context_for(t, k, facts);
+    const auto shape = block_shape(c);
+    if (shape && is_row_stencil(c) && shape->cuts.empty() && shape->vector + 1 == t.stages[host].data_indices) out.push_back(k);
+  }
+  return out;
+}
+
+/// The index of the rows: the innermost but the one along which vectors lie.
+std::optional<uint32_t> row_index(const PlanContext& host) {
+  if (host.table.unit != host.stage.data_indices - 1) return std::nullopt;
+  return host.stage.data_indices - 2;
+}
+
+void tile_host(Plan& plan, const PlanContext& c, uint32_t row, const Size& rows, const Size& width) {
+  const std::string x = c.name(*c.table.unit), y = c.name(row);
+  std::vector<std::string> order;
+  for (uint32_t k = 0; k < row; ++k) order.push_back(c.name(k));
+  for (const std::string& loop : {y + ".1", y, x + ".1", x}) order.push_back(loop);
+  plan.steps.push_back(TileStep{c.stage.name, {{y, rows}, {x, width}}});
+  plan.steps.push_back(PermuteStep{c.stage.name, order});
+}
+
+}  // namespace
+
+std::optional<Plan> plan_windows(const NestTemplate& t, const TargetFacts& facts, bool streams) {
+  const auto host = last_stage(t);
+  if (!host) return std::nullopt;
+  PlanContext c = context_for(t, *host, facts);
+  c.openness = Openness::open;
+  const auto row = row_index(c);
+  if (!row) return std::nullopt;
+  const auto in_registers = stencils_for_registers(t, facts, *host);
+  const int64_t lanes = c.lanes(), extent = c.table.extent[*c.table.unit],
+                vectors = in_registers.size() < 2 ? 4 : kMostAccumulators / static_cast<int64_t>(in_registers.size());
+  if (vectors < 1 || extent < lanes) return std::nullopt;
+  Plan plan;
+  std::vector<int64_t> heights;
+  for (int64_t height : {1, 2, 4, 8})
+    if (height <= c.table.extent[*row]) heights.push_back(height);
+  const Size rows = add_size(plan, c, "rows", 1, heights);
+  std::vector<int64_t> widths;
+  for (int64_t w : {1, 2, 4})
+    if (w <= vectors && w * lanes < extent + lanes) widths.push_back(w * lanes);
+  const Size width = add_size(plan, c, "vw", widths.back(), widths);
+  const std::string x = c.name(*c.table.unit);
+  tile_host(plan, c, *row, rows, width);
+  for (uint32_t k : in_registers) plan.append(plan_stencil_in_registers(context_for(t, k, facts), c.stage.name, x + ".1"));
+  NestTemplate tiled = t;
+  tiled.trace.decisions = plan.decisions;
+  for (const Step& step : plan.steps) {
+    auto next = apply(std::move(tiled), step);
+    if (!next) return std::nullopt;
+    tiled = std::move(*next);
+  }
+  const auto placed = place_windows(std::move(tiled), *host, c.name(*row) + ".1", in_registers);
+  if (!placed) return std::nullopt;
+  plan.steps.insert(plan.steps.end(), placed->steps.begin(), placed->steps.end());
+  plan.steps.push_back(VectorizeStep{c.stage.name, x, Size{lanes, ""}});
+  for (uint32_t k = 0; k < *host; ++k) {
+    if (!is_alive(t, k) || std::count(in_registers.begin(), in_registers.end(), k)) continue;
+    PlanContext guest = context_for(t, k, facts);
+    guest.seat = Seat::guest;
+    plan.append(plan_stage(guest));
+  }
+  if (streams) plan.steps.push_back(StreamStep{c.stage.name});
+  return plan;
+}
+
+}  // namespace polyweft::schedules
