@@ -174,7 +174,7 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
     case 11: {
       const Stage& host = pick(rng, t.stages);
       ComputeAtStep step{stage.name, host.name, loop(host), rng.below(3) ? Scope::heap : scope};
-      if (rng.below(2)) step.sliding = Sliding{rng.below(4) == 0, Size{rng.below(3) ? 1 : pick(rng, 2, 8), ""}};
+      if (rng.below(2)) step.sliding = rng.below(4) == 0 ? Sliding{true, Size{1, ""}} : Sliding{false, Size{rng.below(3) ? 1 : pick(rng, 2, 8), ""}};
       return step;
     }
     case 12: {
