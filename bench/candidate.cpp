@@ -3,6 +3,7 @@
 //
 //   bench_candidate [CANDIDATES]
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include "polyweft/search.h"
 #include "schedules/sketches/sketches.h"
 #include "support/helper_path.h"
+#include "targets/cpu/build.h"
 
 using namespace polyweft;
 using Clock = std::chrono::steady_clock;
@@ -44,6 +46,30 @@ double median(std::vector<double> values) {
 
 struct Parts {
   std::vector<double> instantiate, build, run, total;
+};
+
+/// Where the time of code generation goes, a column a part.
+class Split {
+ public:
+  void add(const LoopNest& nest, const Target& target) {
+    const auto object = take(targets::compile_object(nest, target));
+    const auto start = Clock::now();
+    take(targets::shared_object(object, targets::exported_symbols(nest), targets::Runtime::external));
+    const auto& t = object.times;
+    const double parts[] = {t.lowering_ms,   t.light_ms,     t.setup_ms,    t.preparation_ms, t.selection_ms,
+                            t.scheduling_ms, t.registers_ms, t.emission_ms, t.inspection_ms,  ms_since(start)};
+    for (size_t p = 0; p < std::size(parts); ++p) columns_[p].push_back(parts[p]);
+  }
+  void print() const {
+    static constexpr const char* kNames[] = {"IR built",  "IR passes", "pipeline built",    "IR prepared",    "instructions selected",
+                                             "scheduled", "registers", "laid out, encoded", "spills counted", "linked"};
+    std::printf("code and link, medians in ms:");
+    for (size_t p = 0; p < columns_.size(); ++p) std::printf("%s %s %.2f", p ? "," : "", kNames[p], median(columns_[p]));
+    std::printf("\n");
+  }
+
+ private:
+  std::array<std::vector<double>, 10> columns_;
 };
 
 }  // namespace
@@ -74,6 +100,7 @@ int main(int argc, char** argv) {
   const auto model = analytic_model(machine);
   auto strategy = enumerate_by_model(search_spaces(templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
   Parts parts;
+  Split split;
   int refused = 0;
   for (const auto& candidate : strategy->ask(static_cast<size_t>(wanted))) {
     const auto start = Clock::now();
@@ -99,10 +126,12 @@ int main(int argc, char** argv) {
     parts.build.push_back(built - instantiated);
     parts.run.push_back(ended - built);
     parts.total.push_back(ended);
+    split.add(nest, target);
   }
   if (parts.total.empty()) return std::fprintf(stderr, "bench_candidate: no candidate was built\n"), 1;
   parts.run.erase(parts.run.begin());
   std::printf(
       "candidate, gemm 512^3, %zu candidates, %d refused; medians: instantiate %.2f ms, code and link %.2f ms, run and compare on 2 sets %.2f ms, whole %.2f ms\n",
       parts.total.size(), refused, median(parts.instantiate), median(parts.build), median(parts.run), median(parts.total));
+  split.print();
 }

@@ -5,50 +5,24 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
-#include <map>
 
 #include "ir/scalar.h"
+#include "targets/common/argument_checks.h"
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 namespace {
 
-// Offsets of halide_buffer_t and halide_dimension_t (HalideRuntime.h of Halide 14, 64-bit).
-constexpr uint64_t kHost = 16, kTypeCode = 32, kTypeBits = 33, kDimensions = 36, kDim = 40;
-constexpr unsigned kDimWords = 4;
-constexpr uint64_t kDimBytes = 16, kDimMin = 0, kDimExtent = 4, kDimStride = 8;
 // A positive code of ours: an element of an input lies outside its promised values.
 constexpr int kValueOutOfRange = 1;
 // The system does not let this process use the tile unit.
 constexpr int kNoTiles = 2;
 // Linux, x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).
 constexpr uint64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
-// halide_error_code_t.
-constexpr int kBadType = -3, kConstraintViolated = -8, kBufferIsNull = -12, kBadDimensions = -43;
 
 // Bodies up to this size (LLVM's instructions) become part of the function that checks the arguments: a jump, moves of addresses and a second
 // vzeroupper count in a product of 4 x 4. Larger ones gained nothing from it, and apart the checks cannot cost them registers.
 constexpr int64_t kInlinedInstructions = 200;
-
-struct HalideType {
-  uint8_t code, bits;
-};
-HalideType halide_type(ElementType type) {
-  if (type == ElementType::bf16) return {4, 16};
-  if (type == ElementType::boolean) return {1, 1};
-  if (type == ElementType::u8) return {1, 8};
-  return {static_cast<uint8_t>(is_float(type) ? 2 : 0), static_cast<uint8_t>(8 * size_bytes(type))};
-}
-
-/// What an argument must look like: dim[0] is the last axis.
-struct Shape {
-  HalideType type;
-  std::vector<int64_t> extents;
-};
-Shape shape_of(const Buffer& buffer) {
-  if (buffer.is_packed) return {{1, 8}, {allocated_elements(buffer) * size_bytes(buffer.type)}};
-  return {halide_type(buffer.type), {buffer.extents.rbegin(), buffer.extents.rend()}};
-}
 
 class ModuleCode {
  public:
@@ -111,12 +85,6 @@ class ModuleCode {
     return llvm::ConstantInt::get(type, raw);
   }
 
-  llvm::Value* field(llvm::Value* base, uint64_t offset, llvm::Type* type) {
-    return b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.getInt64(offset)), llvm::Align(1));
-  }
-  void set_field(llvm::Value* base, uint64_t offset, llvm::Value* value) {
-    b_.CreateAlignedStore(value, b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.getInt64(offset)), llvm::Align(1));
-  }
   void fail_if(llvm::Function* f, llvm::Value* bad, int code) {
     auto* failed = llvm::BasicBlock::Create(b_.getContext(), "refuse", f);
     auto* good = llvm::BasicBlock::Create(b_.getContext(), "go_on", f);
@@ -126,145 +94,36 @@ class ModuleCode {
     b_.SetInsertPoint(good);
   }
 
-  // A null host: a bounds query, answered by filling in the dimensions. A branch for each address is one micro-operation; gathering them in
-  // registers first took three.
-  void bounds_query(llvm::Function* f, const std::vector<BufferId>& arguments) {
-    auto* query = llvm::BasicBlock::Create(b_.getContext(), "bounds_query", f);
-    for (size_t a = 0; a < arguments.size(); ++a) fail_if(f, b_.CreateIsNull(f->getArg(static_cast<unsigned>(a))), kBufferIsNull);
-    for (size_t a = 0; a < arguments.size(); ++a)
-      if (elements_of(nest_.buffers[arguments[a]]) > 0) leave_if(f, b_.CreateIsNull(field(f->getArg(static_cast<unsigned>(a)), kHost, b_.getPtrTy())), query);
-    auto* go_on = b_.GetInsertBlock();
-    b_.SetInsertPoint(query);
-    for (size_t a = 0; a < arguments.size(); ++a) fill_in(f, f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]]));
-    b_.CreateRet(b_.getInt32(0));
-    b_.SetInsertPoint(go_on);
-  }
-  /// A branch to `target` that is hardly ever taken.
-  void leave_if(llvm::Function* f, llvm::Value* condition, llvm::BasicBlock* target) {
-    auto* good = llvm::BasicBlock::Create(b_.getContext(), "go_on", f);
-    b_.CreateCondBr(condition, target, good, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
-    b_.SetInsertPoint(good);
-  }
   static int64_t elements_of(const Buffer& buffer) {
     int64_t out = 1;
     for (int64_t e : buffer.extents) out *= e;
     return out;
   }
-  void fill_in(llvm::Function* f, llvm::Value* argument, const Shape& shape) {
-    llvm::Value* host = field(argument, kHost, b_.getPtrTy());
-    auto* fill = llvm::BasicBlock::Create(b_.getContext(), "fill_in", f);
-    auto* next = llvm::BasicBlock::Create(b_.getContext(), "filled", f);
-    llvm::Value* same_rank = b_.CreateICmpEQ(field(argument, kDimensions, b_.getInt32Ty()), b_.getInt32(static_cast<uint32_t>(shape.extents.size())));
-    b_.CreateCondBr(b_.CreateAnd(b_.CreateIsNull(host), same_rank), fill, next);
-    b_.SetInsertPoint(fill);
-    llvm::Value* dims = field(argument, kDim, b_.getPtrTy());
-    int64_t stride = 1;
-    for (size_t d = 0; d < shape.extents.size(); ++d) {
-      set_field(dims, d * kDimBytes + kDimMin, b_.getInt32(0));
-      set_field(dims, d * kDimBytes + kDimExtent, b_.getInt32(static_cast<uint32_t>(shape.extents[d])));
-      set_field(dims, d * kDimBytes + kDimStride, b_.getInt32(static_cast<uint32_t>(stride)));
-      stride *= shape.extents[d];
-    }
-    b_.CreateBr(next);
-    b_.SetInsertPoint(next);
-  }
-  void check_argument(llvm::Function* f, llvm::Value* argument, const Shape& shape) {
-    llvm::Value* code = b_.CreateICmpNE(field(argument, kTypeCode, b_.getInt8Ty()), b_.getInt8(shape.type.code));
-    llvm::Value* bits = b_.CreateICmpNE(field(argument, kTypeBits, b_.getInt8Ty()), b_.getInt8(shape.type.bits));
-    fail_if(f, b_.CreateOr(code, bits), kBadType);
-    fail_if(f, b_.CreateICmpNE(field(argument, kDimensions, b_.getInt32Ty()), b_.getInt32(static_cast<uint32_t>(shape.extents.size()))), kBadDimensions);
-    if (shape.extents.empty()) return;
-    llvm::Value* dims = field(argument, kDim, b_.getPtrTy());
-    llvm::Value* wrong = b_.getFalse();
-    int64_t stride = 1;
-    const auto differs = [&](uint64_t offset, int64_t expected) {
-      wrong = b_.CreateOr(wrong, b_.CreateICmpNE(field(dims, offset, b_.getInt32Ty()), b_.getInt32(static_cast<uint32_t>(expected))));
-    };
-    for (size_t d = 0; d < shape.extents.size(); ++d) {
-      differs(d * kDimBytes + kDimMin, 0);
-      differs(d * kDimBytes + kDimExtent, shape.extents[d]);
-      if (shape.extents[d] > 1) differs(d * kDimBytes + kDimStride, stride);
-      stride *= shape.extents[d];
-    }
-    fail_if(f, wrong, kConstraintViolated);
-  }
-
-  // One branch for all headers and one for the dimensions of all arguments of equal rank, where all is well: comparing field by field took
-  // longer than a small kernel. What is wrong is found out one by one. Dimensions are read only behind the headers' branch: it says how many there are.
-  void check_arguments(llvm::Function* f, const std::vector<BufferId>& arguments) {
-    auto* explain = llvm::BasicBlock::Create(b_.getContext(), "explain", f);
-    llvm::Value* wrong = b_.getInt64(0);
-    for (size_t a = 0; a < arguments.size(); ++a)
-      wrong = b_.CreateOr(wrong, header_difference(f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]])));
-    leave_if(f, b_.CreateICmpNE(wrong, b_.getInt64(0)), explain);
-    std::map<size_t, llvm::Value*> differences;  // by rank
-    for (size_t a = 0; a < arguments.size(); ++a) {
-      const Shape shape = shape_of(nest_.buffers[arguments[a]]);
-      if (shape.extents.empty()) continue;
-      llvm::Value*& all = differences[shape.extents.size()];
-      llvm::Value* difference = dimensions_difference(f->getArg(static_cast<unsigned>(a)), shape);
-      all = all ? b_.CreateOr(all, difference) : difference;
-    }
-    for (const auto& [rank, difference] : differences) {
-      leave_if(f, differ(difference, rank), explain);
-    }
-    auto* good = b_.GetInsertBlock();
-    b_.SetInsertPoint(explain);
-    for (size_t a = 0; a < arguments.size(); ++a) check_argument(f, f->getArg(static_cast<unsigned>(a)), shape_of(nest_.buffers[arguments[a]]));
-    b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kConstraintViolated)));
-    b_.SetInsertPoint(good);
-  }
-  /// Type code, bits and number of dimensions are one word; 0 where they are as they must be. Lanes are not looked at.
-  llvm::Value* header_difference(llvm::Value* argument, const Shape& shape) {
-    static_assert(kTypeBits == kTypeCode + 1 && kDimensions == kTypeCode + 4);
-    const uint64_t expected = shape.type.code | static_cast<uint64_t>(shape.type.bits) << 8 | static_cast<uint64_t>(shape.extents.size()) << 32;
-    llvm::Value* difference = b_.CreateXor(field(argument, kTypeCode, b_.getInt64Ty()), b_.getInt64(expected));
-    return b_.CreateAnd(difference, b_.getInt64(0xffffffff0000ffff));
-  }
-  /// All dimensions are compared at once: 0 where they are as they must be, and anything where the flags are. Strides of single elements may be anything.
-  llvm::Value* dimensions_difference(llvm::Value* argument, const Shape& shape) {
-    std::vector<uint32_t> expected, counts;
-    int64_t stride = 1;
-    for (int64_t extent : shape.extents) {
-      expected.insert(expected.end(), {0, static_cast<uint32_t>(extent), static_cast<uint32_t>(stride), 0});
-      counts.insert(counts.end(), {~0u, ~0u, extent > 1 ? ~0u : 0, ~0u});
-      stride *= extent;
-    }
-    auto* type = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(expected.size()));
-    llvm::Value* seen = b_.CreateAlignedLoad(type, field(argument, kDim, b_.getPtrTy()), llvm::Align(4));
-    llvm::Value* difference = b_.CreateXor(seen, llvm::ConstantDataVector::get(b_.getContext(), expected));
-    return b_.CreateAnd(difference, llvm::ConstantDataVector::get(b_.getContext(), counts));
-  }
-  /// One bit a word, so that the flags are left out by a constant in the test: to clear them in the vector takes two instructions more.
-  llvm::Value* differ(llvm::Value* difference, size_t rank) {
-    const auto words = 4 * static_cast<unsigned>(rank);
-    llvm::Value* bits = b_.CreateBitCast(b_.CreateICmpNE(difference, llvm::Constant::getNullValue(difference->getType())), b_.getIntNTy(words));
-    llvm::Constant* without_flags = llvm::ConstantInt::get(b_.getContext(), llvm::APInt::getSplat(words, llvm::APInt(4, 7)));
-    return b_.CreateICmpNE(b_.CreateAnd(bits, without_flags), llvm::ConstantInt::get(bits->getType(), 0));
-  }
-
   void kernel(const std::string& name, const std::vector<BufferId>& arguments, NodeId root) {
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false);
     auto* body = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false),
                                         llvm::GlobalValue::InternalLinkage, name + "_body", *module_);
-    entry(function(name, type), body, arguments, Checks::all);
-    if (has_promises(nest_, arguments)) entry(function(name + "_unchecked", type), body, arguments, Checks::shapes);
-    body->setAttributes(module_->getFunction(name)->getAttributes());
+    llvm::Function* f = function(name, type);
+    ArgumentChecks checks(*module_, b_, nest_, arguments, name, f->getAttributes());
+    entry(f, body, arguments, checks, true);
+    if (has_promises(nest_, arguments)) entry(function(name + "_unchecked", type), body, arguments, checks, false);
+    body->setAttributes(f->getAttributes());
     const int64_t instructions = emit_body(body, arguments, root);
     const bool has_one_caller = !has_promises(nest_, arguments);
     body->addFnAttr(has_one_caller && instructions <= kInlinedInstructions ? llvm::Attribute::AlwaysInline : llvm::Attribute::NoInline);
   }
 
   /// What the caller calls: checks the arguments, then hands their addresses to the body.
-  enum class Checks : uint8_t { all, shapes };
-  void entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, Checks checks) {
+  void entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, ArgumentChecks& checks, bool scans) {
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
-    bounds_query(f, arguments);
-    check_arguments(f, arguments);
+    checks.emit(f);
     std::vector<llvm::Value*> hosts;
-    for (size_t a = 0; a < arguments.size(); ++a) hosts.push_back(field(f->getArg(static_cast<unsigned>(a)), kHost, b_.getPtrTy()));
+    for (auto& argument : f->args()) {
+      llvm::Value* address = b_.CreateInBoundsGEP(b_.getInt8Ty(), &argument, b_.getInt64(kHostOffset));
+      hosts.push_back(b_.CreateAlignedLoad(b_.getPtrTy(), address, llvm::Align(1)));
+    }
     for (size_t a = 0; a < arguments.size(); ++a)
-      if (checks == Checks::all && nest_.buffers[arguments[a]].values) scan_values(f, nest_.buffers[arguments[a]], hosts[a]);
+      if (scans && nest_.buffers[arguments[a]].values) scan_values(f, nest_.buffers[arguments[a]], hosts[a]);
     llvm::CallInst* call = b_.CreateCall(body, hosts);
     call->setTailCall();
     b_.CreateRet(call);

@@ -63,6 +63,27 @@ class NestCode {
   using RegKey = std::pair<BufferId, int64_t>;
   using RegFile = std::map<RegKey, llvm::Value*>;
 
+  /// Pointers that the loop around moves on: one for each buffer and set of terms, at the element of its first iteration.
+  struct Stream {
+    llvm::PHINode* pointer = nullptr;
+    llvm::Value* first = nullptr;
+    int64_t step_bytes = 0;
+  };
+  struct Streams {
+    VarId var = 0;
+    int64_t step = 1;
+    llvm::Value* lo = nullptr;
+    llvm::BasicBlock *before = nullptr, *header = nullptr;
+    std::vector<llvm::Value*> bases;               ///< of buffers allocated before the loop
+    std::map<std::string, llvm::Value*> integers;  ///< integer values known before the loop
+    std::map<std::string, Stream> of;              ///< by buffer and terms
+  };
+
+  // pointers of loops: nest_streams.cpp
+  llvm::Value* stream_pointer(BufferId id, const Affine& offset);
+  void move_streams(Streams& streams, llvm::BasicBlock* latch);
+  bool has_streams(const Loop& loop) const;
+
   // control: nest_control.cpp
   void on(const Seq&);
   void on(const If&);
@@ -74,6 +95,7 @@ class NestCode {
   void serial_loop(const Loop&);
   void loop_around_streams(const Loop&);
   bool is_innermost(const Loop&) const;
+  bool is_entered(const Loop&) const;
   std::vector<BufferId> streamed_arguments(NodeId id) const;
   void unroll_loop(const Loop&);
   void vector_loop(const Loop&);
@@ -234,6 +256,7 @@ class NestCode {
   std::map<std::string, int> tile_numbers_;        // of operands; valid where loads_ has the key
   std::vector<int> tile_order_;                    // numbers, least recently used first
   std::vector<llvm::Value*> tile_stages_;          // of each number, made when needed
+  Streams* streams_ = nullptr;                    // of the loop around, where it moves pointers on
 };
 
 }  // namespace polyweft::targets

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "targets/common/nest_code.h"
 
@@ -327,7 +328,14 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
   branch(b_.CreateICmpSGT(count, b_.getInt64(0)), [&] { body(count); }, [] {});
 }
 
-// Guarded, then bottom-tested: one compare and branch an iteration.
+/// Does the first iteration always run?
+bool NestCode::is_entered(const Loop& loop) const {
+  const auto is_below = [&](const Affine& lo, const Affine& hi) { return facts_.range(fold(hi) - fold(lo)).lo > 0; };
+  return std::all_of(loop.lo.of.begin(), loop.lo.of.end(),
+                     [&](const Affine& lo) { return std::all_of(loop.hi.of.begin(), loop.hi.of.end(), [&](const Affine& hi) { return is_below(lo, hi); }); });
+}
+
+// Guarded where no iteration may run, then bottom-tested: one compare and branch an iteration.
 void NestCode::serial_loop(const Loop& loop) {
   auto& context = module_.getContext();
   llvm::Value* lo = bound(loop.lo, true);
@@ -337,13 +345,16 @@ void NestCode::serial_loop(const Loop& loop) {
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* header = llvm::BasicBlock::Create(context, "loop", function_);
   llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "after", function_);
-  b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), header, after);
+  std::vector<bool> written(nest_.buffers.size(), false);
+  written_registers(loop.body, written);
+  // Register blocks then need no values for the case that no iteration runs. Elsewhere the guard is left to the back end: without it loads are shared
+  // between loops, which costs a depthwise convolution 3 % in spilled registers.
+  const bool always = std::find(written.begin(), written.end(), true) != written.end() && is_entered(loop);
+  always ? b_.CreateBr(header) : b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), header, after);
   before = b_.GetInsertBlock();
 
   const RegFile entry = file_;
   const auto integers = integers_;
-  std::vector<bool> written(nest_.buffers.size(), false);
-  written_registers(loop.body, written);
   b_.SetInsertPoint(header);
   llvm::PHINode* iv = b_.CreatePHI(b_.getInt64Ty(), 2, loop.var - nest_.params.size() < nest_.loop_names.size() ? nest_.loop_names[loop.var - nest_.params.size()] : "");
   iv->addIncoming(lo, before);
@@ -358,9 +369,13 @@ void NestCode::serial_loop(const Loop& loop) {
   bind_variable(loop.var, iv, facts);
   loads_.clear();
   quotients_ = 0;
+  Streams streams{loop.var, loop.step, lo, before, header, bases_, integers, {}};
+  Streams* const outer = std::exchange(streams_, has_streams(loop) ? &streams : nullptr);
   emit(loop.body);
+  streams_ = outer;
   llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", true, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
+  move_streams(streams, latch);
   b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after);
   iv->addIncoming(next, latch);
   RegFile leaving = entry;
@@ -369,7 +384,10 @@ void NestCode::serial_loop(const Loop& loop) {
     leaving[key] = file_.at(key);
   }
   b_.SetInsertPoint(after);
-  merge_registers(entry, before, leaving, latch);
+  if (always)
+    file_ = std::move(leaving);
+  else
+    merge_registers(entry, before, leaving, latch);
   variables_.erase(loop.var);
   facts_.forget(loop.var);
   integers_ = integers;

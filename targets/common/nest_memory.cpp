@@ -54,8 +54,11 @@ NestCode::Place NestCode::place_of(const Access& access) {
     place.pointer = base_of(access.id);
     place.offsets = scalar_.splat(integer(offset), lanes_.width);
   } else {
-    llvm::Value* pointer = base_of(access.id);
-    if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
+    llvm::Value* pointer = gathers.empty() ? stream_pointer(access.id, offset) : nullptr;
+    if (!pointer) {
+      pointer = base_of(access.id);
+      if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
+    }
     if (offset.constant != 0) pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
     place.pointer = pointer;
   }

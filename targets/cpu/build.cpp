@@ -1,18 +1,13 @@
 #include "targets/cpu/build.h"
 
-#include <llvm/Analysis/TargetTransformInfo.h>
-#include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
-#include <llvm/Transforms/IPO/AlwaysInliner.h>
-#include <llvm/Transforms/Scalar.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +16,7 @@
 
 #include "ir/instruction.h"
 #include "targets/common/lower.h"
+#include "targets/cpu/pipeline.h"
 #include "targets/cpu/spills.h"
 
 namespace polyweft::targets {
@@ -44,7 +40,7 @@ std::string feature_string(const Target& target) {
   return out;
 }
 
-Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
+Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const std::string& features) {
   initialize_llvm();
   const llvm::Triple triple("x86_64-unknown-linux-gnu");
   std::string problem;
@@ -53,13 +49,24 @@ Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
   llvm::TargetOptions options;
   options.FunctionSections = false;
   return std::unique_ptr<llvm::TargetMachine>(
-      llvm_target->createTargetMachine(triple, "x86-64", feature_string(target), options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      llvm_target->createTargetMachine(triple, "x86-64", features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+/// The thread's machine for these features, kept for its next kernel: it holds tables of the chip's instructions that take a while to make.
+Result<llvm::TargetMachine*> machine_for(const std::string& features) {
+  static thread_local std::pair<std::string, std::unique_ptr<llvm::TargetMachine>> kept;
+  if (!kept.second || kept.first != features) {
+    auto made = new_machine(features);
+    if (!made) return made.error();
+    kept = {features, std::move(made).value()};
+  }
+  return kept.second.get();
 }
 
 struct Lowered {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
-  std::unique_ptr<llvm::TargetMachine> machine;
+  llvm::TargetMachine* machine = nullptr;
 };
 
 /// Every tensor mark names an instruction that the target has; axes it has none.
@@ -86,7 +93,7 @@ Status has_instructions(const LoopNest& nest, const Target& target) {
 
 Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::string& symbol) {
   if (auto status = has_instructions(nest, target); !status) return status.error();
-  auto machine = machine_for(target);
+  auto machine = machine_for(feature_string(target));
   if (!machine) return machine.error();
   LowerOptions options;
   options.symbol = symbol.empty() ? nest.name : symbol;
@@ -102,20 +109,10 @@ Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::s
   auto module = lower(*out.context, nest, options);
   if (!module) return module.error();
   out.module = std::move(module).value();
-  out.machine = std::move(machine).value();
+  out.machine = *machine;
   out.module->setTargetTriple(out.machine->getTargetTriple());
   out.module->setDataLayout(out.machine->createDataLayout());
   return out;
-}
-
-// The light pipeline: small bodies become part of their entry; whatever is not a register block by construction (addresses, stack buffers) is cleaned up; nothing is
-// unrolled, vectorized or reassociated.
-void add_light_passes(llvm::legacy::PassManager& passes, const llvm::TargetMachine& machine) {
-  passes.add(llvm::createTargetTransformInfoWrapperPass(const_cast<llvm::TargetMachine&>(machine).getTargetIRAnalysis()));
-  passes.add(llvm::createAlwaysInlinerLegacyPass(false));
-  passes.add(llvm::createSROAPass());
-  passes.add(llvm::createEarlyCSEPass(true));
-  passes.add(llvm::createLICMPass());
 }
 
 // LLVM 22.1 turns a masked store with one active lane into a scalar store of the value's type before truncation: four bytes where two
@@ -143,16 +140,28 @@ void store_single_lanes(llvm::Module& module) {
   }
 }
 
-Result<llvm::SmallVector<char, 0>> emit(Lowered& code, llvm::CodeGenFileType kind) {
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager light, passes;
-  add_light_passes(light, *code.machine);
-  light.run(*code.module);
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Values of tile registers go through passes that LLVM keeps to itself.
+bool has_tiles(const LoopNest& nest) {
+  return std::any_of(nest.nodes.begin(), nest.nodes.end(), [](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    if (!loop || loop->mark.kind != MarkKind::tensor) return false;
+    const auto instruction = ir::instruction_named(loop->mark.detail);
+    if (!instruction) return false;
+    return std::any_of((*instruction)->needs.begin(), (*instruction)->needs.end(),
+                       [](const auto& set) { return std::find(set.begin(), set.end(), "amx-tile") != set.end(); });
+  });
+}
+
+Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llvm::CodeGenFileType kind, CodegenTimes* times = nullptr) {
+  const auto start = std::chrono::steady_clock::now();
+  run_light_passes(*code.module, *code.machine);
   store_single_lanes(*code.module);
-  if (code.machine->addPassesToEmitFile(passes, stream, nullptr, kind)) return fail("PW0512", "LLVM cannot write this kind of file");
-  passes.run(*code.module);
-  return bytes;
+  if (times) times->light_ms = ms_since(start);
+  return write_machine_code(*code.module, *code.machine, kind, has_tiles(nest) ? Pipeline::full : Pipeline::lean, times);
 }
 
 }  // namespace
@@ -191,19 +200,22 @@ Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target
   const auto start = std::chrono::steady_clock::now();
   auto code = lowered(nest, target, symbol);
   if (!code) return code.error();
-  auto bytes = emit(*code, llvm::CodeGenFileType::ObjectFile);
-  if (!bytes) return bytes.error();
   CompiledObject out;
+  out.times.lowering_ms = ms_since(start);
+  auto bytes = emit(*code, nest, llvm::CodeGenFileType::ObjectFile, &out.times);
+  if (!bytes) return bytes.error();
   out.object.assign(bytes->begin(), bytes->end());
+  const auto inspection = std::chrono::steady_clock::now();
   out.spills = count_spills(out.object);
-  out.codegen_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  out.times.inspection_ms = ms_since(inspection);
+  out.codegen_ms = ms_since(start);
   return out;
 }
 
 Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol) {
   auto code = lowered(nest, target, symbol);
   if (!code) return code.error();
-  auto bytes = emit(*code, llvm::CodeGenFileType::AssemblyFile);
+  auto bytes = emit(*code, nest, llvm::CodeGenFileType::AssemblyFile);
   if (!bytes) return bytes.error();
   return std::string(bytes->begin(), bytes->end());
 }

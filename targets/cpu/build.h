@@ -12,10 +12,23 @@ namespace polyweft::targets {
 
 using Bytes = std::vector<unsigned char>;
 
+/// Parts of code generation, in milliseconds.
+struct CodegenTimes {
+  double lowering_ms = 0;     ///< nest to LLVM's instructions
+  double light_ms = 0;        ///< passes over them
+  double setup_ms = 0;        ///< LLVM's pipeline is built
+  double preparation_ms = 0;  ///< last passes before selection
+  double selection_ms = 0;    ///< of machine instructions
+  double scheduling_ms = 0;   ///< and what comes before: common subexpressions, sinking, coalescing
+  double registers_ms = 0;    ///< allocation
+  double emission_ms = 0;     ///< late passes, blocks' order, encoding
+  double inspection_ms = 0;   ///< spills are counted
+};
 struct CompiledObject {
   Bytes object;    ///< ELF relocatable; undefined: memcpy memset memmove halide_* only
   int spills = 0;  ///< vector registers stored to the stack inside innermost loops
   double codegen_ms = 0;
+  CodegenTimes times;
 };
 /// `symbol` empty: the nest's name.
 Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol = "");

@@ -1,0 +1,142 @@
+#include "targets/cpu/pipeline.h"
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/ScopedNoAliasAA.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/CodeGen/CodeGenTargetMachineImpl.h>
+#include <llvm/CodeGen/MachineFunctionPass.h>
+#include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/Scalar.h>
+
+#include <chrono>
+
+namespace polyweft::targets {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Where the time since the last mark belongs. LLVM takes a function through all passes before the next one, so parts are sums.
+class Stopwatch {
+ public:
+  void add_to(double* part) {
+    const auto now = Clock::now();
+    if (part) *part += std::chrono::duration<double, std::milli>(now - last_).count();
+    last_ = now;
+  }
+
+ private:
+  Clock::time_point last_ = Clock::now();
+};
+
+/// A pass that does nothing but say that a part has ended.
+class Mark final : public llvm::FunctionPass {
+ public:
+  static char ID;
+  Mark(Stopwatch& watch, double* part) : FunctionPass(ID), watch_(watch), part_(part) {}
+  bool runOnFunction(llvm::Function&) override { return watch_.add_to(part_), false; }
+  void getAnalysisUsage(llvm::AnalysisUsage& usage) const override { usage.setPreservesAll(); }
+
+ private:
+  Stopwatch& watch_;
+  double* part_;
+};
+char Mark::ID = 0;
+
+class MachineMark final : public llvm::MachineFunctionPass {
+ public:
+  static char ID;
+  MachineMark(Stopwatch& watch, double* part) : MachineFunctionPass(ID), watch_(watch), part_(part) {}
+  bool runOnMachineFunction(llvm::MachineFunction&) override { return watch_.add_to(part_), false; }
+  void getAnalysisUsage(llvm::AnalysisUsage& usage) const override {
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+
+ private:
+  Stopwatch& watch_;
+  double* part_;
+};
+char MachineMark::ID = 0;
+
+/// Opens a step of the pipeline that LLVM offers to its targets only.
+struct Steps : llvm::TargetPassConfig {
+  using TargetPassConfig::addCoreISelPasses;
+};
+
+// Small bodies become part of their entry; whatever is not a register block by construction (addresses, stack buffers) is cleaned up; nothing is
+// unrolled, vectorized or reassociated.
+void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& machine) {
+  passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+  passes.add(llvm::createAlwaysInlinerLegacyPass(false));
+  passes.add(llvm::createSROAPass());
+  passes.add(llvm::createEarlyCSEPass(true));
+  passes.add(llvm::createLICMPass());
+}
+
+// Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is expanded, and addresses move to
+// where they are used. Addresses are emitted as pointers that loops move on, so there is nothing left for loop strength reduction (a third of the
+// time, with the analyses that it needs).
+void add_lean_preparation(llvm::TargetPassConfig& config, llvm::legacy::PassManager& passes, llvm::TargetMachine& machine) {
+  passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+  passes.add(llvm::createPreISelIntrinsicLoweringPass());
+  passes.add(llvm::createScopedNoAliasAAWrapperPass());
+  passes.add(llvm::createUnreachableBlockEliminationPass());
+  passes.add(llvm::createScalarizeMaskedMemIntrinLegacyPass());
+  passes.add(llvm::createExpandReductionsPass());
+  passes.add(llvm::createInterleavedAccessPass());
+  config.addCodeGenPrepare();
+}
+
+}  // namespace
+
+Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, Pipeline pipeline,
+                                                      CodegenTimes* times) {
+  CodegenTimes ignored;
+  CodegenTimes& parts = times ? *times : ignored;
+  Stopwatch watch;
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  auto& generator = static_cast<llvm::CodeGenTargetMachineImpl&>(machine);
+  auto* machine_module = new llvm::MachineModuleInfoWrapperPass(&generator);
+  llvm::TargetPassConfig* config = generator.createPassConfig(passes);
+  config->setDisableVerify(true);
+  passes.add(config);
+  passes.add(machine_module);
+  const auto cannot = [] { return fail("PW0512", "LLVM cannot write this kind of file"); };
+  config->insertPass(&llvm::FinalizeISelID, new MachineMark(watch, &parts.selection_ms));
+  config->insertPass(&llvm::MachineSchedulerID, new MachineMark(watch, &parts.scheduling_ms));
+  config->insertPass(&llvm::VirtRegRewriterID, new MachineMark(watch, &parts.registers_ms));
+  if (pipeline == Pipeline::lean) {
+    add_lean_preparation(*config, passes, machine);
+    passes.add(new Mark(watch, &parts.preparation_ms));
+    if ((config->*(&Steps::addCoreISelPasses))()) return cannot();
+  } else if (config->addISelPasses()) {
+    return cannot();
+  }
+  config->addMachinePasses();
+  config->setInitialized();
+  if (generator.addAsmPrinter(passes, stream, nullptr, kind, machine_module->getMMI().getContext())) return cannot();
+  passes.add(new MachineMark(watch, &parts.emission_ms));
+  passes.add(llvm::createFreeMachineFunctionPass());
+  watch.add_to(&parts.setup_ms);
+  passes.run(module);
+  watch.add_to(&parts.emission_ms);
+  return bytes;
+}
+
+void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::legacy::PassManager light;
+  add_light_passes(light, machine);
+  light.run(module);
+}
+
+}  // namespace polyweft::targets

@@ -1,0 +1,25 @@
+// The passes from a lowered module to machine code: LLVM's back end with the few passes before it that our code needs.
+#pragma once
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/Support/CodeGen.h>
+
+#include "polyweft/result.h"
+#include "targets/cpu/build.h"
+
+namespace llvm {
+class Module;
+class TargetMachine;
+}  // namespace llvm
+
+namespace polyweft::targets {
+
+/// What is worth doing to the code as a whole before the back end sees it.
+void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine);
+
+/// `full`: every pass that LLVM's own pipeline has before instruction selection; tile registers need some of them.
+enum class Pipeline : uint8_t { lean, full };
+Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, Pipeline pipeline,
+                                                      CodegenTimes* times);
+
+}  // namespace polyweft::targets
