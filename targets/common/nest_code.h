@@ -256,7 +256,7 @@ class NestCode {
   std::map<std::string, int> tile_numbers_;        // of operands; valid where loads_ has the key
   std::vector<int> tile_order_;                    // numbers, least recently used first
   std::vector<llvm::Value*> tile_stages_;          // of each number, made when needed
-  Streams* streams_ = nullptr;                    // of the loop around, where it moves pointers on
+  Streams* streams_ = nullptr;                     // of the loop around, where it moves pointers on
 };
 
 }  // namespace polyweft::targets
