@@ -198,6 +198,14 @@ bool reads(const NestTemplate& t, const Stage& stage, TensorId tensor) {
   return !reads_of(t, stage, tensor).empty();
 }
 
+bool reads_any(const NestTemplate& t, const Stage& stage, const std::vector<TensorId>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [&](TensorId id) { return reads(t, stage, id); });
+}
+
+bool defines(const Equation& equation, TensorId tensor) {
+  return std::find(equation.targets.begin(), equation.targets.end(), tensor) != equation.targets.end();
+}
+
 std::vector<uint32_t> definitions(const NestTemplate& t, TensorId tensor) {
   std::vector<uint32_t> out;
   for (uint32_t k = 0; k < t.stages.size(); ++k) {

@@ -51,6 +51,8 @@ std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> neighbours_
 /// Reads of a tensor in the stage's right-hand side.
 std::vector<Access> reads_of(const NestTemplate& t, const Stage& stage, TensorId tensor);
 bool reads(const NestTemplate& t, const Stage& stage, TensorId tensor);
+bool reads_any(const NestTemplate& t, const Stage& stage, const std::vector<TensorId>& tensors);
+bool defines(const Equation& equation, TensorId tensor);
 /// Stages that define a tensor.
 std::vector<uint32_t> definitions(const NestTemplate& t, TensorId tensor);
 /// Loop places that promotions, accumulator or guests of a stage are tied to.

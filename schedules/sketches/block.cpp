@@ -351,8 +351,9 @@ bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader) 
   const Stage& r = t.stages[reduction];
   const Stage& z = t.stages[reader];
   TensorId tensor = equation_of(t, r).targets[0];
-  if (z.reduces || z.data_indices != r.data_indices || z.lo != std::vector<int64_t>(r.lo.begin(), r.lo.begin() + r.data_indices) ||
-      z.hi != std::vector<int64_t>(r.hi.begin(), r.hi.begin() + r.data_indices) || !z.inside.empty() || !z.guards.empty())
+  if (equation_of(t, r).targets.size() != 1 || z.reduces || z.data_indices != r.data_indices ||
+      z.lo != std::vector<int64_t>(r.lo.begin(), r.lo.begin() + r.data_indices) || z.hi != std::vector<int64_t>(r.hi.begin(), r.hi.begin() + r.data_indices) ||
+      !z.inside.empty() || !z.guards.empty())
     return false;
   if (t.program.tensors[tensor].kind != TensorKind::local || definitions(t, tensor).size() != 1) return false;
   for (uint32_t k = 0; k < t.stages.size(); ++k)

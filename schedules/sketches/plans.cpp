@@ -85,7 +85,7 @@ std::vector<std::string> loop_order(const PlanContext& c, size_t before, const s
 
 Plan plan_stage(const PlanContext& c) {
   if (!c.stage.reduces) return plan_pure(c);
-  if (equation_of(c.t, c.stage).targets.size() != 1) return plan_pure(c);
+  if (equation_of(c.t, c.stage).targets.size() != 1) return plan_states(c);
   if (c.seat == Seat::guest && is_row_stencil(c)) return plan_row_stencil(c);
   if (auto shape = block_shape(c)) return is_tap_block(c, *shape) ? plan_tap_block(c, *shape) : plan_block(c, *shape);
   if (auto index = lane_index(c)) return plan_lanes(c, *index);

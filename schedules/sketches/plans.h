@@ -92,6 +92,8 @@ Plan plan_stencil_in_registers(const PlanContext& c, const std::string& reader, 
 /// A reduction along unit stride: lanes are partial results.
 std::optional<uint32_t> lane_index(const PlanContext& c);
 Plan plan_lanes(const PlanContext& c, uint32_t index);
+/// The state has several components (argmax with its value, combiners).
+Plan plan_states(const PlanContext& c);
 /// Elementwise: vectors along the unit-stride index.
 Plan plan_pure(const PlanContext& c);
 /// The rule that fits.

@@ -81,17 +81,7 @@ Plan plan_pure(const PlanContext& c) {
 }
 
 std::optional<uint32_t> lane_index(const PlanContext& c) {
-  const Equation& equation = equation_of(c.t, c.stage);
-  if (!c.stage.reduces || equation.targets.size() != 1 || !is_order_free(c.t.cls, c.t.program, equation) || has_opaque_guard(c)) return std::nullopt;
-  switch (equation.rhs->reduction.reducer) {
-    case Reducer::sum:
-    case Reducer::prod:
-    case Reducer::max:
-    case Reducer::min:
-      break;
-    default:
-      return std::nullopt;
-  }
+  if (!c.stage.reduces || !is_order_free(c.t.cls, c.t.program, equation_of(c.t, c.stage)) || has_opaque_guard(c)) return std::nullopt;
   std::optional<uint32_t> best;
   for (uint32_t k = c.stage.data_indices; k < c.table.extent.size(); ++k) {
     bool is_unit = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return row.stride[k] == 1; });
@@ -122,7 +112,83 @@ std::optional<RfactorStep> long_sum_in_parts(const PlanContext& c, uint32_t lane
   return RfactorStep{c.stage.name, c.name(index), parts};
 }
 
+/// Does a fold take functions, which need registers of their own?
+bool folds_functions(const PlanContext& c) {
+  const Reduction& reduction = equation_of(c.t, c.stage).rhs->reduction;
+  if (reduction.reducer != Reducer::combiner) return false;
+  bool out = false;
+  for (const Expr& result : c.t.program.combiners[reduction.combiner].result)
+    visit(result, [&](const ExprNode& e) { out |= (e.op >= Op::exp && e.op <= Op::cos) || e.op == Op::pow; });
+  return out;
+}
+
+/// others, rows in pairs or fours, k in vectors: a state of several components is dear to merge, so that rows rather than vectors of one row are the independent
+/// chains, and their merges run side by side.
+Plan plan_state_lanes(const PlanContext& c, uint32_t index) {
+  Plan plan;
+  const int64_t lanes = c.lanes(), whole = (c.table.extent[index] + lanes - 1) / lanes * lanes;
+  std::vector<uint32_t> data, reduced;
+  for (uint32_t i = 0; i < c.table.extent.size(); ++i)
+    if (i != index) (i < c.stage.data_indices ? data : reduced).push_back(i);
+  const std::string k = c.name(index);
+  const bool has_rows = !data.empty() && c.table.extent[data.back()] >= 2;
+  const int64_t most_rows = has_rows ? c.table.extent[data.back()] : 1, chains = folds_functions(c) ? 2 : 4;
+  std::vector<int64_t> heights;
+  for (int64_t h : {1, 2, 4})
+    if (h <= most_rows && h <= chains) heights.push_back(h);
+  std::vector<TileStep::Level> levels = {{k, Size{has_rows ? lanes : std::min(chains * lanes, whole), ""}}};
+  if (has_rows) levels.push_back({c.name(data.back()), add_size(plan, c, "rows", heights.back(), heights)});
+  plan.steps.push_back(TileStep{c.stage.name, levels});
+  std::vector<std::string> order;
+  for (uint32_t i : data) order.push_back(c.name(i) + (has_rows && i == data.back() ? ".1" : ""));
+  const std::string place = order.empty() ? "root" : order.back();
+  for (uint32_t i : reduced) order.push_back(c.name(i));
+  order.push_back(k + ".1");
+  if (has_rows) order.push_back(c.name(data.back()));
+  order.push_back(k);
+  plan.steps.push_back(PermuteStep{c.stage.name, order});
+  plan.steps.push_back(AccumulateStep{c.stage.name, place, Scope::reg});
+  if (has_rows) plan.steps.push_back(UnrollStep{c.stage.name, {c.name(data.back())}});
+  plan.steps.push_back(VectorizeStep{c.stage.name, k, Size{lanes, ""}});
+  if (const auto parts = long_sum_in_parts(c, index)) plan.steps.push_back(*parts);
+  return plan;
+}
+
+/// others, v tiled | the reduced indices | v: states in registers, lanes along the unit stride of the outputs.
+std::optional<Plan> plan_state_tile(const PlanContext& c) {
+  if (!c.table.unit || !is_dense_along(c, *c.table.unit) || has_opaque_guard(c) || has_moving_start(c, *c.table.unit)) return std::nullopt;
+  const uint32_t unit = *c.table.unit;
+  const int64_t extent = c.table.extent[unit];
+  if (extent < 4) return std::nullopt;
+  Plan plan;
+  int64_t lanes = c.lanes();
+  while (lanes >= 2 * extent) lanes /= 2;
+  const int64_t whole = (extent + lanes - 1) / lanes * lanes;
+  std::vector<int64_t> widths;
+  for (int64_t w : {1, 2, 4})
+    if (w * lanes <= whole) widths.push_back(w * lanes);
+  std::vector<uint32_t> outer, points;
+  for (uint32_t i = 0; i < c.table.extent.size(); ++i)
+    if (i != unit) (i < c.stage.data_indices ? outer : points).push_back(i);
+  points.push_back(unit);
+  const std::vector<TileStep::Level> levels = {{c.name(unit), add_size(plan, c, "vw", std::min(4 * lanes, whole), widths)}};
+  plan.steps.push_back(TileStep{c.stage.name, levels});
+  plan.steps.push_back(PermuteStep{c.stage.name, loop_order(c, outer, levels, points)});
+  plan.steps.push_back(AccumulateStep{c.stage.name, c.name(unit) + ".1", Scope::reg});
+  plan.steps.push_back(VectorizeStep{c.stage.name, c.name(unit), Size{lanes, ""}});
+  return plan;
+}
+
 }  // namespace
+
+/// A reduction whose state has several components: lanes along a dense reduced index, or along the outputs; else each state in scalars, which are registers too.
+Plan plan_states(const PlanContext& c) {
+  if (const auto index = lane_index(c)) return plan_state_lanes(c, *index);
+  if (const auto plan = plan_state_tile(c)) return *plan;
+  Plan plan;
+  if (c.stage.data_indices > 0 && !has_opaque_guard(c)) plan.steps.push_back(AccumulateStep{c.stage.name, c.name(c.stage.data_indices - 1), Scope::reg});
+  return plan;
+}
 
 /// others, k tiled | the other reduced indices, k in several vectors: as many accumulators as the latency of an addition asks for.
 Plan plan_lanes(const PlanContext& c, uint32_t index) {

@@ -63,7 +63,7 @@ int operator_count(const Expr& e, bool& is_costly) {
 std::vector<uint32_t> readers_of(const NestTemplate& t, uint32_t stage) {
   std::vector<uint32_t> out;
   for (uint32_t k = 0; k < t.stages.size(); ++k)
-    if (t.stages[k].placement.kind != Placement::Kind::inlined && reads(t, t.stages[k], equation_of(t, t.stages[stage]).targets[0])) out.push_back(k);
+    if (t.stages[k].placement.kind != Placement::Kind::inlined && reads_any(t, t.stages[k], equation_of(t, t.stages[stage]).targets)) out.push_back(k);
   return out;
 }
 
@@ -284,8 +284,9 @@ std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_
     if (equation.slots[d].var == kNoVar) return std::nullopt;
     bool fits = true;
     for (const auto& [reader, indices] : placed)
-      for (const Access& access : reads_of(b.t, b.t.stages[reader], equation.targets[0]))
-        fits &= !access.index[d].data && follows(b, b.t.stages[reader], access.index[d].affine, b.t.program.index_var(indices[place]), reach);
+      for (TensorId target : equation.targets)
+        for (const Access& access : reads_of(b.t, b.t.stages[reader], target))
+          fits &= !access.index[d].data && follows(b, b.t.stages[reader], access.index[d].affine, b.t.program.index_var(indices[place]), reach);
     if (fits) return equation.slots[d].var - b.t.program.index_var(0);
   }
   return std::nullopt;
@@ -300,7 +301,8 @@ Alignment align(const Builder& b, uint32_t host, size_t count, int64_t& reach) {
     const Equation& equation = equation_of(b.t, b.t.stages[k]);
     auto readers = readers_of(b.t, k);
     bool inside = !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return placed.count(r) > 0; });
-    if (!inside || equation.targets.size() != 1 || b.t.program.tensors[equation.targets[0]].kind != TensorKind::local) continue;
+    const bool is_private = std::all_of(equation.targets.begin(), equation.targets.end(), [&](TensorId id) { return b.t.program.tensors[id].kind == TensorKind::local; });
+    if (!inside || !is_private) continue;
     std::vector<uint32_t> indices;
     for (size_t place = 0; place < count; ++place)
       if (auto index = aligned_index(b, k, place, placed, reach)) indices.push_back(*index);

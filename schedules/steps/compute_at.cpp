@@ -25,9 +25,11 @@ namespace {
 Status check_producer(const NestTemplate& t, uint32_t id, const std::string& subject) {
   const Stage& stage = t.stages[id];
   const Equation& equation = equation_of(t, stage);
-  if (equation.targets.size() != 1 || definitions(t, equation.targets[0]).size() != 1) return fail("PW0308", subject + ": several equations or targets share it");
-  if (t.program.tensors[equation.targets[0]].kind != TensorKind::local)
-    return fail("PW0308", subject + ": an output is stored on its whole domain, once", {"place the other statement instead, or fuse"});
+  for (TensorId target : equation.targets) {
+    if (definitions(t, target).size() != 1) return fail("PW0308", subject + ": several equations share it");
+    if (t.program.tensors[target].kind != TensorKind::local)
+      return fail("PW0308", subject + ": an output is stored on its whole domain, once", {"place the other statement instead, or fuse"});
+  }
   for (const Slot& slot : equation.slots)
     if (slot.var == kNoVar) return fail("PW0308", subject + ": a slot is not an index");
   for (const Stage& guest : t.stages)
@@ -36,19 +38,33 @@ Status check_producer(const NestTemplate& t, uint32_t id, const std::string& sub
   if (stage.placement.kind != Placement::Kind::at_root) return fail("PW0304", subject + ": it is placed already", {"distribute it first"});
   for (const Stage& reader : t.stages)
     for (const Promotion& promotion : reader.promotions)
-      if (promotion.tensor == equation.targets[0]) return fail("PW0304", subject + ": " + reader.name + " reads a promoted copy of it", {"leave out one of the two"});
+      if (defines(equation, promotion.tensor)) return fail("PW0304", subject + ": " + reader.name + " reads a promoted copy of it", {"leave out one of the two"});
   return Ok{};
 }
 
 /// Every reader must run inside the loop where the buffer lives.
 Status check_readers(const NestTemplate& t, uint32_t id, uint32_t host, uint32_t depth, const std::string& subject) {
-  TensorId tensor = equation_of(t, t.stages[id]).targets[0];
   for (uint32_t k = 0; k < t.stages.size(); ++k) {
     const Stage& reader = t.stages[k];
-    if (k == host || reader.placement.kind == Placement::Kind::inlined || !reads(t, reader, tensor)) continue;
+    if (k == host || reader.placement.kind == Placement::Kind::inlined || !reads_any(t, reader, equation_of(t, t.stages[id]).targets)) continue;
     bool is_inside = reader.placement.kind != Placement::Kind::at_root && reader.placement.host == host && reader.placement.depth >= depth;
     if (!is_inside) return fail("PW0314", subject + ": " + reader.name + " reads it outside that loop", {"place " + reader.name + " there first"});
   }
+  return Ok{};
+}
+
+/// Windows that slide move with the loop of one nest, one tensor each: with states of several components, or nests inside a nest inside the host, they do not go
+/// together.
+Status check_sliding(const NestTemplate& t, uint32_t host, bool slides, const std::string& subject) {
+  bool is_deep = t.stages[host].placement.kind == Placement::Kind::compute_at;
+  for (const Stage& guest : t.stages) {
+    if (guest.placement.kind != Placement::Kind::compute_at) continue;
+    slides |= guest.placement.slide.has_value();
+    if (guest.placement.host == host) is_deep |= equation_of(t, guest).targets.size() > 1;
+  }
+  if (slides && is_deep)
+    return fail("PW0315", subject + ": windows slide in a nest that is one nest deep and makes one tensor a statement",
+                {"leave out 'slide', or place the states elsewhere"});
   return Ok{};
 }
 
@@ -63,7 +79,8 @@ Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step) {
   auto depth = depth_of(t.stages[*host], step.at);
   if (!depth) return depth.error();
   if (*id == *host) return fail("PW0304", subject + ": a statement cannot run inside itself");
-  if (t.stages[*host].placement.kind != Placement::Kind::at_root) return fail("PW0304", subject + ": the host runs inside another nest itself");
+  const Placement::Kind of_host = t.stages[*host].placement.kind;
+  if (of_host != Placement::Kind::at_root && of_host != Placement::Kind::compute_at) return fail("PW0304", subject + ": the host runs at the end of another nest");
   if (auto status = check_producer(t, *id, subject); !status) return status.error();
   if (auto status = check_readers(t, *id, *host, *depth, subject); !status) return status.error();
   if (auto status = is_open_place(t.stages[*host], *depth, subject); !status) return status.error();
@@ -73,6 +90,7 @@ Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step) {
   for (TemplateLoop& loop : t.stages[*id].loops)
     if (loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis) loop.mark = Mark{};
   t.stages[*id].placement = Placement{Placement::Kind::compute_at, *host, *depth, step.scope, {}, std::move(*layout)};
+  if (auto status = check_sliding(t, *host, step.sliding.has_value(), subject); !status) return status.error();
   if (!step.sliding) return t;
   auto slide = slide_of(t, *id, *host, *depth, *step.sliding, subject + " slide");
   if (!slide) return slide.error();

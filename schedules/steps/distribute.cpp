@@ -17,7 +17,7 @@ Result<NestTemplate> distribute(NestTemplate t, const DistributeStep& step) {
   for (uint32_t k = 0; k < t.stages.size(); ++k) {
     const Stage& source = t.stages[k];
     if (source.placement.kind != Placement::Kind::compute_at || source.placement.host != old.host) continue;
-    if (reads(t, stage, equation_of(t, source).targets[0]))
+    if (reads_any(t, stage, equation_of(t, source).targets))
       return fail("PW0314", "distribute " + stage.name + ": it reads " + source.name + ", which lives inside a loop of " + t.stages[old.host].name,
                   {"distribute " + source.name + " first"});
   }

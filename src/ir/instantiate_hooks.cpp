@@ -1,6 +1,6 @@
 // What happens between two loops of a stage: stages placed there, private copies, accumulators, first values of reductions.
 //
-//   compute_at T   alloc T.w { <T's nest on the window>  rest }
+//   compute_at T   alloc T.w { <T's nest on the window>  rest }   (a window for each of its targets)
 //   promote B      alloc B.p { <copy of the footprint>  rest }
 //   accumulate C   alloc C.a { if first: init else load  rest  store }
 //   reduction      init over the ranges here, then the rest
@@ -48,21 +48,25 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
 NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id) {
   const Stage& guest = t_.stages[stage_id];
   const auto& targets = equation_of(guest).targets;
-  auto window = window_at(body, depth, targets[0], 0);
+  const auto window = window_of_all(body, depth, targets, 0);
   if (!window) return hooks(std::move(body), depth, which + 1);
   if (const auto& follower = followers_[stage_id]) {
-    const Window part = only_new(*follower, std::move(*window), body.ranges[follower->index].origin);
+    const Window part = only_new(*follower, *window, body.ranges[follower->index].origin);
     NodeId made = part.extent[follower->dim] > 0 ? emit(body_in(stage_id, part), 0) : kNoNode;
     NodeId rest = hooks(std::move(body), depth, which + 1);
     return seq({made, rest});
   }
-  BufferId buffer = make_window(*window, targets[0], guest.placement.scope, ".w");
-  nest_.buffers[buffer].layout = layout_of(guest.placement.layout, *window);
-  views_[targets[0]].push_back({buffer, window->origin, std::nullopt});
+  std::vector<View> views;
+  for (TensorId tensor : targets) {
+    BufferId buffer = make_window(*window, tensor, guest.placement.scope, ".w");
+    nest_.buffers[buffer].layout = layout_of(guest.placement.layout, *window);
+    views.push_back({buffer, window->origin, std::nullopt});
+    views_[tensor].push_back(views.back());
+  }
   NodeId made = emit(body_in(stage_id, *window), 0);
   NodeId rest = hooks(std::move(body), depth, which + 1);
-  views_[targets[0]].pop_back();
-  return add(Alloc{buffer, seq({made, rest})});
+  for (TensorId tensor : targets) views_[tensor].pop_back();
+  return within(views, seq({made, rest}));
 }
 
 NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion) {
@@ -283,7 +287,7 @@ NodeId Emitter::lane_nest(const Body& body, size_t depth) {
   return emit(std::move(data), 0);
 }
 
-/// Merges the lanes pairwise (a tree), then stores the result.
+/// Merges the lanes pairwise (a tree), then stores the result. Unrolled elements go level by level: each level waits for the one before, but not for the other elements.
 NodeId Emitter::finish_lanes(const Body& body, size_t depth) {
   Body data = body;
   data.leaf = Leaf::store;
@@ -292,7 +296,22 @@ NodeId Emitter::finish_lanes(const Body& body, size_t depth) {
     if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
   for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.stage->inside[k]) ? 1 : data.done[k];
   data.merge_lanes = true;
-  return emit(std::move(data), 0);
+  const bool is_unrolled = !data.loops.empty() && std::all_of(data.loops.begin(), data.loops.end(), [](const SizedLoop& loop) { return loop.mark == MarkKind::unroll; });
+  if (!is_unrolled || body.stage->accumulator->scope != Scope::reg) return emit(std::move(data), 0);
+  const size_t rank = equation_of(*body.stage).slots.size();
+  for (size_t k = 0; k < body.accumulators.size(); ++k) {
+    const Buffer& own = nest_.buffers[body.accumulators[k].buffer];
+    const std::vector<int64_t> shape(own.extents.begin(), own.extents.begin() + static_cast<std::ptrdiff_t>(rank));
+    View rows = make_rows(own.tensor, body.accumulators[k].origin, std::vector<Affine>(own.element), shape, own.extents.back());
+    rows.stride = body.accumulators[k].stride;
+    data.rows.push_back(std::move(rows));
+  }
+  std::vector<NodeId> nests;
+  for (const MergeLevel& level : merge_levels(body)) {
+    data.merge_level = level;
+    nests.push_back(emit(data, 0));
+  }
+  return within(data.rows, seq(std::move(nests)));
 }
 
 }  // namespace polyweft::ir

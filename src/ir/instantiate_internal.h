@@ -59,6 +59,13 @@ struct View {
 /// What the innermost place of a nest does.
 enum class Leaf : uint8_t { compute, init, load, store, fill };
 
+/// One level of the tree that puts lanes together: lane x takes lane x + (count + 1) / 2.
+struct MergeLevel {
+  enum class Kind : uint8_t { unrolled, spill, lanes, store } kind = Kind::store;
+  size_t dim = 0;
+  int64_t count = 0;
+};
+
 /// A nest being written: loops left to do, ranges reached. Copied at branches.
 struct Body {
   const Stage* stage = nullptr;
@@ -75,11 +82,13 @@ struct Body {
   std::vector<Affine> lanes;       ///< accumulator's dimensions after the tensor's: one a register loop over a reduced index
   size_t lane_loops = 0;           ///< leaf init: so many loops over all lanes, innermost (data loops may be parallel)
   bool last_lane_is_vector = false;
-  bool merge_lanes = false;     ///< leaf store: merge the lanes first
-  std::vector<View> partials;   ///< where the results of parts stand, one more dimension than the tensors; one a component
-  Affine part;                  ///< number of this part
-  bool merge_parts = false;     ///< leaf store: merge the parts
-  View fill_view, fill_source;  ///< leaf fill: the ranges run over the tensor's own dimensions
+  bool merge_lanes = false;               ///< leaf store: merge the lanes first
+  std::vector<View> rows;                 ///< where the lanes of a vector are merged, one a component
+  std::optional<MergeLevel> merge_level;  ///< only this one, for all elements
+  std::vector<View> partials;             ///< where the results of parts stand, one more dimension than the tensors; one a component
+  Affine part;                            ///< number of this part
+  bool merge_parts = false;               ///< leaf store: merge the parts
+  View fill_view, fill_source;            ///< leaf fill: the ranges run over the tensor's own dimensions
 };
 
 /// A box of elements, at constant distance from outer loop variables.
@@ -200,6 +209,7 @@ class Emitter {
   void join(std::optional<Window>& window, Window other, TensorId tensor) const;
   std::optional<Window> footprint(const Body& body, TensorId tensor) const;
   std::optional<Window> window_at(const Body& host, size_t depth, TensorId tensor, int nesting);
+  std::optional<Window> window_of_all(const Body& host, size_t depth, const std::vector<TensorId>& targets, int nesting);
   Body body_in(uint32_t stage_id, const Window& window);
   Body body_tied(uint32_t stage_id, const Body& host);
   BufferId make_window(const Window& window, TensorId tensor, Scope scope, const std::string& suffix);
@@ -215,8 +225,10 @@ class Emitter {
   Access result_of(const Body& body, size_t component, const std::vector<Affine>& element);
   Copy move(const Access& dst, const Access& src) const;
   NodeId leaf_merge(Body& body);
-  NodeId spill_lanes(const std::vector<View>& rows, const Body& body, const std::vector<Affine>& element, std::vector<Affine> lanes);
-  View make_rows(TensorId tensor, const std::vector<Affine>& element, int64_t lanes);
+  NodeId leaf_merge_level(const Body& body, const MergeLevel& level);
+  std::vector<MergeLevel> merge_levels(const Body& body) const;
+  NodeId spill_lanes(const Body& body, const std::vector<Affine>& element);
+  View make_rows(TensorId tensor, const std::vector<Affine>& origin, const std::vector<Affine>& element, std::vector<int64_t> shape, int64_t lanes);
   NodeId merge_step(const Compute& header, const std::vector<View>& views, const std::vector<Affine>& element, std::vector<Affine> to, size_t dim, int64_t by,
                     int64_t count);
   Compute header_of(const Body& body, Write how) const;

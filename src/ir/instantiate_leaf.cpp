@@ -259,29 +259,31 @@ NodeId Emitter::merge_step(const Compute& header, const std::vector<View>& views
   return loop(var, count, count > 1 ? MarkKind::vector : MarkKind::unroll, inner);
 }
 
-/// The lanes of one element while they are merged: registers where each step halves them.
-View Emitter::make_rows(TensorId tensor, const std::vector<Affine>& element, int64_t lanes) {
+/// The lanes of elements while they are merged: registers where each step halves them. `shape`: of the elements.
+View Emitter::make_rows(TensorId tensor, const std::vector<Affine>& origin, const std::vector<Affine>& element, std::vector<int64_t> shape, int64_t lanes) {
   Buffer row;
   row.name = t_.program.tensors[tensor].name + ".r";
   row.type = t_.program.tensors[tensor].type;
   row.scope = (lanes & (lanes - 1)) == 0 ? Scope::reg : Scope::stack;
-  row.extents.assign(element.size(), 1);
+  row.extents = std::move(shape);
   row.extents.push_back(lanes);
   row.layout = row_major(row.extents);
   row.tensor = tensor;
   row.element = element;
   nest_.buffers.push_back(std::move(row));
-  return View{static_cast<BufferId>(nest_.buffers.size() - 1), element, std::nullopt};
+  return View{static_cast<BufferId>(nest_.buffers.size() - 1), origin, std::nullopt};
 }
 
 /// for lane: rows[lane] = first unrolled accumulator's lane.
-NodeId Emitter::spill_lanes(const std::vector<View>& rows, const Body& body, const std::vector<Affine>& element, std::vector<Affine> lanes) {
-  const int64_t width = nest_.buffers[body.accumulators[0].buffer].extents.back();
+NodeId Emitter::spill_lanes(const Body& body, const std::vector<Affine>& element) {
+  const std::vector<int64_t>& extents = nest_.buffers[body.accumulators[0].buffer].extents;
+  const int64_t width = extents.back();
+  std::vector<Affine> lanes(extents.size() - element.size(), Affine::of(0));
   std::vector<NodeId> loops;
-  for (size_t k = 0; k < rows.size(); ++k) {
+  for (size_t k = 0; k < body.rows.size(); ++k) {
     VarId lane = variable("m.v", 1, width - 1, true);
     lanes.back() = Affine::variable(lane);
-    Access row = access_to(rows[k], element), own = access_to(body.accumulators[k], element);
+    Access row = access_to(body.rows[k], element), own = access_to(body.accumulators[k], element);
     append(row, {Affine::variable(lane)});
     append(own, lanes);
     Loop copy;
@@ -293,31 +295,51 @@ NodeId Emitter::spill_lanes(const std::vector<View>& rows, const Body& body, con
     copy.body = add(move(row, own));
     loops.push_back(add(std::move(copy)));
   }
-  return loops.size() == 1 ? loops[0] : seq(std::move(loops));
+  return seq(std::move(loops));
 }
 
-/// Merges unrolled lanes in registers, then the lanes of the vector, then stores the result.
-NodeId Emitter::leaf_merge(Body& body) {
-  std::vector<Affine> element = element_of(body, 0, coordinates(body));
-  const auto& targets = equation_of(*body.stage).targets;
-  const Compute header = header_of(body, Write::merge);
-  const std::vector<int64_t> extents = nest_.buffers[body.accumulators[0].buffer].extents;
-  const size_t rank = element.size(), lane_rank = extents.size() - rank;
-  std::vector<NodeId> steps;
-  const std::vector<Affine> zero(lane_rank, Affine::of(0));
+/// What a merge does one after the other: unrolled lanes in registers, a copy of the vector, its lanes in halves, the result.
+std::vector<MergeLevel> Emitter::merge_levels(const Body& body) const {
+  const std::vector<int64_t>& extents = nest_.buffers[body.accumulators[0].buffer].extents;
+  const size_t rank = equation_of(*body.stage).slots.size(), lane_rank = extents.size() - rank;
+  std::vector<MergeLevel> out;
   for (size_t d = 0; d + 1 < lane_rank; ++d)
-    for (int64_t n = extents[rank + d]; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, body.accumulators, element, zero, d, (n + 1) / 2, n - (n + 1) / 2));
-  const int64_t lanes = extents.back();
-  std::vector<View> rows;
-  for (TensorId tensor : targets) rows.push_back(make_rows(tensor, element, lanes));
-  steps.push_back(spill_lanes(rows, body, element, zero));
-  for (int64_t n = lanes; n > 1; n = (n + 1) / 2) steps.push_back(merge_step(header, rows, element, {Affine::of(0)}, 0, (n + 1) / 2, n - (n + 1) / 2));
-  for (size_t k = 0; k < targets.size(); ++k) {
-    Access first = access_to(rows[k], element);
-    append(first, {Affine::of(0)});
-    steps.push_back(add(move(result_of(body, k, element), first)));
+    for (int64_t n = extents[rank + d]; n > 1; n = (n + 1) / 2) out.push_back({MergeLevel::Kind::unrolled, d, n});
+  out.push_back({MergeLevel::Kind::spill});
+  for (int64_t n = extents.back(); n > 1; n = (n + 1) / 2) out.push_back({MergeLevel::Kind::lanes, 0, n});
+  out.push_back({MergeLevel::Kind::store});
+  return out;
+}
+
+NodeId Emitter::leaf_merge_level(const Body& body, const MergeLevel& level) {
+  const std::vector<Affine> element = element_of(body, 0, coordinates(body));
+  const int64_t half = (level.count + 1) / 2;
+  if (level.kind == MergeLevel::Kind::spill) return spill_lanes(body, element);
+  if (level.kind == MergeLevel::Kind::lanes) return merge_step(header_of(body, Write::merge), body.rows, element, {Affine::of(0)}, 0, half, level.count - half);
+  if (level.kind == MergeLevel::Kind::unrolled) {
+    const size_t lane_rank = nest_.buffers[body.accumulators[0].buffer].extents.size() - element.size();
+    return merge_step(header_of(body, Write::merge), body.accumulators, element, std::vector<Affine>(lane_rank, Affine::of(0)), level.dim, half, level.count - half);
   }
-  return within(rows, seq(std::move(steps)));
+  std::vector<NodeId> stores;
+  for (size_t k = 0; k < body.rows.size(); ++k) {
+    Access first = access_to(body.rows[k], element);
+    append(first, {Affine::of(0)});
+    const Access result = result_of(body, k, element);
+    check_register_index(result);
+    stores.push_back(add(move(result, first)));
+  }
+  return seq(std::move(stores));
+}
+
+/// Merges the lanes of one element, or does one level of it.
+NodeId Emitter::leaf_merge(Body& body) {
+  if (body.merge_level) return leaf_merge_level(body, *body.merge_level);
+  const std::vector<Affine> element = element_of(body, 0, coordinates(body));
+  const int64_t lanes = nest_.buffers[body.accumulators[0].buffer].extents.back();
+  for (TensorId tensor : equation_of(*body.stage).targets) body.rows.push_back(make_rows(tensor, element, element, std::vector<int64_t>(element.size(), 1), lanes));
+  std::vector<NodeId> steps;
+  for (const MergeLevel& level : merge_levels(body)) steps.push_back(leaf_merge_level(body, level));
+  return within(body.rows, seq(std::move(steps)));
 }
 
 /// for m: part m takes part m + half, until one is left; its shape depends on the number of parts alone.

@@ -144,13 +144,21 @@ std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorI
     std::optional<Body> body;
     if (stage.placement.kind == Placement::Kind::fused)
       body = body_tied(guest, host);
-    else if (auto own = window_at(host, depth, targets[0], nesting + 1)) {
+    else if (auto own = window_of_all(host, depth, targets, nesting + 1)) {
       const auto& follower = followers_[guest];
       body = body_in(guest, follower && stage.placement.depth == depth ? only_new(*follower, std::move(*own), host.ranges[follower->index].origin) : *own);
     }
     if (!body) continue;
     if (auto read = window_at(*body, 0, tensor, nesting + 1)) join(window, std::move(*read), tensor);
   }
+  return window;
+}
+
+/// Of tensors that one statement defines together: what is read of any of them.
+std::optional<Window> Emitter::window_of_all(const Body& host, size_t depth, const std::vector<TensorId>& targets, int nesting) {
+  std::optional<Window> window;
+  for (TensorId tensor : targets)
+    if (auto one = window_at(host, depth, tensor, nesting)) join(window, std::move(*one), tensor);
   return window;
 }
 

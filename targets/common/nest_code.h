@@ -159,7 +159,7 @@ class NestCode {
   static unsigned lanes_of(const Loop& loop) { return std::bit_ceil(static_cast<unsigned>(loop.mark.width)); }
   llvm::Value* full_mask();
 
-  // memory: nest_memory.cpp
+  // memory: nest_memory.cpp; states of several components: nest_combiners.cpp
   Place place_of(const Access& access);
   llvm::Value* load(const Access& access);
   void store(const Access& access, llvm::Value* value);
@@ -173,6 +173,7 @@ class NestCode {
   llvm::Value* base_of(BufferId id);
   void accumulate(const Compute& compute);
   std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
+  void pair_exponentials(const Combiner& combiner);
   std::vector<llvm::Value*> argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
 
   // tensor instructions: nest_tensor.cpp
@@ -246,10 +247,11 @@ class NestCode {
   struct {
     const llvm::BasicBlock* block = nullptr;
     std::set<std::string> places;
-  } asked_;                                       // what the current block has prefetched
-  std::map<std::string, llvm::Value*> integers_;  // integer values of the current straight-line stretch
-  std::map<VarId, llvm::Value*> bound_values_;    // operands of a combiner
-  std::vector<bool> tile_nodes_;                  // nodes with tile instructions and no parallel loop inside; empty: there are none
+  } asked_;                                        // what the current block has prefetched
+  std::map<std::string, llvm::Value*> integers_;   // integer values of the current straight-line stretch
+  std::map<VarId, llvm::Value*> bound_values_;     // operands of a combiner
+  std::map<const ExprNode*, llvm::Value*> known_;  // values of expressions of a combiner
+  std::vector<bool> tile_nodes_;                   // nodes with tile instructions and no parallel loop inside; empty: there are none
   bool tiles_on_ = false, uses_tiles_ = false;
   std::vector<llvm::Instruction*> tile_settings_;  // emitted since tiles were switched on
   Tiles sums_;                                     // accumulators that are in tiles now

@@ -190,6 +190,7 @@ llvm::Value* NestCode::condition(const Guard& g) {
 }
 
 llvm::Value* NestCode::expression(const Expr& e) {
+  if (const auto it = known_.find(e.get()); it != known_.end()) return it->second;
   switch (e->op) {
     case Op::literal:
       return scalar_.constant(e->literal);

@@ -203,50 +203,6 @@ void NestCode::store(const Access& access, llvm::Value* value) {
   loads_.clear();
 }
 
-// Value and index of argmax/argmin: a NaN wins over every number, ties go to the lexicographically first index.
-std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value) {
-  const ElementType type = compute.rhs[0]->type;
-  const bool is_max = compute.reducer == Reducer::argmax;
-  ExprNode node;
-  node.type = ElementType::boolean;
-  node.args = {compute.rhs[0], compute.rhs[0]};
-  const auto relation = [&](Op op, llvm::Value* a, llvm::Value* b) {
-    node.op = op;
-    return scalar_.apply(node, {a, b});
-  };
-  llvm::Value* better = relation(is_max ? Op::gt : Op::lt, value[0], state[0]);
-  llvm::Value* equal = relation(Op::eq, value[0], state[0]);
-  if (is_float(type)) {
-    llvm::Value* value_nan = relation(Op::ne, value[0], value[0]);
-    llvm::Value* state_nan = relation(Op::ne, state[0], state[0]);
-    better = b_.CreateOr(better, b_.CreateAnd(value_nan, b_.CreateNot(state_nan)));
-    equal = b_.CreateOr(equal, b_.CreateAnd(value_nan, state_nan));
-  }
-  llvm::Value* earlier = llvm::Constant::getNullValue(better->getType());
-  for (size_t i = value.size(); i-- > 1;) earlier = b_.CreateOr(b_.CreateICmpSLT(value[i], state[i]), b_.CreateAnd(b_.CreateICmpEQ(value[i], state[i]), earlier));
-  llvm::Value* take = b_.CreateOr(better, b_.CreateAnd(equal, earlier));
-  std::vector<llvm::Value*> out;
-  for (size_t i = 0; i < value.size(); ++i) out.push_back(b_.CreateSelect(take, value[i], state[i]));
-  return out;
-}
-
-std::vector<llvm::Value*> NestCode::combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value) {
-  if (compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin) return argument_reduction(compute, state, value);
-  if (compute.reducer != Reducer::combiner) return {scalar_.combine(compute.reducer, compute.rhs[0]->type, state[0], value[0])};
-  const Combiner& combiner = nest_.combiners[compute.combiner];
-  const size_t n = combiner.types.size();
-  const auto outer = bound_values_;
-  bound_values_.clear();
-  for (size_t i = 0; i < n; ++i) {
-    bound_values_[static_cast<VarId>(i)] = state[i];
-    bound_values_[static_cast<VarId>(n + i)] = value[i];
-  }
-  std::vector<llvm::Value*> out;
-  for (const auto& result : combiner.result) out.push_back(expression(result));
-  bound_values_ = outer;
-  return out;
-}
-
 void NestCode::accumulate(const Compute& compute) {
   std::vector<llvm::Value*> state;
   for (const auto& dst : compute.dst) state.push_back(load(dst));

@@ -12,6 +12,7 @@
 #include "poly/check/checker.h"
 #include "random/pairs.h"
 #include "schedules/queries.h"
+#include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
 #include "targets/kernels.h"
 
@@ -59,6 +60,7 @@ constexpr std::array kRowSteps = {"accumulate $ at i reg",
                                   "accumulate $ at i reg\n vectorize $ j 8",
                                   "tile $ [j: 16]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 4",
                                   "tile $ [j: 9]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 3",
+                                  "tile $ [i: 4, j: 4]\n permute $ [i.1, j.1, i, j]\n accumulate $ at i.1 reg\n unroll $ i\n vectorize $ j 4",
                                   "accumulate $ at i reg\n rfactor $ j in 4",
                                   "tile $ [j: 8]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 4\n rfactor $ j in 3\n parallel $ i",
                                   "accumulate $ at root heap\n rfactor $ j in 2\n parallel $ j.p"};
@@ -134,6 +136,72 @@ TEST(Tuples, several_data_and_reduced_indices) {
                             "tile $ [i: 3, j: 4]\n permute $ [b, j.1, i.1, i, j]\n accumulate $ at b reg\n vectorize $ j 4",
                             "tile $ [j: 4]\n permute $ [b, i, j.1, j]\n accumulate $ at b stack\n rfactor $ i in 3\n parallel $ b"})
     expect_agreement(kCorner, steps, NumericsClass::strict);
+}
+
+constexpr const char* kSoftmax = "let (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i]\n";
+
+TEST(Tuples, a_state_is_made_where_its_reader_wants_it) {
+  for (const Sizes& sizes : {Sizes{5, 37}, Sizes{8, 16}, Sizes{1, 1}})
+    for (const char* steps :
+         {"tile Y [i: 2]\n permute Y [i.1, i, j]\n compute_at $ in Y at i.1 heap", "compute_at $ in Y at i stack\n accumulate $ at i reg\n vectorize $ j 8",
+          "tile Y [i: 3]\n permute Y [i.1, i, j]\n compute_at $ in Y at i.1 heap\n tile $ [j: 4]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n "
+          "vectorize $ j 4\n vectorize Y j 4",
+          "accumulate $ at i reg\n vectorize $ j 4\n fuse Y into $ at i"})
+      expect_agreement(head("p", sizes) + "in X: f32[M, N]\n" + kOnline + kSoftmax, steps);
+}
+
+/// Scores, their maximum, weights and weighted sums of a block of keys are made inside the loop that folds blocks, which runs inside the output's loop.
+constexpr const char* kBlocks =
+    "program blocks(L = 7, const B = 3, const W = 5, const D = 10)\nin Q: f32[L, D]\nin K: f32[B * W, D]\nin V: f32[B * W, D]\n"
+    "combine online((m, s, o), (n, t, q)): (f32, f32, f32) from (-inf, 0, 0) associative commutative =\n"
+    "  (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))),\n"
+    "   select(m == -inf, 0, o * exp(m - max(m, n))) + select(n == -inf, 0, q * exp(n - max(m, n))))\n"
+    "let a[i: L, b: B, j: W] = sum[d: D] Q[i, d] * K[W * b + j, d]\nlet x[i: L, b: B] = max[j: W] a[i, b, j]\n"
+    "let e[i: L, b: B, j: W] = exp(a[i, b, j] - x[i, b])\nlet y[i: L, b: B] = sum[j: W] e[i, b, j]\nlet z[i: L, b: B, d: D] = sum[j: W] e[i, b, j] * V[W * b + j, d]\n"
+    "let (m, s, o)[i: L, d: D] = reduce online[b: B] (x[i, b], y[i, b], z[i, b, d])\nout O[i: L, d: D] = o[i, d] / s[i, d]\n";
+
+TEST(Tuples, online_attention_in_blocks) {
+  const std::string inside =
+      "compute_at z in $ at b heap\n compute_at y in $ at b heap\n compute_at e in $ at b heap layout [d1, d2, d0]\n compute_at x in $ at b heap\n compute_at a in $ at "
+      "b heap\n";
+  for (const std::string& steps :
+       {"tile O [i: 4, d: 8]\n permute O [i.1, i, d.1, d]\n compute_at $ in O at i.1 heap\n tile $ [d: 8]\n permute $ [b, i, d.1, d]\n " + inside +
+            "vectorize $ d 8\n vectorize O d 8",
+        "tile $ [i: 4]\n permute $ [i.1, b, i, d]\n accumulate $ at i.1 heap\n " + inside + "fuse O into $ at i.1", "permute $ [i, b, d]\n " + inside + "parallel $ i"})
+    expect_agreement(kBlocks, steps);
+}
+
+/// No operator is named anywhere: the first sketch keeps the state in registers, with lanes along a dense reduced index or along the outputs.
+TEST(Tuples, sketches_give_them_registers_and_lanes) {
+  struct Wanted {
+    std::string text, step;
+  };
+  const Sizes sizes{6, 70};
+  const Wanted wanted[] = {{argument("argmax", "f32", sizes), "vectorize p j 16"},
+                           {head("c", sizes) + "in X: f32[N, M]\nout p[i: N] = argmin[j: M] X[i, j]\n", "accumulate p at i reg"},
+                           {head("c", sizes) + "in X: f32[M, N]\nout p[j: N] = argmin[i: M] X[i, j]\n", "vectorize p j 16"},
+                           {logsumexp(sizes), "vectorize m j 16"},
+                           {head("p", sizes) + "in X: f32[M, N]\n" + kOnline + kSoftmax, "compute_at m in Y"},
+                           {kAttention, "vectorize m d 16"},
+                           {kCorner, "vectorize bi j"}};
+  for (const auto& [text, step] : wanted)
+    for (const int threads : {1, 2}) {
+      Pair pair;
+      pair.source = parsed(text);
+      const auto traces = schedules::sketches(normalized(pair.source), NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20}, threads});
+      ASSERT_FALSE(traces.empty());
+      bool is_there = false;
+      for (const Trace& trace : traces) {
+        is_there |= trace.text().find(step) != std::string::npos;
+        pair.trace = trace;
+        pair.ask_checker = true;
+        pair.threads = threads;
+        const Judgement judgement = judge(pair);
+        EXPECT_EQ(judgement.outcome, Outcome::agreed) << judgement.kind << ": " << judgement.message << "\n" << described(pair);
+        EXPECT_FALSE(judgement.not_decided) << judgement.undecided_why << "\n" << described(pair);
+      }
+      EXPECT_TRUE(is_there) << step << " in no sketch, the first is\n" << traces.front().text();
+    }
 }
 
 /// Rows with ties, NaN and infinities, as LANGUAGE.md section 4 answers them: a NaN wins, ties and NaN go to the first index.
@@ -222,6 +290,14 @@ TEST(Tuples, order_that_counts_is_refused_with_a_pair) {
   EXPECT_NE(described(nest.error()).find("combiner first is not associative, and loop j inside a loop over k reverses it"), std::string::npos) << described(nest.error());
 }
 
+TEST(Tuples, windows_of_states_do_not_slide) {
+  const Program program = normalized(parsed(head("p", {5, 9}) + "in X: f32[M, N]\n" + kOnline + kSoftmax));
+  const auto nest = nest_of(program, trace_of(program, "compute_at $ in Y at i heap slide"), NumericsClass::reassoc);
+  ASSERT_FALSE(nest.ok());
+  EXPECT_EQ(nest.error().code, "PW0315") << described(nest.error());
+  EXPECT_NE(described(nest.error()).find("makes one tensor a statement"), std::string::npos) << described(nest.error());
+}
+
 /// What a slip in a merge could look like: each must be refuted (by the verifier or the checker), none proven.
 TEST(Tuples, changed_merges_are_refuted) {
   int changed = 0, caught = 0;
@@ -234,7 +310,7 @@ TEST(Tuples, changed_merges_are_refuted) {
   const std::pair<std::string, NumericsClass> programs[] = {
       {logsumexp({3, 37}), NumericsClass::reassoc}, {count_of_greatest({3, 37}), NumericsClass::reassoc}, {argument("argmax", "f32", {3, 37}), NumericsClass::strict}};
   for (const auto& [text, cls] : programs)
-    for (const char* steps : {kRowSteps[5], kRowSteps[7], kRowSteps[9]}) {
+    for (const char* steps : {kRowSteps[5], kRowSteps[7], kRowSteps[8], kRowSteps[10]}) {
       const Program program = normalized(parsed(text));
       auto made = nest_of(program, trace_of(program, steps), cls);
       ASSERT_TRUE(made.ok());

@@ -1,0 +1,108 @@
+// States of several components: one more term, or two states put together.
+#include <algorithm>
+
+#include "targets/common/nest_code.h"
+
+namespace polyweft::targets {
+
+// Value and index of argmax/argmin: a NaN wins over every number, ties go to the lexicographically first index.
+std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value) {
+  const ElementType type = compute.rhs[0]->type;
+  const bool is_max = compute.reducer == Reducer::argmax;
+  ExprNode node;
+  node.type = ElementType::boolean;
+  node.args = {compute.rhs[0], compute.rhs[0]};
+  const auto relation = [&](Op op, llvm::Value* a, llvm::Value* b) {
+    node.op = op;
+    return scalar_.apply(node, {a, b});
+  };
+  llvm::Value* better = relation(is_max ? Op::gt : Op::lt, value[0], state[0]);
+  llvm::Value* equal = relation(Op::eq, value[0], state[0]);
+  if (is_float(type)) {
+    llvm::Value* value_nan = relation(Op::ne, value[0], value[0]);
+    llvm::Value* state_nan = relation(Op::ne, state[0], state[0]);
+    better = b_.CreateOr(better, b_.CreateAnd(value_nan, b_.CreateNot(state_nan)));
+    equal = b_.CreateOr(equal, b_.CreateAnd(value_nan, state_nan));
+  }
+  llvm::Value* earlier = llvm::Constant::getNullValue(better->getType());
+  for (size_t i = value.size(); i-- > 1;) earlier = b_.CreateOr(b_.CreateICmpSLT(value[i], state[i]), b_.CreateAnd(b_.CreateICmpEQ(value[i], state[i]), earlier));
+  llvm::Value* take = b_.CreateOr(better, b_.CreateAnd(equal, earlier));
+  std::vector<llvm::Value*> out;
+  for (size_t i = 0; i < value.size(); ++i) out.push_back(b_.CreateSelect(take, value[i], state[i]));
+  return out;
+}
+
+std::vector<llvm::Value*> NestCode::combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value) {
+  if (compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin) return argument_reduction(compute, state, value);
+  if (compute.reducer != Reducer::combiner) return {scalar_.combine(compute.reducer, compute.rhs[0]->type, state[0], value[0])};
+  const Combiner& combiner = nest_.combiners[compute.combiner];
+  const size_t n = combiner.types.size();
+  const auto outer = bound_values_;
+  bound_values_.clear();
+  for (size_t i = 0; i < n; ++i) {
+    bound_values_[static_cast<VarId>(i)] = state[i];
+    bound_values_[static_cast<VarId>(n + i)] = value[i];
+  }
+  pair_exponentials(combiner);
+  std::vector<llvm::Value*> out;
+  for (const auto& result : combiner.result) out.push_back(expression(result));
+  known_.clear();
+  bound_values_ = outer;
+  return out;
+}
+
+namespace {
+
+/// exp(x - max(a, b)) where x is a or b.
+struct Shifted {
+  const ExprNode* node = nullptr;
+  Expr own, other, greater;
+};
+std::vector<Shifted> shifted_exponentials(const Combiner& combiner) {
+  std::vector<Shifted> out;
+  for (const Expr& result : combiner.result)
+    visit(result, [&](const ExprNode& e) {
+      if (e.op != Op::exp || !is_float(e.type) || e.args[0]->op != Op::sub || e.args[0]->args[1]->op != Op::max) return;
+      const Expr& x = e.args[0]->args[0];
+      const Expr& greater = e.args[0]->args[1];
+      for (size_t k = 0; k < 2; ++k)
+        if (equal(x, greater->args[k])) {
+          out.push_back({&e, x, greater->args[1 - k], greater});
+          return;
+        }
+    });
+  return out;
+}
+
+}  // namespace
+
+// Rescaling to a common maximum M = max(a, b) takes exp(a - M) and exp(b - M), and one of the two is exp(0): with e = exp(-|a - b|) they are
+// e for the smaller and (M - M) + 1 for the greater, which is 1, or NaN where M is infinite as M - M is. The same bits, one exponential.
+void NestCode::pair_exponentials(const Combiner& combiner) {
+  const std::vector<Shifted> all = shifted_exponentials(combiner);
+  const auto pairs_with = [](const Shifted& x, const Shifted& y) { return x.node->type == y.node->type && equal(x.own, y.other) && equal(x.other, y.own); };
+  for (const Shifted& shifted : all) {
+    if (known_.contains(shifted.node) || std::none_of(all.begin(), all.end(), [&](const Shifted& y) { return pairs_with(shifted, y); })) continue;
+    const auto apply = [&](Op op, std::vector<llvm::Value*> args, ElementType type) {
+      ExprNode node;
+      node.op = op;
+      node.type = type;
+      node.args = {shifted.own, shifted.own};
+      return scalar_.apply(node, std::move(args));
+    };
+    const ElementType type = shifted.node->type;
+    llvm::Value *own = expression(shifted.own), *other = expression(shifted.other), *greater = expression(shifted.greater);
+    llvm::Value* apart = apply(Op::neg, {apply(Op::abs, {apply(Op::sub, {own, other}, type)}, type)}, type);
+    llvm::Value* smaller = apply(Op::exp, {apart}, type);
+    llvm::Value* one = scalar_.constant(Literal{type, 1, 0});
+    llvm::Value* whole = apply(Op::add, {apply(Op::sub, {greater, greater}, type), one}, type);
+    const auto value_of = [&](llvm::Value* x) { return b_.CreateSelect(apply(Op::eq, {x, greater}, ElementType::boolean), whole, smaller); };
+    for (const Shifted& y : all) {
+      if (y.node->type != type) continue;
+      if (equal(y.own, shifted.own) && equal(y.other, shifted.other)) known_[y.node] = value_of(own);
+      if (pairs_with(shifted, y)) known_[y.node] = value_of(other);
+    }
+  }
+}
+
+}  // namespace polyweft::targets
