@@ -13,7 +13,11 @@ namespace cost {
 namespace {
 
 constexpr int kSamples = 6;
-constexpr double kWindow = 256;              // instructions in flight that wait for one another's results
+constexpr double kWindow = 256;  // instructions in flight that wait for one another's results
+// Intel 64 and IA-32 Architectures Optimization Reference Manual, Intel AMX: a product of tiles every 16 cycles, done after 52; a tile from L1 in 8 cycles (two
+// rows a cycle), to memory in 16. The 16 cycles are `issues` of the instruction files: multiply-adds of vectors in that time.
+constexpr double kTileRows = 16, kTileLatency = 52, kTiles = 8;
+constexpr double kTileLoadsExposed = 0.5;    // a guess: no machine with tiles was measured
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
 bool is_block_loop(MarkKind mark) {
@@ -146,7 +150,27 @@ class Estimate {
       return !other.is_store && other.buffer == use.buffer && other.coeff == use.coeff && other.at == use.at && !use.has_gather;
     });
   }
+  // Products one after the other, sums in tiles. What moves with the innermost unrolled loop stays for its next round only where tiles are left for it.
+  double tile_cycles(const Leaf& leaf, size_t begin) const {
+    size_t inner = leaf.loops.size();
+    for (size_t l = begin; l < leaf.loops.size(); ++l)
+      if (leaf.loops[l].mark == MarkKind::unroll && leaf.loops[l].trips > 1) inner = l;
+    double held = 0, tiles_loaded = 0, tiles_stored = 0;
+    for (const auto& use : leaf.accesses)
+      if (use.is_store && nest_.buffers[use.buffer].scope == Scope::tile) held = access_issues(leaf, use, begin);
+    const double products = block_issues(leaf, begin);
+    for (const auto& use : leaf.accesses) {
+      if (nest_.buffers[use.buffer].scope == Scope::tile) continue;
+      const double tiles = access_issues(leaf, use, begin);
+      const bool is_pushed_out = !use.is_store && inner < leaf.loops.size() && moves(use, inner) && tiles + 1 > kTiles - held;
+      (use.is_store ? tiles_stored : tiles_loaded) += is_pushed_out ? products : tiles;
+    }
+    const double loading = kTileRows * tiles_loaded / machine_.loads_per_cycle, storing = kTileRows * tiles_stored / machine_.stores_per_cycle;
+    const double latency = products / chains(leaf, begin) * chain_latency(leaf);
+    return std::max({products * leaf.operations / machine_.fma_per_cycle, loading, storing, latency}) + kTileLoadsExposed * loading;
+  }
   double block_cycles(const Leaf& leaf, size_t begin) const {
+    if (leaf.is_tile) return tile_cycles(leaf, begin);
     double loads = 0, stores = 0;
     for (size_t a = 0; a < leaf.accesses.size(); ++a) {
       const AccessUse& use = leaf.accesses[a];
@@ -167,6 +191,7 @@ class Estimate {
   }
   double chain_latency(const Leaf& leaf) const {
     const double through_memory = leaf.accumulates_in_register ? 0 : 5;  // store-to-load forwarding
+    if (leaf.is_tile) return kTileLatency + (leaf.accumulates_in_register ? 0 : 2 * kTileRows + through_memory);
     return machine_.fma_latency_cycles + through_memory;
   }
   // Accumulators and operands beyond the register file are stored and loaded again every run of the block.

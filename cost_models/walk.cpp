@@ -68,7 +68,9 @@ class Walker {
     if (hi <= lo) return;
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
     values_[loop.var] = lo + loop.step * chosen(trips);
-    loops_.push_back({loop.var, static_cast<double>(trips), loop.step, loop.mark.kind, loop.mark.width, loop.mark.non_temporal, &loop.mark.prefetch});
+    const bool is_axis_of_tile = instruction_ && instruction_->is_tile();  // its loops are one instruction
+    loops_.push_back({loop.var, static_cast<double>(trips), loop.step, is_axis_of_tile ? MarkKind::tensor : loop.mark.kind, loop.mark.width, loop.mark.non_temporal,
+                      &loop.mark.prefetch});
     if (loop.mark.kind == MarkKind::tensor)
       if (auto instruction = ir::instruction_named(loop.mark.detail)) instruction_ = *instruction;
     visit(loop.body);
@@ -81,13 +83,14 @@ class Walker {
     for (const auto& access : compute.dst) {
       leaf.accesses.push_back(use(access, true));
       if (compute.how == Write::accumulate) leaf.accesses.push_back(use(access, false));
-      leaf.accumulates_in_register |= nest_.buffers[access.id].scope == Scope::reg;
+      leaf.accumulates_in_register |= nest_.buffers[access.id].scope == Scope::reg || nest_.buffers[access.id].scope == Scope::tile;
     }
     for (const auto& rhs : compute.rhs) count(rhs, leaf);
     leaf.is_copy = compute.how == Write::store && compute.rhs.size() == 1 && compute.rhs[0]->op == Op::read;
     if (compute.how == Write::accumulate && !compute.fused) leaf.operations += 1;
     if (instruction_) leaf.operations = instruction_->issues;
     leaf.is_instruction = instruction_ != nullptr;
+    leaf.is_tile = instruction_ && instruction_->is_tile();
     leaves_.push_back(std::move(leaf));
   }
   void on(const Copy& copy) {

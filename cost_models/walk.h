@@ -41,6 +41,7 @@ struct Leaf {
   ElementType type = ElementType::f32;
   bool is_copy = false;
   bool is_instruction = false;                      ///< inside a tensor mark: one operation, whatever it computes
+  bool is_tile = false;                             ///< an instruction on tiles of 16 rows
   std::vector<std::pair<BufferId, size_t>> allocs;  ///< buffers allocated around it and the loop depth of their Alloc
 };
 

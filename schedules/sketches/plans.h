@@ -68,6 +68,9 @@ struct BlockShape {
 std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shape);
 /// The layout with its digit of the reduced index in groups, innermost.
 std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row, const TensorUse& use);
+/// Blocks of tiles for a tile unit, see tiles.cpp. Empty steps where the target has no instruction that fits.
+enum class TileOrder : uint8_t { columns_outside, rows_outside, rows_packed };
+Plan plan_tiles(const PlanContext& c, TileOrder order);
 std::optional<BlockShape> block_shape(const PlanContext& c);
 /// Lanes of the block: no more than the next power of two above the extent, so that short rows need narrow vectors only.
 int64_t block_lanes(const PlanContext& c, const BlockShape& shape);

@@ -343,6 +343,15 @@ std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Si
   return out;
 }
 
+/// The dominant stage in blocks of tiles; the others as they are best by themselves.
+std::optional<Plan> tile_plan(const Builder& b, TileOrder order) {
+  Plan plan = plan_tiles(b.context(b.dominant, Packing::none), order);
+  if (plan.steps.empty()) return std::nullopt;
+  for (uint32_t k = 0; k < b.t.stages.size(); ++k)
+    if (b.is_alive(k) && k != b.dominant) plan.append(plan_stage(b.context(k, Packing::none)));
+  return plan;
+}
+
 std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   uint32_t host = static_cast<uint32_t>(b.t.stages.size()) - 1;
   const Stage& h = b.t.stages[host];
@@ -484,6 +493,8 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   std::vector<Step> prefix;
   NestTemplate t = with_classes(with_inlining(*base, prefix), prefix);
   Builder b{t, *base, facts, dominant_stage(t), prefix};
+  for (TileOrder order : {TileOrder::columns_outside, TileOrder::rows_outside, TileOrder::rows_packed})
+    if (auto plan = tile_plan(b, order)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   for (bool by_rows : {false, true})
     if (auto plan = chain_plan(b, by_rows)) add_if_new(out, trace_of(b, *plan), normalized, cls);

@@ -1,0 +1,144 @@
+// Rule 10 for tile units: two data indices and a reduced one become 16 rows, 16 columns and 64 bytes of an instruction; a block of such tiles
+// holds its sums over the loop of the reduced index, so that each tile that is loaded serves as many as the block is wide or high.
+//
+//   loops  others | k: kc  (u: mr  v: nr, in either order)  other reduced  k: 64 bytes | u: 16  v: 16 (unrolled)  the instruction
+//
+// The operand that moves with v is packed in groups of the reduced index (pairs of bf16, quads of bytes), 16 columns a panel. The other
+// one lies as it is where its rows are dense, or is packed in tiles.
+#include <algorithm>
+#include <map>
+
+#include "ir/instruction.h"
+#include "schedules/queries.h"
+#include "schedules/sketches/plans.h"
+
+namespace polyweft::schedules {
+namespace {
+
+constexpr int64_t kSide = 16;
+constexpr int64_t kLeastPoints = 16 * 16 * 16;  ///< below, a tile is mostly padding
+
+/// Which indices of the stage are the instruction's rows, columns and depth.
+struct TileUse {
+  const ir::Instruction* instruction = nullptr;
+  uint32_t u = 0, v = 0, k = 0;
+  int64_t depth = 0, group = 0;  ///< values of k in a tile, and side by side
+  TensorId by_rows = 0, by_columns = 0;
+};
+
+std::optional<ir::Binding> matched(const PlanContext& c, const ir::Instruction& instruction, const TileUse& use) {
+  constexpr VarId kAxis = 0x40000000;
+  const Equation& equation = equation_of(c.t, c.stage);
+  std::map<VarId, Affine> map;
+  map[c.t.program.index_var(use.u)] = Affine::variable(kAxis);
+  map[c.t.program.index_var(use.v)] = Affine::variable(kAxis + 1);
+  map[c.t.program.index_var(use.k)] = Affine::variable(kAxis + 2, use.group) + Affine::variable(kAxis + 3);
+  ir::Accumulation wanted{equation.rhs->reduction.reducer, c.t.program.tensors[equation.targets[0]].type, {}, substitute(equation.rhs->args[0], map)};
+  for (const Slot& slot : equation.slots) wanted.destination.push_back(substitute(slot.var == kNoVar ? slot.position : Affine::variable(slot.var), map));
+  auto binding = ir::match(instruction, wanted, {kAxis, kAxis + 1, kAxis + 2, kAxis + 3});
+  if (!binding) return std::nullopt;
+  return *std::move(binding);
+}
+
+const ReadRow* row_of(const PlanContext& c, TensorId tensor) {
+  const ReadRow* found = nullptr;
+  for (const ReadRow& row : c.table.reads)
+    if (row.tensor == tensor) {
+      if (found) return nullptr;
+      found = &row;
+    }
+  return found;
+}
+
+bool can_pack(const PlanContext& c, const ReadRow& row, uint32_t data, uint32_t reduced) {
+  return dimension_alone(c.t, row.access, data) && dimension_alone(c.t, row.access, reduced);
+}
+
+std::optional<TileUse> use_of(const PlanContext& c, const ir::Instruction& instruction) {
+  if (!instruction.is_tile() || instruction.axes.size() != 4 || !instruction.allows(c.t.cls)) return std::nullopt;
+  TileUse use;
+  use.instruction = &instruction;
+  use.group = instruction.axes[3].extent;
+  use.depth = use.group * instruction.axes[2].extent;
+  if (!c.table.unit) return std::nullopt;
+  use.v = *c.table.unit;  // rows of sums are rows of the result
+  for (use.u = c.stage.data_indices; use.u-- > 0;)
+    for (use.k = c.stage.data_indices; use.u != use.v && use.k < c.table.extent.size(); ++use.k) {
+      if (c.table.extent[use.u] * c.table.extent[use.v] * c.table.extent[use.k] < kLeastPoints) continue;
+      const auto binding = matched(c, instruction, use);
+      if (!binding || !binding->access[0] || !binding->access[1]) continue;
+      use.by_rows = binding->access[0]->id;
+      use.by_columns = binding->access[1]->id;
+      const ReadRow *rows = row_of(c, use.by_rows), *columns = row_of(c, use.by_columns);
+      if (rows && columns && can_pack(c, *columns, use.v, use.k)) return use;
+    }
+  return std::nullopt;
+}
+
+/// [.. data / 16 .., reduced / depth, data % 16, reduced % depth]
+std::vector<LayoutDigit> tile_layout(const PlanContext& c, const ReadRow& row, uint32_t data, uint32_t reduced, int64_t depth) {
+  auto layout = panel_layout(row, *dimension_alone(c.t, row.access, data), Size{kSide, ""});
+  return in_groups(std::move(layout), c, row, TensorUse{"", reduced, depth, {}});
+}
+
+struct TileSizes {
+  Size mr, nr, kc;
+};
+TileSizes add_sizes(Plan& plan, const PlanContext& c, const TileUse& use) {
+  const auto sides = [&](uint32_t index) {
+    std::vector<int64_t> out;
+    for (int64_t tiles : {1, 2, 3, 4})
+      if (tiles == 1 || (tiles - 1) * kSide < c.table.extent[index]) out.push_back(tiles * kSide);
+    return out;
+  };
+  const auto guess = [&](uint32_t index) { return c.table.extent[index] > kSide ? 2 * kSide : kSide; };
+  const int64_t depth = (c.table.extent[use.k] + use.depth - 1) / use.depth * use.depth;
+  std::vector<int64_t> depths = equal_parts(c.table.extent[use.k], {16 * use.depth, 8 * use.depth}, use.depth);
+  depths.push_back(depth);
+  TileSizes out{add_size(plan, c, "mr", guess(use.u), sides(use.u)), add_size(plan, c, "nr", guess(use.v), sides(use.v)), Size{depth, ""}};
+  if (depth > 8 * use.depth) out.kc = add_size(plan, c, "kc", depth, depths);
+  const double most = ir::kLiveTiles - ir::kOperandTiles;
+  if (!out.mr.decision.empty() && !out.nr.decision.empty()) plan.constraints.push_back({"tiles", {{1.0 / (kSide * kSide), {out.mr.decision, out.nr.decision}}}, most});
+  return out;
+}
+
+}  // namespace
+
+Plan plan_tiles(const PlanContext& c, TileOrder order) {
+  Plan plan;
+  const Equation& equation = equation_of(c.t, c.stage);
+  if (!c.stage.reduces || !c.stage.guards.empty() || !c.stage.inside.empty() || equation.targets.size() != 1 || equation.rhs->op != Op::reduce) return plan;
+  std::optional<TileUse> use;
+  for (const std::string& name : c.facts.instructions)
+    if (const auto instruction = ir::instruction_named(name); instruction && !use) use = use_of(c, **instruction);
+  if (!use) return plan;
+  const ReadRow &rows = *row_of(c, use->by_rows), &columns = *row_of(c, use->by_columns);
+  const bool packs_rows = order == TileOrder::rows_packed;
+  if (packs_rows ? !can_pack(c, rows, use->u, use->k) : rows.stride[use->k] != 1 || rows.irregular[use->k]) return plan;
+  const TileSizes sizes = add_sizes(plan, c, *use);
+  const std::string &s = c.stage.name, u = c.name(use->u), v = c.name(use->v), k = c.name(use->k);
+  const Size side{kSide, ""};
+  plan.steps.push_back(TileStep{s, {{k, sizes.kc}, {u, sizes.mr}, {v, sizes.nr}, {k, Size{use->depth, ""}}, {u, side}, {v, side}, {k, Size{use->group, ""}}}});
+  std::vector<std::string> loops;
+  for (uint32_t other = 0; other < c.stage.data_indices; ++other)
+    if (other != use->u && other != use->v) loops.push_back(c.name(other));
+  loops.push_back(k + ".1");
+  const bool rows_outside = order != TileOrder::columns_outside;
+  for (const std::string& each : {rows_outside ? u : v, rows_outside ? v : u}) loops.push_back(each + ".1");
+  const std::string place = loops.back(), outer = loops[loops.size() - 2];
+  for (uint32_t other = c.stage.data_indices; other < c.table.extent.size(); ++other)
+    if (other != use->k) loops.push_back(c.name(other));
+  for (const std::string& each : {k + ".2", u + ".2", v + ".2", k + ".3", u, v, k}) loops.push_back(each);
+  plan.steps.push_back(PermuteStep{s, loops});
+  const auto promote = [&](const ReadRow& row, uint32_t data, const std::string& at, int64_t depth) {
+    plan.steps.push_back(PromoteStep{c.t.program.tensors[row.tensor].name, s, at, Scope::heap, tile_layout(c, row, data, use->k, depth)});
+  };
+  promote(columns, use->v, "root", use->group);
+  if (packs_rows) promote(rows, use->u, c.t.program.tensors[rows.tensor].is_const_input ? "root" : outer, use->depth);
+  plan.steps.push_back(AccumulateStep{s, place, Scope::tile});
+  plan.steps.push_back(TensorizeStep{s, {u, v, k + ".3", k}, use->instruction->name});
+  plan.steps.push_back(UnrollStep{s, {u + ".2", v + ".2"}});
+  return plan;
+}
+
+}  // namespace polyweft::schedules
