@@ -97,8 +97,10 @@ TileSizes add_sizes(Plan& plan, const PlanContext& c, const TileUse& use) {
   depths.push_back(depth);
   TileSizes out{add_size(plan, c, "mr", guess(use.u), sides(use.u)), add_size(plan, c, "nr", guess(use.v), sides(use.v)), Size{depth, ""}};
   if (depth > 8 * use.depth) out.kc = add_size(plan, c, "kc", depth, depths);
-  const double most = ir::kLiveTiles - ir::kOperandTiles;
-  if (!out.mr.decision.empty() && !out.nr.decision.empty()) plan.constraints.push_back({"tiles", {{1.0 / (kSide * kSide), {out.mr.decision, out.nr.decision}}}, most});
+  // Sums, one tile of rows and all tiles of columns: then each is loaded once a step.
+  const double most = ir::kLiveTiles - 1;
+  if (!out.mr.decision.empty() && !out.nr.decision.empty())
+    plan.constraints.push_back({"tiles", {{1.0 / (kSide * kSide), {out.mr.decision, out.nr.decision}}, {1.0 / kSide, {out.nr.decision}}}, most});
   return out;
 }
 
