@@ -60,6 +60,7 @@ TEST(GroupedSketches, vectorize_grouped_convolutions_and_split_their_taps) {
   const std::string first = traces.front().text();
   EXPECT_NE(first.find("vectorize Y f 8"), std::string::npos) << first;
   EXPECT_NE(first.find("split Y s at 1, 2"), std::string::npos) << first;
+  EXPECT_NE(first.find("prefetch W in Y along c by "), std::string::npos) << first;  // larger than an eighth of the second cache
   expect_right_nests(program, traces, "floor\\([^/]*f\\.v", "a quotient changes from lane to lane");
 }
 
