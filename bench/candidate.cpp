@@ -52,7 +52,7 @@ struct Parts {
 class Split {
  public:
   void add(const LoopNest& nest, const Target& target) {
-    const auto object = take(targets::compile_object(nest, target));
+    const auto object = take(targets::compile_object(nest, target, "", targets::Caller::lab));
     const auto start = Clock::now();
     take(targets::shared_object(object, targets::exported_symbols(nest), targets::Runtime::external));
     const auto& t = object.times;

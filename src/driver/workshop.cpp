@@ -151,7 +151,7 @@ Result<int> JitKernel::invoke(const std::vector<halide_buffer_t*>& b) {
 }  // namespace
 
 Result<LoadableKernel> Workshop::for_runner(const LoopNest& nest) const {
-  auto object = targets::compile_object(nest, target_);
+  auto object = targets::compile_object(nest, target_, "", targets::Caller::lab);
   if (!object) return object.error();
   if (object->spills > most_spills(target_) && has_register_blocks(nest))
     return fail("PW0506", "the register tile does not fit: " + std::to_string(object->spills) + " vector registers are spilled");

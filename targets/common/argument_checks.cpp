@@ -28,9 +28,10 @@ ArgumentChecks::Shape ArgumentChecks::shape_of(const Buffer& buffer) {
 }
 
 ArgumentChecks::ArgumentChecks(llvm::Module& module, llvm::IRBuilder<>& builder, const LoopNest& nest, const std::vector<BufferId>& arguments, const std::string& name,
-                               const llvm::AttributeList& attributes)
+                               const llvm::AttributeList& attributes, bool explains)
     : b_(builder) {
   for (BufferId id : arguments) shapes_.push_back(shape_of(nest.buffers[id]));
+  if (!explains) return;
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false);
   refusal_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name + "_refuse", module);
   refusal_->setAttributes(attributes);
@@ -67,9 +68,13 @@ void ArgumentChecks::emit(llvm::Function* f) {
   for (const auto& [rank, difference] : differences) leave_if(f, differ(difference, rank));
   auto* good = b_.GetInsertBlock();
   b_.SetInsertPoint(leave_);
-  llvm::CallInst* call = b_.CreateCall(refusal_, arguments);
-  call->setTailCall();
-  b_.CreateRet(call);
+  if (refusal_) {
+    llvm::CallInst* call = b_.CreateCall(refusal_, arguments);
+    call->setTailCall();
+    b_.CreateRet(call);
+  } else {
+    b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kConstraintViolated)));
+  }
   b_.SetInsertPoint(good);
 }
 

@@ -16,9 +16,9 @@ constexpr uint64_t kHostOffset = 16;
 class ArgumentChecks {
  public:
   /// Makes the function NAME_refuse of the kernel's type, which is called only where something is wrong: it answers a bounds query, or finds out
-  /// with what code to refuse.
+  /// with what code to refuse. Unless it `explains`: then any wrong argument is refused with one code.
   ArgumentChecks(llvm::Module& module, llvm::IRBuilder<>& builder, const LoopNest& nest, const std::vector<BufferId>& arguments, const std::string& name,
-                 const llvm::AttributeList& attributes);
+                 const llvm::AttributeList& attributes, bool explains);
   /// Checks in the entry of `f`, where the builder stands; it ends where all is well.
   void emit(llvm::Function* f);
 
@@ -40,7 +40,7 @@ class ArgumentChecks {
 
   llvm::IRBuilder<>& b_;
   std::vector<Shape> shapes_;
-  llvm::Function* refusal_;
+  llvm::Function* refusal_ = nullptr;
   llvm::BasicBlock* leave_ = nullptr;
 };
 

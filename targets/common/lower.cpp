@@ -104,7 +104,7 @@ class ModuleCode {
     auto* body = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false),
                                         llvm::GlobalValue::InternalLinkage, name + "_body", *module_);
     llvm::Function* f = function(name, type);
-    ArgumentChecks checks(*module_, b_, nest_, arguments, name, f->getAttributes());
+    ArgumentChecks checks(*module_, b_, nest_, arguments, name, f->getAttributes(), options_.explains);
     entry(f, body, arguments, checks, true);
     if (has_promises(nest_, arguments)) entry(function(name + "_unchecked", type), body, arguments, checks, false);
     body->setAttributes(f->getAttributes());

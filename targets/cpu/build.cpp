@@ -91,7 +91,7 @@ Status has_instructions(const LoopNest& nest, const Target& target) {
   return Ok{};
 }
 
-Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::string& symbol) {
+Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller = Caller::anyone) {
   if (auto status = has_instructions(nest, target); !status) return status.error();
   auto machine = machine_for(feature_string(target));
   if (!machine) return machine.error();
@@ -99,6 +99,7 @@ Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::s
   options.symbol = symbol.empty() ? nest.name : symbol;
   options.cpu_features = feature_string(target);
   options.vector_bits = target.vector_bits;
+  options.explains = caller == Caller::anyone;
   options.units.fma = target.fuses_products();
   options.units.rounding = target.has("sse4.1");
   options.units.half = target.has("f16c") || target.has("avx512f");
@@ -196,9 +197,9 @@ std::vector<std::string> exported_symbols(const LoopNest& nest, const std::strin
   return out;
 }
 
-Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol) {
+Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller) {
   const auto start = std::chrono::steady_clock::now();
-  auto code = lowered(nest, target, symbol);
+  auto code = lowered(nest, target, symbol, caller);
   if (!code) return code.error();
   CompiledObject out;
   out.times.lowering_ms = ms_since(start);

@@ -89,6 +89,24 @@ TEST(Abi, wrong_arguments_are_refused_with_halides_codes) {
   EXPECT_EQ(t.kernel(t.ax.get(), nullptr, t.ay.get()), halide_error_code_buffer_argument_is_null);
 }
 
+TEST(Abi, kernels_for_the_lab_refuse_whatever_is_wrong) {
+  Twice t;
+  ASSERT_EQ(t.run(), 0);
+  const TensorData expected = t.y;
+  const auto object = targets::compile_object(t.nest, *find_target("host"), "", targets::Caller::lab);
+  ASSERT_TRUE(object);
+  EXPECT_LT(object->object.size(), t.loaded.object.object.size());
+  const auto code = targets::load_code(*object);
+  ASSERT_TRUE(code);
+  const auto kernel = reinterpret_cast<Kernel3>((*code)->address(t.nest.name));
+  std::fill(t.y.bytes.begin(), t.y.bytes.end(), static_cast<unsigned char>(0));
+  EXPECT_EQ(kernel(t.ax.get(), t.aw.get(), t.ay.get()), 0);
+  EXPECT_EQ(difference(t.y, expected), "");
+  EXPECT_EQ(kernel(t.ax.get(), nullptr, t.ay.get()), halide_error_code_constraint_violated);
+  t.ax.get()->dimensions = 1;
+  EXPECT_EQ(kernel(t.ax.get(), t.aw.get(), t.ay.get()), halide_error_code_constraint_violated);
+}
+
 // The differences of all arguments are gathered into few branches: each must count by itself.
 TEST(Abi, every_field_of_every_dimension_counts_and_flags_do_not) {
   Argument Twice::* const arguments[] = {&Twice::ax, &Twice::aw, &Twice::ay};
