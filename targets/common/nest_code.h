@@ -215,9 +215,14 @@ class NestCode {
   bool gather_tiles(NodeId id, BufferId buffer, Tiles& tiles);
   bool gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& tiles);
   bool is_zero_init(NodeId id, BufferId buffer) const;
-  bool store_tiles(NodeId id, BufferId buffer, bool emits);
+  struct TileCopy {
+    bool is_load = false, emits = false;
+  };
+  bool copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCopy how, std::vector<int>& moved);
+  bool start_tiles(const std::vector<NodeId>& parts, BufferId buffer, const Tiles& tiles, bool emits);
+  std::vector<NodeId> flattened(NodeId id) const;
   void allocate_tiles(BufferId id, NodeId body);
-  void hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t& end, BufferId id, bool starts_at_zero, const Tiles& tiles);
+  size_t hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id, const Tiles& tiles);
   int tile_of(const TilePlace& place, const std::vector<int>& pinned);
   int free_tile(const std::vector<int>& pinned);
   llvm::Value* staged(const TilePlace& place, int number);

@@ -217,6 +217,28 @@ TEST(Tiles, tasks_configure_for_themselves) {
     }
 }
 
+// A sum over parts of k: its tiles begin with what was stored, where they are whole; edges by way of the stack.
+TEST(Tiles, sums_may_go_on_from_memory) {
+  for (const Unit& unit : kUnits)
+    for (const Sizes& s : {Sizes{64, 64, 300}, {50, 33, 300}}) {
+      const std::string text = schedule(unit, {}).text();
+      auto trace =
+          parse_trace(replaced(replaced(replaced(text, "tile C [", "tile C [k: 128, "), "[j.1, i.1, k.1, i.2, j.2, k.2, k,", "[k.1, j.1, i.1, k.2, i.2, j.2, k.3, k,"),
+                               "i, j, k.2, k by", "i, j, k.3, k by"));
+      ASSERT_TRUE(trace.ok()) << text;
+      const Program source = product(unit, s);
+      auto nest = scheduled(source, *trace);
+      ASSERT_TRUE(nest.ok()) << nest.error().message;
+      expect_right(source, *nest);
+      const TileRun run = expect_same_bits(*nest, unit.name);
+      const int64_t blocks = ((s.m + 15) / 16) * ((s.n + 15) / 16), parts = 3;
+      EXPECT_EQ(run.counts.stores, blocks * parts);
+      if (s.m == 64) {
+        EXPECT_EQ(run.counts.zeros, blocks);
+      }
+    }
+}
+
 // What follows the sums reads them from memory.
 TEST(Tiles, results_may_be_used_at_once) {
   const char* text =
