@@ -19,7 +19,7 @@ constexpr double kStreamGain = 1.5;      // rate of stores past the caches to th
 constexpr double kTlbExposed = 0.8;
 constexpr double kWindow = 512;           // instructions that wait for a line while those behind go on
 constexpr double kPageStartCycles = 500;  // hardware's prefetchers begin anew at each page
-constexpr int64_t kNeighbours = 8;  // elements and rows between the points of one stencil
+constexpr int64_t kNeighbours = 8;        // elements and rows between the points of one stencil
 
 struct Level {
   Store store;
@@ -81,8 +81,20 @@ class Traffic {
   }
   // From one call to the next the other statements' data come in between.
   bool stays(const Store& store, size_t a, size_t from) const {
-    const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : 0;
+    const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
     return sums_[from] + between <= store.granules && reaches_[from][a].crowded() <= store.granules;
+  }
+  // From one iteration of the loop along which a ring moves to the next, all other rings are gone through.
+  double other_rings(size_t a, size_t from) const {
+    const BufferId own = uses_[a]->buffer;
+    if (nest_.buffers[own].folds.empty()) return 0;
+    const auto alloc = std::find_if(leaf_.allocs.begin(), leaf_.allocs.end(), [&](const auto& at) { return at.first == own; });
+    if (alloc == leaf_.allocs.end() || from > alloc->second + 1) return 0;
+    double bytes = 0;
+    for (const auto& [buffer, depth] : leaf_.allocs)
+      if (buffer != own && depth == alloc->second && !nest_.buffers[buffer].folds.empty())
+        bytes += static_cast<double>(allocated_elements(nest_.buffers[buffer])) * static_cast<double>(size_bytes(nest_.buffers[buffer].type));
+    return bytes;
   }
   double trips_outside(size_t from) const {
     double out = 1;

@@ -197,7 +197,9 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step) {
   };
   auto next = std::visit(Visitor{std::move(t)}, step);
   if (!next) return next;
-  if (auto status = windows_slide(*next); !status) return status.error();
+  const bool has_new_readers =
+      !statement_of(named) || std::holds_alternative<InlineStep>(step) || std::holds_alternative<DistributeStep>(step) || std::holds_alternative<IndexSetSplitStep>(step);
+  if (auto status = windows_slide(*next, has_new_readers); !status) return status.error();
   return next;
 }
 

@@ -3,6 +3,7 @@
 #include "schedules/slides.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/clamped.h"
 
@@ -19,6 +20,14 @@ class Movement {
 
   /// Of each dimension of what the guest makes.
   Result<std::vector<int64_t>> of_tensor(uint32_t guest) {
+    if (auto found = known_.find(guest); found != known_.end()) return found->second;
+    auto rates = read_off(guest);
+    if (rates) known_.emplace(guest, *rates);
+    return rates;
+  }
+
+ private:
+  Result<std::vector<int64_t>> read_off(uint32_t guest) {
     const TensorId tensor = equation_of(t_, t_.stages[guest]).targets[0];
     std::optional<std::vector<int64_t>> out;
     std::string first;
@@ -43,7 +52,6 @@ class Movement {
     return std::move(*out);
   }
 
- private:
   bool is_inside(uint32_t k) const {
     const Placement& p = t_.stages[k].placement;
     return k == place_.host || ((p.kind == Placement::Kind::compute_at || p.kind == Placement::Kind::fused) && p.host == place_.host && p.depth >= place_.depth);
@@ -101,7 +109,8 @@ class Movement {
 
   const NestTemplate& t_;
   Place place_;
-  const std::string& subject_;
+  std::string subject_;
+  std::map<uint32_t, std::vector<int64_t>> known_;
 };
 
 std::string element_text(const NestTemplate& t, const Access& access, const std::vector<int64_t>& point) {
@@ -145,6 +154,28 @@ Status carries(const NestTemplate& t, const Stage& host, uint32_t depth, TensorI
   return Ok{};
 }
 
+/// The dimension along which the rates say that a window moves up.
+Result<Slide> slide_by(const NestTemplate& t, const Place& place, TensorId tensor, const std::vector<int64_t>& rates, const Sliding& sliding,
+                       const std::string& subject) {
+  const auto moves = [](int64_t rate) { return rate != 0; };
+  const auto moving = std::count_if(rates.begin(), rates.end(), moves);
+  const auto at = std::find_if(rates.begin(), rates.end(), moves);
+  if (moving == 1 && *at > 0) return Slide{place.index, static_cast<uint32_t>(at - rates.begin()), sliding.is_whole, sliding.multiple};
+  const std::string name = t.program.tensors[tensor].name;
+  const std::string what = moving == 0   ? "every iteration reads the same elements of " + name
+                           : moving == 1 ? "what is read of " + name + " moves down as the loop runs"
+                                         : "what is read of " + name + " moves along " + std::to_string(moving) + " dimensions at once";
+  Error error = fail("PW0315", subject + ": " + what);
+  add_neighbours(t, t.stages[place.host], place.index, tensor, error);
+  error.notes.push_back(moving == 0 ? "place it outside the loop" : "leave out 'slide'");
+  return error;
+}
+
+/// One iteration: nothing moves.
+bool is_still(const Stage& host, uint32_t index) {
+  return host.hi[index] - host.lo[index] <= 1;
+}
+
 }  // namespace
 
 Result<Slide> slide_of(const NestTemplate& t, uint32_t guest, uint32_t host, uint32_t depth, const Sliding& sliding, const std::string& subject) {
@@ -153,32 +184,42 @@ Result<Slide> slide_of(const NestTemplate& t, uint32_t guest, uint32_t host, uin
   if (auto status = carries(t, h, depth, tensor, subject); !status) return status.error();
   if (t.stages[guest].placement.scope == Scope::reg) return fail("PW0304", subject + ": registers hold no window", {"use stack or heap"});
   const Place place{host, depth, h.loops[depth - 1].index};
-  if (h.hi[place.index] - h.lo[place.index] <= 1) return Slide{place.index, 0, sliding.is_whole, sliding.multiple};  // one iteration: nothing moves
+  if (is_still(h, place.index)) return Slide{place.index, 0, sliding.is_whole, sliding.multiple};
   auto rates = Movement(t, place, subject).of_tensor(guest);
   if (!rates) return rates.error();
-  const auto moving = std::count_if(rates->begin(), rates->end(), [](int64_t rate) { return rate != 0; });
-  const std::string name = t.program.tensors[tensor].name;
-  if (moving == 1) {
-    const auto at = std::find_if(rates->begin(), rates->end(), [](int64_t rate) { return rate != 0; });
-    if (*at > 0) return Slide{place.index, static_cast<uint32_t>(at - rates->begin()), sliding.is_whole, sliding.multiple};
-  }
-  const std::string what = moving == 0   ? "every iteration reads the same elements of " + name
-                           : moving == 1 ? "what is read of " + name + " moves down as the loop runs"
-                                         : "what is read of " + name + " moves along " + std::to_string(moving) + " dimensions at once";
-  Error error = fail("PW0315", subject + ": " + what);
-  add_neighbours(t, h, place.index, tensor, error);
-  error.notes.push_back(moving == 0 ? "place it outside the loop" : "leave out 'slide'");
-  return error;
+  return slide_by(t, place, tensor, *rates, sliding, subject);
 }
 
-Status windows_slide(const NestTemplate& t) {
+namespace {
+
+/// Does the loop still carry the window?
+Status loop_carries(const NestTemplate& t, uint32_t guest, const std::string& subject) {
+  const Placement& p = t.stages[guest].placement;
+  const Stage& host = t.stages[p.host];
+  if (auto status = carries(t, host, p.depth, equation_of(t, t.stages[guest]).targets[0], subject); !status) return status.error();
+  if (host.loops[p.depth - 1].index == p.slide->index) return Ok{};
+  return fail("PW0304", subject + ": the loop around it would become another one", {"permute first, then place it"});
+}
+
+}  // namespace
+
+Status windows_slide(const NestTemplate& t, bool has_new_readers) {
+  std::optional<std::pair<uint32_t, uint32_t>> at;  // stages placed at one loop share what is known of it
+  std::optional<Movement> movement;
   for (uint32_t k = 0; k < t.stages.size(); ++k) {
     const Placement& p = t.stages[k].placement;
     if (p.kind != Placement::Kind::compute_at || !p.slide) continue;
-    auto slide = slide_of(t, k, p.host, p.depth, Sliding{p.slide->is_whole, p.slide->multiple}, "sliding window of " + t.stages[k].name);
+    const std::string subject = "sliding window of " + t.stages[k].name;
+    if (auto status = loop_carries(t, k, subject); !status) return status.error();
+    const Place place{p.host, p.depth, p.slide->index};
+    if (!has_new_readers || is_still(t.stages[p.host], place.index)) continue;
+    if (at != std::pair{p.host, p.depth}) movement.emplace(t, place, subject);
+    at = std::pair{p.host, p.depth};
+    auto rates = movement->of_tensor(k);
+    if (!rates) return rates.error();
+    auto slide = slide_by(t, place, equation_of(t, t.stages[k]).targets[0], *rates, Sliding{p.slide->is_whole, p.slide->multiple}, subject);
     if (!slide) return slide.error();
-    if (*slide == *p.slide) continue;
-    return fail("PW0304", "sliding window of " + t.stages[k].name + ": the loop around it would become another one", {"permute first, then place it"});
+    if (!(*slide == *p.slide)) return fail("PW0315", subject + ": it would move along another dimension");
   }
   return Ok{};
 }

@@ -1,7 +1,7 @@
 // Rule 12: a chain of stencils in one nest, row by row of its last stage. Each producer keeps the rows that are still read in a ring outside that loop and makes
 // the new ones only; none is computed twice, and only the output goes to memory.
 //
-//   y: rows | new rows of each producer, in order | x: width | stencils that this row alone reads, in registers  x (vectors)
+//   x: columns | y: rows | new rows of each producer, in order | x: width | stencils that this row alone reads, in registers  x (vectors)
 //
 // Proposed where some producer is read across rows and all of them can follow the loop (the step compute_at .. slide says so by the subscripts).
 #include <algorithm>
@@ -100,12 +100,21 @@ std::optional<uint32_t> row_index(const PlanContext& host) {
   return host.stage.data_indices - 2;
 }
 
-void tile_host(Plan& plan, const PlanContext& c, uint32_t row, const Size& rows, const Size& width) {
+/// Widths of columns: all of them, or so many that the rings of a long chain stay in the first cache; neighbours' borders are computed twice.
+Size column_size(Plan& plan, const PlanContext& c) {
+  const int64_t extent = c.table.extent[*c.table.unit], lanes = c.lanes(), whole = (extent + lanes - 1) / lanes * lanes;
+  std::vector<int64_t> candidates;
+  for (int64_t vectors : {8, 16, 32, 64})
+    if (vectors * lanes < extent) candidates.push_back(vectors * lanes);
+  return add_size(plan, c, "column", whole, candidates);
+}
+
+void tile_host(Plan& plan, const PlanContext& c, uint32_t row, const Size& column, const Size& rows, const Size& width) {
   const std::string x = c.name(*c.table.unit), y = c.name(row);
   std::vector<std::string> order;
   for (uint32_t k = 0; k < row; ++k) order.push_back(c.name(k));
-  for (const std::string& loop : {y + ".1", y, x + ".1", x}) order.push_back(loop);
-  plan.steps.push_back(TileStep{c.stage.name, {{y, rows}, {x, width}}});
+  for (const std::string& loop : {x + ".1", y + ".1", y, x + ".2", x}) order.push_back(loop);
+  plan.steps.push_back(TileStep{c.stage.name, {{x, column}, {y, rows}, {x, width}}});
   plan.steps.push_back(PermuteStep{c.stage.name, order});
 }
 
@@ -126,14 +135,15 @@ std::optional<Plan> plan_windows(const NestTemplate& t, const TargetFacts& facts
   std::vector<int64_t> heights;
   for (int64_t height : {1, 2, 4, 8})
     if (height <= c.table.extent[*row]) heights.push_back(height);
+  const Size column = column_size(plan, c);
   const Size rows = add_size(plan, c, "rows", 1, heights);
   std::vector<int64_t> widths;
   for (int64_t w : {1, 2, 4})
     if (w <= vectors && w * lanes < extent + lanes) widths.push_back(w * lanes);
   const Size width = add_size(plan, c, "vw", widths.back(), widths);
   const std::string x = c.name(*c.table.unit);
-  tile_host(plan, c, *row, rows, width);
-  for (uint32_t k : in_registers) plan.append(plan_stencil_in_registers(context_for(t, k, facts), c.stage.name, x + ".1"));
+  tile_host(plan, c, *row, column, rows, width);
+  for (uint32_t k : in_registers) plan.append(plan_stencil_in_registers(context_for(t, k, facts), c.stage.name, x + ".2"));
   NestTemplate tiled = t;
   tiled.trace.decisions = plan.decisions;
   for (const Step& step : plan.steps) {

@@ -48,7 +48,7 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
 NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id) {
   const Stage& guest = t_.stages[stage_id];
   const auto& targets = equation_of(guest).targets;
-  const auto window = window_of_all(body, depth, targets, 0);
+  const auto window = window_of_all(body, depth, targets);
   if (!window) return hooks(std::move(body), depth, which + 1);
   if (const auto& follower = followers_[stage_id]) {
     const Window part = only_new(*follower, *window, body.ranges[follower->index].origin);

@@ -208,8 +208,11 @@ class Emitter {
   Window hull_window(TensorId tensor) const;
   void join(std::optional<Window>& window, Window other, TensorId tensor) const;
   std::optional<Window> footprint(const Body& body, TensorId tensor) const;
-  std::optional<Window> window_at(const Body& host, size_t depth, TensorId tensor, int nesting);
-  std::optional<Window> window_of_all(const Body& host, size_t depth, const std::vector<TensorId>& targets, int nesting);
+  using KnownWindows = std::map<TensorId, std::optional<Window>>;  ///< of one body and depth
+  std::optional<Window> window_at(const Body& host, size_t depth, TensorId tensor);
+  std::optional<Window> window_at(const Body& host, size_t depth, TensorId tensor, KnownWindows& known);
+  std::optional<Window> window_of_all(const Body& host, size_t depth, const std::vector<TensorId>& targets);
+  std::optional<Window> window_of_all(const Body& host, size_t depth, const std::vector<TensorId>& targets, KnownWindows& known);
   Body body_in(uint32_t stage_id, const Window& window);
   Body body_tied(uint32_t stage_id, const Body& host);
   BufferId make_window(const Window& window, TensorId tensor, Scope scope, const std::string& suffix);

@@ -70,12 +70,12 @@ std::vector<Slider> Emitter::sliders_at(const Body& body, size_t depth, VarId va
   for (uint32_t guest : hosted_[body.id]) {
     const Placement& placement = t_.stages[guest].placement;
     if (placement.kind != Placement::Kind::compute_at || placement.depth != depth + 1) continue;
-    if (auto window = window_of_all(first, depth + 1, equation_of(t_.stages[guest]).targets, 0))
+    if (auto window = window_of_all(first, depth + 1, equation_of(t_.stages[guest]).targets))
       out.push_back({guest, {}, std::move(window->origin), slides_at(body, depth, guest)});
   }
   for (size_t k = out.size(); k-- > 0;) {
     const std::string& name = t_.stages[out[k].stage].name;
-    out[k].window = *window_of_all(moving, depth + 1, equation_of(t_.stages[out[k].stage]).targets, 0);
+    out[k].window = *window_of_all(moving, depth + 1, equation_of(t_.stages[out[k].stage]).targets);
     if (out[k].is_sliding && !follow(body, depth, var, out[k]))
       error("PW0315", "compute_at " + name + ": its window does not slide along " + loop.name + " at these sizes", {"leave out 'slide'"});
   }

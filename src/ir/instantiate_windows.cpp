@@ -133,9 +133,14 @@ std::optional<Window> Emitter::footprint(const Body& body, TensorId tensor) cons
 }
 
 /// What the host reads of a tensor from loop `depth` inwards, through the stages placed there too.
-std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorId tensor, int nesting) {
+std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorId tensor) {
+  KnownWindows known;
+  return window_at(host, depth, tensor, known);
+}
+
+std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorId tensor, KnownWindows& known) {
+  if (auto found = known.find(tensor); found != known.end()) return found->second;
   std::optional<Window> window = footprint(host, tensor);
-  if (nesting > 16) return window;
   for (uint32_t guest : hosted_[host.id]) {
     const Stage& stage = t_.stages[guest];
     if (stage.placement.depth < depth || stage.placement.kind == Placement::Kind::inlined) continue;
@@ -144,21 +149,27 @@ std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorI
     std::optional<Body> body;
     if (stage.placement.kind == Placement::Kind::fused)
       body = body_tied(guest, host);
-    else if (auto own = window_of_all(host, depth, targets, nesting + 1)) {
+    else if (auto own = window_of_all(host, depth, targets, known)) {
       const auto& follower = followers_[guest];
       body = body_in(guest, follower && stage.placement.depth == depth ? only_new(*follower, std::move(*own), host.ranges[follower->index].origin) : *own);
     }
     if (!body) continue;
-    if (auto read = window_at(*body, 0, tensor, nesting + 1)) join(window, std::move(*read), tensor);
+    if (auto read = window_at(*body, 0, tensor)) join(window, std::move(*read), tensor);
   }
+  known.emplace(tensor, window);
   return window;
 }
 
 /// Of tensors that one statement defines together: what is read of any of them.
-std::optional<Window> Emitter::window_of_all(const Body& host, size_t depth, const std::vector<TensorId>& targets, int nesting) {
+std::optional<Window> Emitter::window_of_all(const Body& host, size_t depth, const std::vector<TensorId>& targets) {
+  KnownWindows known;
+  return window_of_all(host, depth, targets, known);
+}
+
+std::optional<Window> Emitter::window_of_all(const Body& host, size_t depth, const std::vector<TensorId>& targets, KnownWindows& known) {
   std::optional<Window> window;
   for (TensorId tensor : targets)
-    if (auto one = window_at(host, depth, tensor, nesting)) join(window, std::move(*one), tensor);
+    if (auto one = window_at(host, depth, tensor, known)) join(window, std::move(*one), tensor);
   return window;
 }
 

@@ -139,7 +139,7 @@ TEST(WindowSketches, keep_rows_of_producers_that_several_rows_read) {
   EXPECT_NE(text.find("compute_at B in Y at y.1 heap slide"), std::string::npos) << text;
   EXPECT_NE(text.find("compute_at A in Y at y.1 heap slide"), std::string::npos) << text;
   EXPECT_EQ(text.find("compute_at D in Y at y.1 heap slide"), std::string::npos) << text;
-  EXPECT_NE(text.find("compute_at C in Y at x.1 reg"), std::string::npos) << text;
+  EXPECT_NE(text.find("compute_at C in Y at x.2 reg"), std::string::npos) << text;
   const std::string apart =
       checked_sketches(normalized_program("program rows(H = 9, W = 37)\nin X: f32[H, W]\nlet s[y: H] = sum[x: W] X[y, x]\nlet e[y: H, x: W] = exp(X[y, x]) - s[y]\nout "
                                           "Y[y: H, x: W] = e[y, x] * e[y, x] * s[y]\n"));
