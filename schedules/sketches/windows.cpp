@@ -104,7 +104,7 @@ std::optional<uint32_t> row_index(const PlanContext& host) {
 Size column_size(Plan& plan, const PlanContext& c) {
   const int64_t extent = c.table.extent[*c.table.unit], lanes = c.lanes(), whole = (extent + lanes - 1) / lanes * lanes;
   std::vector<int64_t> candidates;
-  for (int64_t vectors : {8, 16, 32, 64})
+  for (int64_t vectors : {4, 8, 16, 32, 64})
     if (vectors * lanes < extent) candidates.push_back(vectors * lanes);
   return add_size(plan, c, "column", whole, candidates);
 }
