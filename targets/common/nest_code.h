@@ -109,6 +109,7 @@ class NestCode {
   std::vector<BufferId> open_heap_inside(NodeId id);
   void allocate_stack(BufferId id, NodeId body);
   bool registers_fit(BufferId id, NodeId body) const;
+  bool holds_small_indices(BufferId id, NodeId at);  ///< of argmax, argmin; below 2^31
   void declare_registers(BufferId id, NodeId at);
   void declare_registers_of_loop(BufferId id, const Loop& loop);
   int64_t lanes_in_use(BufferId id, NodeId at, int64_t lanes) const;
@@ -171,6 +172,10 @@ class NestCode {
   RegKey register_key(const Access& access) const;
   llvm::Value* register_value(const RegKey& key);
   llvm::Value* base_of(BufferId id);
+  llvm::Type* register_type_of(BufferId id) const;
+  llvm::Value* short_index(llvm::Value* index);  ///< i32; INT64_MAX (no index yet) is INT32_MAX
+  llvm::Value* long_index(llvm::Value* index);
+  llvm::Value* operand_for(const Access& dst, const Expr& e);
   void accumulate(const Compute& compute);
   std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
   void pair_exponentials(const Combiner& combiner);
@@ -238,6 +243,7 @@ class NestCode {
   ScalarCode scalar_;
   std::vector<llvm::Value*> bases_;
   std::vector<bool> registers_;  // buffers that live in registers
+  std::vector<bool> short_;      // of those: indices of argmax and argmin, held in 32 bits
   std::vector<int64_t> in_use_;  // of those: lanes that any access reads or writes
   std::vector<bool> aligned_;    // arguments whose address was tested
   unsigned quotients_ = 0;       // by reciprocals since the innermost serial loop began

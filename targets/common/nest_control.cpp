@@ -21,6 +21,7 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       scalar_(b_, nest.cls, units),
       bases_(std::move(bases)),
       registers_(nest.buffers.size(), false),
+      short_(nest.buffers.size(), false),
       in_use_(nest.buffers.size(), 0),
       aligned_(nest.buffers.size(), false) {
   for (size_t p = 0; p < nest.params.size(); ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
@@ -399,9 +400,11 @@ void NestCode::on(const Alloc& alloc) {
   if (buffer.scope == Scope::reg && registers_fit(alloc.buffer, alloc.body)) {
     registers_[alloc.buffer] = true;
     in_use_[alloc.buffer] = lanes_in_use(alloc.buffer, alloc.body, INT64_MAX);
+    short_[alloc.buffer] = holds_small_indices(alloc.buffer, alloc.body);
     declare_registers(alloc.buffer, alloc.body);
     emit(alloc.body);
     registers_[alloc.buffer] = false;
+    short_[alloc.buffer] = false;
     std::erase_if(file_, [&](const auto& cell) { return cell.first.first == alloc.buffer; });
     return;
   }
@@ -426,7 +429,7 @@ void NestCode::declare_registers(BufferId id, NodeId at) {
   } else if (const auto* loop = std::get_if<Loop>(&node)) {
     declare_registers_of_loop(id, *loop);
   } else {
-    llvm::Type* type = scalar_.register_type(nest_.buffers[id].type);
+    llvm::Type* type = register_type_of(id);
     if (lanes_.width > 1) type = llvm::FixedVectorType::get(type, lanes_.width);
     visit_accesses(at, [&](const Access& access, bool) {
       if (access.id == id) file_.emplace(register_key(access), llvm::PoisonValue::get(type));

@@ -201,7 +201,7 @@ llvm::Value* NestCode::expression(const Expr& e) {
     case Op::affine:
       return integer(fold(e->affine));
     case Op::read:
-      return load(e->access);
+      return short_[e->access.id] ? long_index(load(e->access)) : load(e->access);
     case Op::guarded:
       return guarded(*e);
     default:

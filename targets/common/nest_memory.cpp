@@ -151,7 +151,7 @@ llvm::Value* NestCode::load(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   if (in_registers(access.id)) {
     if (llvm::Value* known = register_value(register_key(access))) return known;
-    llvm::Type* type = scalar_.register_type(buffer.type);
+    llvm::Type* type = register_type_of(access.id);
     return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
   }
   const Place place = place_of(access);
@@ -187,6 +187,8 @@ void NestCode::prefetch(const Access& access, const Place& place) {
 
 void NestCode::store(const Access& access, llvm::Value* value) {
   const Buffer& buffer = nest_.buffers[access.id];
+  const bool is_short = buffer.type == ElementType::i64 && value->getType()->getScalarSizeInBits() == 32;
+  if (is_short != short_[access.id]) value = is_short ? long_index(value) : short_index(value);
   if (in_registers(access.id)) {
     const RegKey key = register_key(access);
     if (!lanes_.mask && lanes_.width > 1)  // whole lanes replace what was known of single ones
@@ -215,7 +217,7 @@ void NestCode::accumulate(const Compute& compute) {
     return;
   }
   std::vector<llvm::Value*> all = state;
-  for (const auto& rhs : compute.rhs) all.push_back(expression(rhs));
+  for (size_t k = 0; k < compute.rhs.size(); ++k) all.push_back(operand_for(compute.dst[k], compute.rhs[k]));
   scalar_.unify(all);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(state.size());
   const auto out = combined(compute, {all.begin(), middle}, {middle, all.end()});
