@@ -116,6 +116,28 @@ TEST(Slides, all_judges_agree_at_all_sizes) {
   }
 }
 
+// Windows are found through any number of stages, each once.
+TEST(Slides, a_chain_of_twenty_stages) {
+  constexpr int kStages = 20;
+  std::string text = "program stages(H = 5, W = 2)\nin X: f32[H + " + std::to_string(2 * kStages) + ", W]\n", steps = "trace 1\n", before = "X";
+  for (int k = 0; k < kStages; ++k) {
+    const std::string name = k + 1 < kStages ? "T" + std::to_string(k) : "Y", rows = "H + " + std::to_string(2 * (kStages - 1 - k));
+    text +=
+        std::string(k + 1 < kStages ? "let " : "out ") + name + "[y: " + rows + ", x: W] = " + before + "[y, x] - " + before + "[y + 2, x] + " + before + "[y + 1, x]\n";
+    before = name;
+  }
+  for (int k = kStages - 1; k-- > 0;) steps += "compute_at T" + std::to_string(k) + " in Y at y heap slide\n";
+  Program program = normalized_program(text);
+  auto nest = nest_of(program, steps);
+  ASSERT_TRUE(nest.ok()) << described(nest.error());
+  for (const Buffer& buffer : nest->buffers)
+    if (buffer.scope == Scope::heap) {
+      EXPECT_EQ(folded_extents(buffer)[0], 3) << buffer.name;
+    }
+  EXPECT_EQ(difference(program, *nest, 7), "");
+  EXPECT_EQ(poly::check_nest(program, *nest).verdict, Verdict::proven);
+}
+
 bool tags_reject(const Program& program, const LoopNest& nest) {
   auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
   ir::EvaluateOptions wanted_options;
