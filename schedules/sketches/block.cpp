@@ -164,7 +164,7 @@ bool wants_vector_pack(const PlanContext& c, const ReadRow& row, const BlockShap
 }
 
 bool wants_row_pack(const PlanContext& c, const ReadRow& row, const BlockShape& shape) {
-  if (shape.tensor) return false;  // its rows hold the groups of the instruction as they are
+  if (shape.tensor) return std::count(shape.tensor->row_groups.begin(), shape.tensor->row_groups.end(), row.tensor) > 0;
   return c.packing == Packing::all && shape.unrolled && row.uses(*shape.unrolled) && !row.uses(shape.vector) && dimension_alone(c.t, row.access, *shape.unrolled);
 }
 

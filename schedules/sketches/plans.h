@@ -53,8 +53,9 @@ PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts
 struct TensorUse {
   std::string instruction;
   uint32_t reduced = 0;
-  int64_t extent = 1;                 ///< of the tile
-  std::vector<TensorId> lane_groups;  ///< operands that need `extent` values of the reduced index side by side for each lane
+  int64_t extent = 1;                     ///< of the tile
+  std::vector<TensorId> lane_groups;      ///< operands that need `extent` values of the reduced index side by side for each lane
+  std::vector<TensorId> row_groups = {};  ///< operands that all lanes share and whose values of the reduced index lie apart: packed by rows
 };
 struct BlockShape {
   uint32_t vector = 0;

@@ -25,24 +25,33 @@ bool matches(const PlanContext& c, const BlockShape& shape, const ir::Instructio
   return ir::match(instruction, wanted, vars).ok();
 }
 
-/// What must be packed in groups; nothing where some operand cannot be brought into the instruction's order.
-std::optional<std::vector<TensorId>> groups_of(const PlanContext& c, const BlockShape& shape, uint32_t reduced) {
-  std::vector<TensorId> out;
+/// Shared by all lanes, its values of the reduced index apart: a copy by rows, which pays where several vectors of lanes use it.
+bool can_group_rows(const PlanContext& c, const BlockShape& shape, const ReadRow& row, uint32_t reduced) {
+  return c.seat == Seat::root && is_final_before(c, row.tensor) && shape.unrolled && row.uses(*shape.unrolled) && dimension_alone(c.t, row.access, *shape.unrolled) &&
+         dimension_alone(c.t, row.access, reduced) && c.table.extent[shape.vector] > c.lanes();
+}
+
+/// What must be packed in groups; false where some operand cannot be brought into the instruction's order.
+bool find_groups(const PlanContext& c, const BlockShape& shape, uint32_t reduced, TensorUse& use) {
+  std::vector<TensorId>& out = use.lane_groups;
+  out.clear();
+  use.row_groups.clear();
   for (const ReadRow& row : c.table.reads) {
-    if (row.irregular[reduced] || row.block[reduced] != 0 || !row.uses(reduced)) return std::nullopt;
+    if (row.irregular[reduced] || row.block[reduced] != 0 || !row.uses(reduced)) return false;
     if (!row.uses(shape.vector)) {
-      if (row.stride[reduced] != 1) return std::nullopt;
+      if (row.stride[reduced] == 1) continue;
+      if (!can_group_rows(c, shape, row, reduced)) return false;
+      use.row_groups.push_back(row.tensor);
       continue;
     }
     const bool can_pack = is_final_before(c, row.tensor) && dimension_alone(c.t, row.access, shape.vector) && dimension_alone(c.t, row.access, reduced);
     const bool is_ahead = c.t.program.tensors[row.tensor].is_const_input;
     const int64_t rows = shape.unrolled && !row.uses(*shape.unrolled) ? c.table.extent[*shape.unrolled] : 1;
-    if (!can_pack || (!is_ahead && (rows <= kLeastReuse || c.seat == Seat::guest))) return std::nullopt;
-    if (shape.unrolled && row.uses(*shape.unrolled)) return std::nullopt;
+    if (!can_pack || (!is_ahead && (rows <= kLeastReuse || c.seat == Seat::guest))) return false;
+    if (shape.unrolled && row.uses(*shape.unrolled)) return false;
     out.push_back(row.tensor);
   }
-  if (out.empty()) return std::nullopt;
-  return out;
+  return !out.empty();
 }
 
 }  // namespace
@@ -59,10 +68,8 @@ std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shap
     if (lanes != block_lanes(c, shape) || use.extent == 0) continue;
     for (uint32_t k = static_cast<uint32_t>(c.table.extent.size()); k-- > c.stage.data_indices;) {
       if (c.table.extent[k] < use.extent || !matches(c, shape, **instruction, k)) continue;
-      auto groups = groups_of(c, shape, k);
-      if (!groups) continue;
+      if (!find_groups(c, shape, k, use)) continue;
       use.reduced = k;
-      use.lane_groups = std::move(*groups);
       return use;
     }
   }

@@ -78,7 +78,7 @@ std::optional<TileUse> use_of(const PlanContext& c, const ir::Instruction& instr
 /// [.. data / 16 .., reduced / depth, data % 16, reduced % depth]
 std::vector<LayoutDigit> tile_layout(const PlanContext& c, const ReadRow& row, uint32_t data, uint32_t reduced, int64_t depth) {
   auto layout = panel_layout(row, *dimension_alone(c.t, row.access, data), Size{kSide, ""});
-  return in_groups(std::move(layout), c, row, TensorUse{"", reduced, depth, {}});
+  return in_groups(std::move(layout), c, row, TensorUse{"", reduced, depth, {}, {}});
 }
 
 struct TileSizes {

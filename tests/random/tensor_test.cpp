@@ -181,6 +181,7 @@ TEST(Tensor, sketches_use_the_instruction) {
       "let C[i: M, j: N] = sum[k: K] (i32(A[i, k]) - za) * i32(B[k, j])\nout Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n",
       "program conv(H = 6, W = 9, C = 9, O = 20)\nin X: u8[H, W, C]\nconst in F: i8[3, 3, C, O]\n"
       "out Y[y: H, x: W, o: O] = sum[r: 3, s: 3, c: C where y + r < H and x + s < W] i32(F[r, s, c, o]) * i32(X[y + r, x + s, c])\n",
+      "program transposed(M = 9, N = 33, K = 30)\nin A: u8[K, M]\nconst in B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] i32(A[k, i]) * i32(B[k, j])\n",
       "program batch(B = 2, M = 6, N = 20, K = 9)\nin X: u8[B, M, K]\nin W: i8[B, K, N]\nout Y[b: B, i: M, j: N] = sum[k: K] i32(X[b, i, k]) * i32(W[b, k, j])\n",
   };
   for (const std::string& text : kPrograms) {
