@@ -298,6 +298,17 @@ TEST(Tuples, windows_of_states_do_not_slide) {
   EXPECT_NE(described(nest.error()).find("makes one tensor a statement"), std::string::npos) << described(nest.error());
 }
 
+TEST(Tuples, hosts_stand_at_the_root_or_before_their_readers) {
+  const std::string text =
+      head("p", {5, 9}) + "in X: f32[M, N]\n" + kOnline +
+      "let q[i: M] = sum[j: N] X[i, j]\nlet (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i] + q[i]\n";
+  const Program program = normalized(parsed(text));
+  const auto nest = nest_of(program, trace_of(program, "fuse Y into $ at i\n compute_at q in Y at i heap"), NumericsClass::reassoc);
+  ASSERT_FALSE(nest.ok());
+  EXPECT_EQ(nest.error().code, "PW0304");
+  EXPECT_NE(described(nest.error()).find("the host runs at the end of another nest"), std::string::npos) << described(nest.error());
+}
+
 /// What a slip in a merge could look like: each must be refuted (by the verifier or the checker), none proven.
 TEST(Tuples, changed_merges_are_refuted) {
   int changed = 0, caught = 0;
