@@ -12,7 +12,8 @@
 //   bits(x) from_bits_f32(i) from_bits_f64(i)
 //   iadd isub iand ior ixor            wrapping;  shl lshr ashr by a constant int count
 //   widen(F32) -> F64, narrow(F64) -> F32
-//   bool scale(F x, F k, F& out)       out = x 2^k in one rounding for an integer k, if there is an instruction for that
+//   bool scales(F x)                   is there an instruction for x 2^k in one rounding, k an integer? Then
+//   F scale(F x, F k)                  is that; 0 for all k so low that |x| < 1.5 vanishes, whatever x is (-inf and NaN too)
 //   lookup(table, size, I64 index)     table[index] as F64; the index is in [0, size) for every argument, NaN included
 //
 // Methods: argument reduction and scaling after Cody and Waite, Software Manual for the Elementary Functions (1980); sin and cos
@@ -42,7 +43,7 @@ class Functions {
   F exp(F x) {
     F low = c(kSingle ? -104.5 : -746.0), high = c(kSingle ? 89.0 : 710.0);
     F below = b.select(b.lt(high, x), high, x);
-    return exp_of(b.select(b.lt(below, low), low, below));
+    return exp_of(b.scales(x) ? below : b.select(b.lt(below, low), low, below));
   }
 
   F log(F x) {
@@ -153,8 +154,7 @@ class Functions {
 
   /// In two steps: the first product is exact, the second rounds once also into the subnormals.
   F scaled(F x, const Reduced& p) {
-    F out;
-    if (b.scale(x, p.value, out)) return out;
+    if (b.scales(x)) return b.scale(x, p.value);
     I half = b.ashr(p.k, 1);
     return b.mul(b.mul(x, power_of_two(half)), power_of_two(b.isub(p.k, half)));
   }

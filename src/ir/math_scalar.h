@@ -44,8 +44,12 @@ struct ScalarBuilder {
     return std::sqrt(a);
   }
   template <class T>
-  bool scale(T, T, T&) {
+  bool scales(T) {
     return false;
+  }
+  template <class T>
+  T scale(T x, T) {
+    return x;
   }
   template <class T>
   T floor(T a) {

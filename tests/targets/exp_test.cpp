@@ -51,8 +51,19 @@ TEST(Exp, in_vectors_has_the_bits_of_its_algorithm) {
                                [&](int64_t k) { return static_cast<float>(-106 + 196 * static_cast<double>(k) / static_cast<double>(kRows * lanes)); });
   }
   Rng rng(5);
-  for (int64_t lanes : {2, 4, 8})
+  for (int64_t lanes : {2, 4, 8}) {
     expect_exponentials<double>("f64", ElementType::f64, lanes, [&](int64_t) { return -750 + 1465 * static_cast<double>(rng() >> 11) * 0x1p-53; });
+    expect_exponentials<double>("f64", ElementType::f64, lanes, [&](int64_t) { return std::bit_cast<double>(rng()); });
+  }
+}
+
+// A result below the normal numbers costs 250 cycles a vector; masked scores of -inf, whose exponential is 0, must not.
+TEST(Exp, leaves_out_lanes_that_vanish) {
+  auto text = targets::assembly_text(exponentials("f32", 16, 4), *find_target("x86-64-v4"));
+  ASSERT_TRUE(text.ok());
+  const size_t at = text->find("vscalefps");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NE(text->substr(at, text->find('\n', at) - at).find("{z}"), std::string::npos) << text->substr(at, 80);
 }
 
 }  // namespace
