@@ -374,7 +374,8 @@ void NestCode::serial_loop(const Loop& loop) {
   Streams* const outer = std::exchange(streams_, has_streams(loop) ? &streams : nullptr);
   emit(loop.body);
   streams_ = outer;
-  llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", true, true);
+  // A loop from -18 to 0 wraps as an unsigned number.
+  llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", facts.lo >= 0, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   move_streams(streams, latch);
   b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after);

@@ -178,7 +178,7 @@ void NestCode::counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, cons
   llvm::PHINode* at = b_.CreatePHI(b_.getInt64Ty(), 2);
   at->addIncoming(lo, before);
   body(at);
-  llvm::Value* next = b_.CreateAdd(at, b_.getInt64(static_cast<uint64_t>(step)), "", true, true);
+  llvm::Value* next = b_.CreateAdd(at, b_.getInt64(static_cast<uint64_t>(step)), "", false, true);
   at->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after);
   b_.SetInsertPoint(after);

@@ -1,0 +1,211 @@
+// The 30 kernels of PolyBench as systems of equations: evaluator, compiled base nest and the model's first choice against plain loops.
+//
+// The plain loops sum in an order of their own, so elements may differ by the running error bound of class reassoc, or by 1e-9 of the largest element.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <set>
+
+#include "ir/evaluator.h"
+#include "ir/seeded_data.h"
+#include "polybench/kernels.h"
+#include "polyweft/tuner.h"
+
+namespace polyweft {
+namespace {
+
+using polybench::Arrays;
+using polybench::Kernel;
+using Sizes = std::map<std::string, int64_t>;
+
+constexpr double kUntouched = 12345;  ///< what an output holds before the call
+constexpr double kRelative = 1e-9;
+
+struct Case {
+  Kernel kernel;
+  Sizes sizes;
+};
+
+std::string name_of(const Case& c) {
+  std::string name = c.kernel.name;
+  for (const auto& [parameter, value] : c.sizes) name += "_" + parameter + std::to_string(value);
+  return name;
+}
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << name_of(c);
+}
+
+std::vector<Kernel> all_kernels() {
+  auto out = polybench::product_kernels();
+  for (const auto& more : {polybench::solver_kernels(), polybench::stencil_kernels()}) out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+Result<Program> program_of(const Kernel& kernel) {
+  return load_program(std::string(PW_SOURCE_DIR) + "/examples/polybench/" + kernel.name + ".weft");
+}
+
+/// The file's sizes, all 1, and every parameter once at each of 13, 7, 3, 2, 1.
+std::vector<Case> cases_of(const Kernel& kernel) {
+  const auto program = program_of(kernel);
+  if (!program) return {{kernel, {}}};
+  const int64_t odd[] = {13, 7, 3, 2, 1};
+  std::vector<Sizes> wanted(7);
+  for (size_t p = 0; p < program->parameters.size(); ++p) {
+    const auto& parameter = program->parameters[p];
+    wanted[0][parameter.name] = parameter.value;
+    wanted[1][parameter.name] = 1;
+    for (size_t r = 0; r < 5; ++r) wanted[r + 2][parameter.name] = odd[(p + r) % 5];
+  }
+  std::vector<Case> out;
+  std::set<Sizes> seen;
+  for (auto& sizes : wanted) {
+    if (kernel.fit) kernel.fit(sizes);
+    if (seen.insert(sizes).second) out.push_back({kernel, sizes});
+  }
+  return out;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> out;
+  for (const auto& kernel : all_kernels())
+    for (auto& c : cases_of(kernel)) out.push_back(std::move(c));
+  return out;
+}
+
+/// At the sizes of the files: a search takes longer than a base nest.
+std::vector<Case> default_cases() {
+  std::vector<Case> out;
+  for (const auto& kernel : all_kernels()) out.push_back(cases_of(kernel).front());
+  return out;
+}
+
+std::string name_of_case(const testing::TestParamInfo<Case>& info) {
+  return name_of(info.param);
+}
+
+double number(const Literal& v) {
+  return is_float(v.type) ? v.f : static_cast<double>(v.i);
+}
+void put(TensorData& data, int64_t i, double value) {
+  data.set(i, Literal{data.type, value, static_cast<int64_t>(value)});
+}
+
+class Polybench : public testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() { tuner_ = std::make_unique<Tuner>(*find_target("host"), TunerOptions{}); }
+  static void TearDownTestSuite() { tuner_.reset(); }
+
+  // The program at the case's sizes, its inputs, what the plain loops make of them and what the evaluator does.
+  void SetUp() override {
+    auto parsed = program_of(GetParam().kernel);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    program_ = std::move(parsed).value();
+    const auto binding = make_binding(program_, GetParam().sizes);
+    ASSERT_TRUE(binding) << binding.error().message;
+    bound_ = polyweft::bind(program_, *binding);
+    make_inputs();
+    GetParam().kernel.run(arrays_);
+    ir::EvaluateOptions options;
+    options.with_bounds = true;
+    auto evaluated = ir::evaluate(bound_, inputs_, options);
+    ASSERT_TRUE(evaluated) << evaluated.error().message;
+    evaluation_ = std::move(evaluated).value();
+  }
+
+  void make_inputs() {
+    inputs_ = ir::seeded_inputs(bound_, 5, ir::DataKind::random);
+    arrays_.sizes = GetParam().sizes;
+    const auto ids = bound_.inputs();
+    for (size_t i = 0; i < ids.size(); ++i)
+      for (int64_t e = 0; e < inputs_[i].elements(); ++e) arrays_.values[bound_.tensors[ids[i]].name].push_back(number(inputs_[i].at(e)));
+    if (GetParam().kernel.prepare) GetParam().kernel.prepare(arrays_);
+    for (size_t i = 0; i < ids.size(); ++i)
+      for (int64_t e = 0; e < inputs_[i].elements(); ++e) put(inputs_[i], e, arrays_.values[bound_.tensors[ids[i]].name][e]);
+  }
+
+  // `got`: the outputs, in program order. Where no equation writes, `untouched` must stand.
+  void expect_plain(const std::vector<TensorData>& got, double untouched, const std::string& who) {
+    for (size_t o = 0; o < evaluation_.ids.size(); ++o) {
+      const std::string& name = bound_.tensors[evaluation_.ids[o]].name;
+      const auto& plain = arrays_.values.at(name);
+      ASSERT_EQ(got[o].elements(), static_cast<int64_t>(plain.size())) << name;
+      double largest = 0;
+      for (size_t e = 0; e < plain.size(); ++e)
+        if (evaluation_.written[o][e]) largest = std::max(largest, std::abs(plain[e]));
+      for (size_t e = 0; e < plain.size(); ++e) {
+        const double is = number(got[o].at(static_cast<int64_t>(e))), bound = evaluation_.bound[o][e];
+        if (!evaluation_.written[o][e]) {
+          ASSERT_EQ(is, untouched) << who << ": " << name << " element " << e << " is not defined";
+          continue;
+        }
+        const double may_differ = std::max(std::isfinite(bound) ? bound : 0, kRelative * largest);
+        ASSERT_LE(std::abs(is - plain[e]), may_differ) << who << ": " << name << " element " << e << " is " << is << ", the plain loops have " << plain[e];
+      }
+    }
+  }
+
+  std::vector<TensorData> untouched_outputs() const {
+    auto out = evaluation_.tensors;
+    for (auto& tensor : out)
+      for (int64_t e = 0; e < tensor.elements(); ++e) put(tensor, e, kUntouched);
+    return out;
+  }
+
+  void run_and_compare(const std::string& trace, const std::string& who) {
+    TaskOptions options;
+    options.parameters = GetParam().sizes;
+    options.trace = trace;
+    auto kernel = tuner_->compile(program_, options);
+    ASSERT_TRUE(kernel) << who << ": " << kernel.error().code << " " << kernel.error().message;
+    auto inputs = inputs_;
+    auto outputs = untouched_outputs();
+    std::vector<void*> buffers;
+    for (auto* tensors : {&inputs, &outputs})
+      for (auto& tensor : *tensors) buffers.push_back(tensor.bytes.data());
+    const auto called = kernel->call(buffers);
+    ASSERT_TRUE(called) << called.error().message;
+    expect_plain(outputs, kUntouched, who);
+  }
+
+  static inline std::unique_ptr<Tuner> tuner_;
+  Program program_, bound_;
+  Arrays arrays_;
+  std::vector<TensorData> inputs_;
+  ir::Evaluation evaluation_;
+};
+
+TEST_P(Polybench, evaluator_agrees_with_plain_loops) {
+  expect_plain(evaluation_.tensors, 0, "evaluator");
+}
+
+TEST_P(Polybench, base_nest_agrees_with_plain_loops) {
+  run_and_compare("trace 1\n", "base nest");
+}
+
+class PolybenchChoice : public Polybench {};
+
+TEST_P(PolybenchChoice, first_choice_agrees_with_plain_loops) {
+  run_and_compare("", "first choice");
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Polybench, testing::ValuesIn(all_cases()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Files, PolybenchChoice, testing::ValuesIn(default_cases()), name_of_case);
+
+TEST(PolybenchFiles, every_file_is_tested_and_passes_all_checks) {
+  Tuner tuner(*find_target("host"), {});
+  const auto kernels = all_kernels();
+  EXPECT_EQ(kernels.size(), 30u);
+  for (const auto& kernel : kernels) {
+    const auto program = program_of(kernel);
+    ASSERT_TRUE(program) << kernel.name << ": " << program.error().message;
+    const auto report = tuner.check(*program);
+    EXPECT_TRUE(report.errors.empty()) << kernel.name << ": " << report.errors.front().text;
+    EXPECT_TRUE(report.warnings.empty()) << kernel.name << ": " << report.warnings.front().text;
+  }
+}
+
+}  // namespace
+}  // namespace polyweft
