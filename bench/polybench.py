@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""The kernels of examples/polybench beside plain C loops through gcc, clang and clang with Polly, one thread, f64.
+
+    bench/polybench.py [--polyweft build/release/src/cli/polyweft] [--size large|file] [--budget 20s] [--only NAME ...] [--rounds 5] [--json FILE]
+
+All kernels of a row live in one process; a round calls each once (short ones many times), the ratio is the median over the rounds of plain / polyweft.
+gcc -O3 without -ffast-math is the oracle: every other result is compared with it before anything is timed, and a wrong one is not timed but named.
+"""
+
+import argparse
+import ctypes
+import glob
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from examples import ROOT, TYPES, aligned, arguments_of, halide_buffer, run, timed
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FAST = ["-O3", "-march=native", "-ffast-math"]
+ORACLE = "gcc strict"
+COMPILERS = {
+    ORACLE: ["gcc", "-O3", "-march=native"],
+    "gcc": ["gcc", *FAST],
+    "clang": ["clang-22", *FAST],
+    "polly": ["clang-22", *FAST, "-mllvm", "-polly"],
+}
+
+
+def sizes_of(text, size):
+    sizes = {k: int(v) for k, v in re.findall(r"(\w+)\s*=\s*(\d+)", re.search(r"program \w+\(([^)]*)\)", text).group(1))}
+    if size == "large":
+        sizes.update((k, int(v)) for k, v in re.findall(r"-p (\w+)=(\d+)", re.search(r"^# LARGE: (.*)$", text, re.M).group(1)))
+    return sizes
+
+
+def prepared(kernel, tensor, array):
+    """Random inputs that the kernel can take: dominant diagonals, positive lengths, decaying autocorrelations."""
+    if kernel == "floyd_warshall":
+        return array + 1
+    if kernel == "nussinov":
+        return array % 4
+    if kernel == "durbin":
+        return 0.4 * array / np.arange(1, len(array) + 1) ** 2
+    if kernel == "deriche" and tensor == "alpha":
+        return np.array(0.25)
+    if kernel == "cholesky":
+        array = (array + array.T) / 2
+    if kernel == "gramschmidt":
+        return array + 10 * np.eye(*array.shape)
+    if (kernel, tensor) in (("lu", "A0"), ("ludcmp", "A0"), ("trisolv", "L"), ("cholesky", "A0")):
+        return array + (len(array) + 1) * np.eye(len(array))
+    return array
+
+
+def inputs_for(kernel, inputs):
+    rng = np.random.default_rng(1)
+    for tensor, kind, extents, _ in inputs:
+        array = rng.uniform(-1, 1, extents) if kind.startswith("f") else rng.integers(0, 1000, extents)
+        yield aligned(np.asarray(prepared(kernel, tensor, array)).astype(TYPES[kind]).reshape(extents))
+
+
+def plain_functions(kernel, sizes, folder):
+    functions = {}
+    for number, (name, command) in enumerate(COMPILERS.items()):
+        library = os.path.join(folder, f"{kernel}_{number}.so")
+        defines = [f"-D{k}={v}" for k, v in sizes.items()] + [f"-DPOLYBENCH_{kernel}"]
+        run([*command, "-w", "-shared", "-fPIC", *defines, "-o", library, os.path.join(HERE, "polybench", "polybench.c"), "-lm"])
+        functions[name] = ctypes.CDLL(library).plain
+    return functions
+
+
+def is_close(got, expected):
+    """Sums in another order: within 1e-8 of the largest element; where nothing is written both have their zeros."""
+    return all(np.allclose(g, e, rtol=0, atol=1e-8 * max(1e-300, np.max(np.abs(e), initial=0))) for g, e in zip(got, expected))
+
+
+def our_function(options, path, bindings, folder):
+    text = open(path, encoding="utf-8").read()
+    name = re.search(r"program (\w+)", text).group(1)
+    if options.budget:
+        run([options.polyweft, "tune", path, *bindings, "--budget", options.budget])
+    library = os.path.join(folder, name + ".so")
+    run([options.polyweft, "build", path, *bindings, "--emit", "shared", "-o", library])
+    return getattr(ctypes.CDLL(library), name)
+
+
+def outputs_from(text, sizes):
+    """(type, extents) of the outputs, from their left-hand sides: a range gives its end, a point one more than itself."""
+    found = {}
+    for name, slots, kind in re.findall(r"^out (?:partial )?(\w+)\[([^=]*?)\](?::\s*(\w+))?(?: where [^=]*)? =", text, re.M):
+        extents, seen = [], {}
+        for slot in slots.split(","):
+            index, _, span = slot.partition(":")
+            if span:
+                end = span.split("..")[-1].strip()
+                names = {**sizes, **{i: e - 1 for i, e in seen.items()}}
+                seen[index.strip()] = eval(end, {}, names)
+                extents.append(seen[index.strip()])
+            else:
+                extents.append(seen[index.strip()])
+        old = found.get(name, (name, "f64", extents))
+        kind = kind or (old[1] if name in found else "i32" if "path" in name else "f64")
+        found[name] = (name, kind, [max(a, b) for a, b in zip(old[2], extents)])
+    return [(kind, extents) for _, kind, extents in found.values()]
+
+
+def measure(options, path, folder):
+    kernel = os.path.splitext(os.path.basename(path))[0]
+    text = open(path, encoding="utf-8").read()
+    sizes = sizes_of(text, options.size)
+    bindings = [word for k, v in sizes.items() for word in ("-p", f"{k}={v}")]
+    row = {"kernel": kernel, "sizes": sizes, "wrong": [], "ms": {}, "ratio": {}}
+    inputs = arguments_of(text, sizes)
+    arrays = list(inputs_for(kernel, inputs))
+    outputs = outputs_from(text, sizes)
+    calls, results = {}, {}
+    for name, function in plain_functions(kernel, sizes, folder).items():
+        results[name] = [aligned(np.zeros(extents, TYPES[kind])) for kind, extents in outputs]
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays + results[name]]
+        calls[name] = lambda function=function, pointers=pointers: function(*pointers)
+    try:
+        ours = our_function(options, path, bindings, folder)
+        results["polyweft"] = [aligned(np.zeros(extents, TYPES[kind])) for kind, extents in outputs]
+        buffers = [halide_buffer(a) for a in arrays + results["polyweft"]]
+        calls["polyweft"] = lambda: ours(*[ctypes.byref(b) for b in buffers])
+    except subprocess.CalledProcessError as problem:
+        row["problem"] = (problem.stderr.strip().splitlines() or ["failed"])[0][-160:]
+    for name, call in calls.items():
+        call()
+        if not is_close(results[name], results[ORACLE]):
+            row["wrong"].append(name)
+    times = {name: [] for name in calls if name not in row["wrong"]}
+    for _ in range(options.rounds):
+        for name in times:
+            times[name].append(timed(calls[name]))
+    row["ms"] = {name: 1e3 * statistics.median(each) for name, each in times.items()}
+    if "polyweft" in times:
+        row["ratio"] = {n: statistics.median(b / a for a, b in zip(times["polyweft"], each)) for n, each in times.items() if n != "polyweft"}
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
+    parser.add_argument("--size", choices=("large", "file"), default="large")
+    parser.add_argument("--budget", default="", help="tuning budget a kernel; empty: no tuning")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    rows = []
+    names = [*COMPILERS, "polyweft"]
+    print(f"{'kernel':<16}" + "".join(f"{n + ' ms':>14}" for n in names) + f"{'clang/ours':>12}")
+    with tempfile.TemporaryDirectory() as folder:
+        for path in sorted(glob.glob(os.path.join(ROOT, "examples", "polybench", "*.weft"))):
+            if options.only and os.path.splitext(os.path.basename(path))[0] not in options.only:
+                continue
+            row = measure(options, path, folder)
+            rows.append(row)
+            cells = "".join(f"{row['ms'][n]:>14.3f}" if n in row["ms"] else f"{'WRONG' if n in row['wrong'] else '-':>14}" for n in names)
+            print(f"{row['kernel']:<16}{cells}{row['ratio'].get('clang', float('nan')):>12.2f}  {row.get('problem', '')}", flush=True)
+    ratios = [row["ratio"]["clang"] for row in rows if "clang" in row["ratio"]]
+    if ratios:
+        print(f"{len(ratios)} kernels, geometric mean of clang / polyweft: {statistics.geometric_mean(ratios):.2f}")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as f:
+            json.dump(rows, f, indent=1)
+    return 1 if any("polyweft" in row["wrong"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
