@@ -82,7 +82,6 @@ class NestCode {
   // pointers of loops: nest_streams.cpp
   llvm::Value* stream_pointer(BufferId id, const Affine& offset);
   void move_streams(Streams& streams, llvm::BasicBlock* latch);
-  bool has_streams(const Loop& loop) const;
 
   // control: nest_control.cpp
   void on(const Seq&);
@@ -94,7 +93,6 @@ class NestCode {
   void on(const Loop&);
   void serial_loop(const Loop&);
   void loop_around_streams(const Loop&);
-  bool is_innermost(const Loop&) const;
   bool is_entered(const Loop&) const;
   std::vector<BufferId> streamed_arguments(NodeId id) const;
   void unroll_loop(const Loop&);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "targets/common/nest_code.h"
+#include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
 namespace {
@@ -190,25 +191,6 @@ void NestCode::on(const Loop& loop) {
   }
 }
 
-/// Is there no serial loop inside?
-bool NestCode::is_innermost(const Loop& loop) const {
-  std::vector<NodeId> open = {loop.body};
-  while (!open.empty()) {
-    const NodeId id = open.back();
-    open.pop_back();
-    if (id == kNoNode) continue;
-    const Node& node = nest_.nodes[id];
-    if (const auto* seq = std::get_if<Seq>(&node)) open.insert(open.end(), seq->children.begin(), seq->children.end());
-    if (const auto* choice = std::get_if<If>(&node)) open.push_back(choice->then), open.push_back(choice->otherwise);
-    if (const auto* alloc = std::get_if<Alloc>(&node)) open.push_back(alloc->body);
-    if (const auto* inner = std::get_if<Loop>(&node)) {
-      if (inner->mark.kind != MarkKind::unroll && inner->mark.kind != MarkKind::vector) return false;
-      open.push_back(inner->body);
-    }
-  }
-  return true;
-}
-
 /// Arguments that vector loops in there store past the caches.
 std::vector<BufferId> NestCode::streamed_arguments(NodeId id) const {
   std::vector<BufferId> out;
@@ -239,7 +221,7 @@ void NestCode::fence_after(NodeId id) {
 /// Stores past the caches want whole lines, and an argument's address is known at the call only: the innermost loop exists twice.
 void NestCode::loop_around_streams(const Loop& loop) {
   std::vector<BufferId> open;
-  if (lanes_.width == 1 && is_innermost(loop))
+  if (lanes_.width == 1 && is_straight(nest_, loop.body, false))
     for (BufferId id : streamed_arguments(loop.body))
       if (!aligned_[id]) open.push_back(id);
   if (open.empty()) return serial_loop(loop);
@@ -371,7 +353,7 @@ void NestCode::serial_loop(const Loop& loop) {
   loads_.clear();
   quotients_ = 0;
   Streams streams{loop.var, loop.step, lo, before, header, bases_, integers, {}};
-  Streams* const outer = std::exchange(streams_, has_streams(loop) ? &streams : nullptr);
+  Streams* const outer = std::exchange(streams_, is_straight(nest_, loop.body, true) ? &streams : nullptr);
   emit(loop.body);
   streams_ = outer;
   // A loop from -18 to 0 wraps as an unsigned number.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "targets/common/nest_code.h"
+#include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
 namespace {
@@ -60,24 +61,17 @@ void NestCode::allocate_heap(BufferId id, NodeId body) {
 std::vector<BufferId> NestCode::open_heap_inside(NodeId id) {
   std::vector<BufferId> out;
   if (lanes_.width > 1) return out;
-  std::vector<NodeId> open = {id};
-  while (!open.empty()) {
-    const NodeId at = open.back();
-    open.pop_back();
-    if (at == kNoNode) continue;
-    const Node& node = nest_.nodes[at];
-    if (const auto* seq = std::get_if<Seq>(&node)) open.insert(open.end(), seq->children.rbegin(), seq->children.rend());
-    if (const auto* choice = std::get_if<If>(&node)) open.push_back(choice->then), open.push_back(choice->otherwise);
-    if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind != MarkKind::parallel) open.push_back(loop->body);
+  walk_nodes(nest_, id, [&](const Node& node) {
     if (const auto* alloc = std::get_if<Alloc>(&node)) {
       const Buffer& buffer = nest_.buffers[alloc->buffer];
       if (buffer.scope == Scope::heap && bytes_of(buffer) > kSmallHeapBytes && !bases_[alloc->buffer]) {
         open_heap(alloc->buffer);
         out.push_back(alloc->buffer);
       }
-      open.push_back(alloc->body);
     }
-  }
+    const auto* loop = std::get_if<Loop>(&node);
+    return !loop || loop->mark.kind != MarkKind::parallel;
+  });
   return out;
 }
 

@@ -7,25 +7,6 @@
 
 namespace polyweft::targets {
 
-/// Is everything inside unrolled, so that the loop's variable alone moves addresses?
-bool NestCode::has_streams(const Loop& loop) const {
-  std::vector<NodeId> open = {loop.body};
-  while (!open.empty()) {
-    const NodeId id = open.back();
-    open.pop_back();
-    if (id == kNoNode) continue;
-    const Node& node = nest_.nodes[id];
-    if (const auto* seq = std::get_if<Seq>(&node)) open.insert(open.end(), seq->children.begin(), seq->children.end());
-    if (const auto* choice = std::get_if<If>(&node)) open.push_back(choice->then), open.push_back(choice->otherwise);
-    if (const auto* alloc = std::get_if<Alloc>(&node)) open.push_back(alloc->body);
-    if (const auto* inner = std::get_if<Loop>(&node)) {
-      if (inner->mark.kind != MarkKind::unroll && inner->mark.kind != MarkKind::vector && inner->mark.kind != MarkKind::tensor) return false;
-      open.push_back(inner->body);
-    }
-  }
-  return true;
-}
-
 /// Address of the element at `offset` without its constant and its lane; null where the loop around does not move it evenly.
 llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
   if (!streams_) return nullptr;

@@ -71,6 +71,20 @@ inline std::string check_trace(const Program& program, const std::string& trace_
   return difference(program, *nest, 7);
 }
 
+/// Each cell of each output holds the term that the evaluator finds for its element.
+inline void expect_equal_tags(const Program& program, const LoopNest& nest, NumericsClass cls, const std::string& what) {
+  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
+  ir::EvaluateOptions wanted_options;
+  wanted_options.tags = cls;
+  auto wanted = ir::evaluate(program, inputs, wanted_options);
+  ASSERT_TRUE(wanted.ok()) << described(wanted.error());
+  ir::InterpreterOptions options;
+  options.with_tags = true;
+  auto got = ir::interpret(nest, inputs, options);
+  ASSERT_TRUE(got.ok()) << described(got.error()) << "\n" << what;
+  EXPECT_EQ(got->tags, wanted->tags) << what;
+}
+
 inline const char* gemm_text() {
   return "program gemm(M = 20, N = 40, K = 24)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
 }

@@ -7,19 +7,6 @@
 namespace polyweft::test {
 namespace {
 
-void expect_equal_tags(const Program& program, const LoopNest& nest, NumericsClass cls, const std::string& what) {
-  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
-  ir::EvaluateOptions wanted_options;
-  wanted_options.tags = cls;
-  auto wanted = ir::evaluate(program, inputs, wanted_options);
-  ASSERT_TRUE(wanted.ok()) << described(wanted.error());
-  ir::InterpreterOptions options;
-  options.with_tags = true;
-  auto got = ir::interpret(nest, inputs, options);
-  ASSERT_TRUE(got.ok()) << described(got.error()) << "\n" << what;
-  EXPECT_EQ(got->tags, wanted->tags) << what;
-}
-
 TEST(Tags, sketches_compute_the_programs_terms) {
   const char* kPrograms[] = {
       gemm_text(),

@@ -1,0 +1,38 @@
+// The nodes of a nest in program order.
+#pragma once
+
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+
+namespace polyweft::targets {
+
+/// Calls enter(node) for each node from `root` on, those inside it only where it returns true.
+template <class Enter>
+void walk_nodes(const LoopNest& nest, NodeId root, const Enter& enter) {
+  std::vector<NodeId> open = {root};
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (id == kNoNode) continue;
+    const Node& node = nest.nodes[id];
+    if (!enter(node)) continue;
+    if (const auto* seq = std::get_if<Seq>(&node)) open.insert(open.end(), seq->children.rbegin(), seq->children.rend());
+    if (const auto* choice = std::get_if<If>(&node)) open.insert(open.end(), {choice->otherwise, choice->then});
+    if (const auto* alloc = std::get_if<Alloc>(&node)) open.push_back(alloc->body);
+    if (const auto* loop = std::get_if<Loop>(&node)) open.push_back(loop->body);
+  }
+}
+
+/// Is every loop in there written out (unrolled, vectors, and where `tensors`, instructions)?
+inline bool is_straight(const LoopNest& nest, NodeId root, bool tensors) {
+  bool straight = true;
+  walk_nodes(nest, root, [&](const Node& node) {
+    if (const auto* loop = std::get_if<Loop>(&node))
+      straight &= loop->mark.kind == MarkKind::unroll || loop->mark.kind == MarkKind::vector || (tensors && loop->mark.kind == MarkKind::tensor);
+    return straight;
+  });
+  return straight;
+}
+
+}  // namespace polyweft::targets
