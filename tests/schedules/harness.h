@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ir/evaluator.h"
+#include "ir/interpreter.h"
 #include "ir/seeded_data.h"
 #include "lang/parser.h"
 #include "plain_run.h"
