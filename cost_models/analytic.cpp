@@ -6,6 +6,7 @@
 
 #include "cost_models/reach.h"
 #include "cost_models/traffic.h"
+#include "ir/instruction.h"
 #include "polyweft/cost_model.h"
 
 namespace polyweft {
@@ -16,7 +17,7 @@ constexpr int kSamples = 6;
 constexpr double kWindow = 256;  // instructions in flight that wait for one another's results
 // Intel 64 and IA-32 Architectures Optimization Reference Manual, Intel AMX: a product of tiles every 16 cycles, done after 52; a tile from L1 in 8 cycles (two
 // rows a cycle), to memory in 16. The 16 cycles are `issues` of the instruction files: multiply-adds of vectors in that time.
-constexpr double kTileRows = 16, kTileLatency = 52, kTiles = 8;
+constexpr double kTileRows = 16, kTileLatency = 52, kTiles = ir::kLiveTiles;
 constexpr double kTileLoadsExposed = 0.5;    // a guess: no machine with tiles was measured
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 

@@ -127,7 +127,8 @@ bool has_few_folds(const PlanContext& c, const BlockShape& shape) {
 struct Sizes {
   Size nr, mr;
   std::optional<Size> nc, kc, mc;
-  std::optional<Size> ahead = std::nullopt;  ///< panels outside: so many values of the reduced index later
+  std::optional<TensorId> passing = std::nullopt;  ///< panels outside: whose
+  std::optional<Size> ahead = std::nullopt;        ///< they are asked for so many values of the reduced index before
 };
 
 void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
@@ -227,7 +228,7 @@ bool is_packed_ahead(const PlanContext& c, TensorId tensor) {
 
 /// The panels that come from memory, one after the other.
 std::optional<TensorId> passing_panels(const PlanContext& c, const BlockShape& shape) {
-  if (!c.panels_outside || c.seat == Seat::guest || reduced_indices(c).size() != 1 || c.facts.cache_bytes.size() < 2) return std::nullopt;
+  if (!c.panels_outside || reduced_indices(c).size() != 1 || c.facts.cache_bytes.size() < 2) return std::nullopt;
   for (const ReadRow& row : c.table.reads)
     if ((is_packed_ahead(c, row.tensor) || (shape.unrolled && is_input(c, row.tensor))) && wants_vector_pack(c, row, shape) &&
         bytes_of(c.t, row.tensor) > static_cast<double>(c.facts.cache_bytes[1]))
@@ -255,12 +256,12 @@ std::optional<PrefetchStep> weights_ahead(const PlanContext& c, const BlockShape
 }
 
 /// A piece of a panel that all rows use: its depth; and how far before a line is asked for.
-void add_passing_sizes(Plan& plan, const PlanContext& c, TensorId panels, Sizes& sizes) {
+void add_passing_sizes(Plan& plan, const PlanContext& c, Sizes& sizes) {
   const int64_t extent = c.table.extent[reduced_indices(c)[0]];
   if (extent > 384 && !has_conditions_on(c, reduced_indices(c)[0]))
     sizes.kc = add_size(plan, c, "kc", equal_parts(extent, {512}, 1)[0], equal_parts(extent, {256, 512, 1024}, 1));
-  if (!is_packed_ahead(c, panels)) return;
-  const int64_t page = page_of_panel(c, panels);
+  if (!is_packed_ahead(c, *sizes.passing)) return;
+  const int64_t page = page_of_panel(c, *sizes.passing);
   sizes.ahead = add_size(plan, c, "ahead", page / 2, {page / 4, page / 2, page});
 }
 
@@ -271,7 +272,8 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   int64_t bytes = size_bytes(c.t.program.tensors[shape.tensor ? shape.tensor->lane_groups.front() : equation_of(c.t, c.stage).targets[0]].type);
   int64_t l1 = c.facts.cache_bytes.empty() ? 32 << 10 : c.facts.cache_bytes[0];
   int64_t l2 = c.facts.cache_bytes.size() < 2 ? 16 * l1 : c.facts.cache_bytes[1];
-  if (const auto passing = passing_panels(c, shape)) return add_passing_sizes(plan, c, *passing, sizes);
+  sizes.passing = passing_panels(c, shape);
+  if (sizes.passing) return add_passing_sizes(plan, c, sizes);
   if (c.rows_outside) return add_panel_sizes(plan, c, shape, bytes, l1, l2, sizes);
   auto reduced = reduced_indices(c);
   int64_t extent_k = reduced.size() == 1 ? c.table.extent[reduced[0]] : 0;
@@ -311,7 +313,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   auto reduced = reduced_indices(c);
   std::string v = c.name(shape.vector), u = shape.unrolled ? c.name(*shape.unrolled) : "";
   std::vector<TileStep::Level> levels;
-  const auto passing = passing_panels(c, shape);
+  const auto passing = sizes.passing;
   if (passing) levels.push_back({v, sizes.nr});
   if (sizes.nc) levels.push_back({v, *sizes.nc});
   if (sizes.kc) levels.push_back({c.name(reduced[0]), *sizes.kc});

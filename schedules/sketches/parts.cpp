@@ -19,12 +19,6 @@ constexpr double kLeastPoints = 4'000;     ///< below it a fork pays for no oper
 constexpr double kSurePoints = 4'000'000;  ///< above it a fork pays for every operation: no sketch without
 constexpr double kEven = 0.97;             ///< mean over largest part from which on parts count as equal
 
-double points_of(const Stage& stage) {
-  double out = 1;
-  for (size_t k = 0; k < stage.lo.size(); ++k) out *= static_cast<double>(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
-  return out;
-}
-
 using Merit = std::tuple<double, double, int64_t>;
 
 struct Sharing {

@@ -41,6 +41,12 @@ double bytes_of(const NestTemplate& t, TensorId tensor) {
   return bytes;
 }
 
+double points_of(const Stage& stage) {
+  double out = 1;
+  for (size_t k = 0; k < stage.lo.size(); ++k) out *= static_cast<double>(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
+  return out;
+}
+
 Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess, std::vector<int64_t> candidates) {
   if (c.openness == Openness::settled || candidates.size() < 2) return Size{guess, ""};
   candidates.push_back(guess);

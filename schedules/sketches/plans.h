@@ -115,6 +115,8 @@ Trace in_parts(const NestTemplate& base, Trace trace, int threads);
 bool may_not_pay(const NestTemplate& base);
 
 double bytes_of(const NestTemplate& t, TensorId tensor);
+/// Instances of a stage, its conditions left aside.
+double points_of(const Stage& stage);
 /// A size with candidates (open) or the guess (settled), clipped and without duplicates.
 Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess, std::vector<int64_t> candidates);
 /// Candidates of a cache tile: the extent in 1, 2, 3, .. equal parts near the wanted sizes.

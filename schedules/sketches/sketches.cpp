@@ -428,8 +428,7 @@ uint32_t dominant_stage(const NestTemplate& t) {
   double most = -1;
   for (uint32_t k = 0; k < t.stages.size(); ++k) {
     if (t.stages[k].placement.kind == Placement::Kind::inlined) continue;
-    double points = 1;
-    for (size_t i = 0; i < t.stages[k].lo.size(); ++i) points *= static_cast<double>(std::max<int64_t>(t.stages[k].hi[i] - t.stages[k].lo[i], 0));
+    const double points = points_of(t.stages[k]);
     if (points > most) most = points, best = k;
   }
   return best;

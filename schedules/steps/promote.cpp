@@ -48,8 +48,7 @@ Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step) {
   auto depth = depth_of(stage, step.at);
   if (!depth) return depth.error();
   if (!reads(t, stage, tensor)) return fail("PW0308", "promote " + step.tensor + ": statement " + stage.name + " does not read it");
-  const auto& targets = schedules::equation_of(t, stage).targets;
-  if (std::find(targets.begin(), targets.end(), tensor) != targets.end())
+  if (defines(equation_of(t, stage), tensor))
     return fail("PW0309", "promote " + step.tensor + ": statement " + stage.name + " defines it itself", {"a copy made before the loop would miss what the loop writes"});
   for (const auto& promotion : stage.promotions)
     if (promotion.tensor == tensor) return fail("PW0308", "promote " + step.tensor + ": it is promoted in " + stage.name + " already");

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "driver/kernel_impl.h"
+#include "ir/kernel_codes.h"
 
 namespace polyweft {
 namespace {
@@ -42,7 +43,7 @@ Result<Call> bind_arguments(const std::vector<ArgumentSpec>& specs, const std::v
 
 /// What a code means; `call_kernel` of a promised value says which.
 Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::vector<void*>& buffers) {
-  for (size_t a = 0; code == 1 && a < specs.size(); ++a) {
+  for (size_t a = 0; code == ir::kValueOutOfRange && a < specs.size(); ++a) {
     const ArgumentSpec& spec = specs[a];
     if (!spec.has_values || spec.is_output) continue;
     TensorData data = make_tensor(spec.type, spec.extents);
@@ -52,7 +53,7 @@ Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::
         return fail("PW0161", spec.name + ": element " + std::to_string(k) + " is " + std::to_string(value) + ", outside the promised " + std::to_string(spec.values_lo) +
                                   ".." + std::to_string(spec.values_hi));
   }
-  if (code == 2)
+  if (code == ir::kNoTileUnit)
     return fail("PW0655", "the system does not let this process use the tile unit", {"is AMX switched on for guests and by the kernel? tune with --target host"});
   return fail("PW0655", "the kernel returned error " + std::to_string(code));
 }

@@ -17,6 +17,7 @@
 #include <new>
 #include <utility>
 
+#include "ir/kernel_codes.h"
 #include "support/limits.h"
 
 namespace polyweft::runner {
@@ -227,8 +228,7 @@ Failure CandidateProcess::explain_result(const Reply& reply) const {
   const std::string because = said.empty() ? "" : ": " + said;
   if (reply.code == kHalideOutOfMemory || control_->allocation_failed.load() != 0)
     return {RunStatus::out_of_memory, "an allocation over the memory limit was refused" + because, running()};
-  constexpr int kNoTiles = 2;
-  if (reply.code == kNoTiles) return {RunStatus::kernel_error, "the system does not let the kernel use the tile unit", running()};
+  if (reply.code == ir::kNoTileUnit) return {RunStatus::kernel_error, "the system does not let the kernel use the tile unit", running()};
   return {RunStatus::kernel_error, "the kernel returned " + std::to_string(reply.code) + because, running()};
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ir/kernel_codes.h"
 #include "ir/scalar.h"
 #include "targets/common/argument_checks.h"
 #include "targets/common/nest_code.h"
@@ -13,10 +14,6 @@
 namespace polyweft::targets {
 namespace {
 
-// A positive code of ours: an element of an input lies outside its promised values.
-constexpr int kValueOutOfRange = 1;
-// The system does not let this process use the tile unit.
-constexpr int kNoTiles = 2;
 // Linux, x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).
 constexpr uint64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
 
@@ -138,7 +135,7 @@ class ModuleCode {
     if (elements == 0) return;
     const int64_t lo = std::max(buffer.values->lo, ir::least_of(buffer.type));
     const int64_t last = buffer.values->hi > ir::greatest_of(buffer.type) ? ir::greatest_of(buffer.type) : buffer.values->hi - 1;
-    if (last < lo) return fail_if(f, b_.getTrue(), kValueOutOfRange);
+    if (last < lo) return fail_if(f, b_.getTrue(), ir::kValueOutOfRange);
     llvm::IntegerType* type = b_.getIntNTy(static_cast<unsigned>(8 * size_bytes(buffer.type)));
     const int64_t width = std::min<int64_t>(options_.vector_bits / 8 / size_bytes(buffer.type), elements);
     llvm::Value* greatest = greatest_distance(f, host, {type, lo, width, elements / width, 0});
@@ -146,7 +143,7 @@ class ModuleCode {
       llvm::Value* rest = greatest_distance(f, host, {type, lo, 1, elements % width, elements - elements % width});
       greatest = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, greatest, rest);
     }
-    fail_if(f, b_.CreateICmpUGT(greatest, llvm::ConstantInt::get(type, static_cast<uint64_t>(last) - static_cast<uint64_t>(lo))), kValueOutOfRange);
+    fail_if(f, b_.CreateICmpUGT(greatest, llvm::ConstantInt::get(type, static_cast<uint64_t>(last) - static_cast<uint64_t>(lo))), ir::kValueOutOfRange);
   }
   struct Scan {
     llvm::IntegerType* type;
@@ -199,7 +196,7 @@ class ModuleCode {
       auto* refused = llvm::BasicBlock::Create(b_.getContext(), "no_tiles", body);
       code.builder().CreateCondBr(code.builder().CreateCall(tile_permission()), start, refused, llvm::MDBuilder(b_.getContext()).createBranchWeights(1000, 1));
       code.builder().SetInsertPoint(refused);
-      code.builder().CreateRet(code.builder().getInt32(kNoTiles));
+      code.builder().CreateRet(code.builder().getInt32(ir::kNoTileUnit));
     } else {
       code.builder().CreateBr(start);
     }

@@ -143,11 +143,7 @@ void NestCode::pair_exponentials(const Combiner& combiner) {
     const ElementType type = shifted.node->type;
     llvm::Value *own = expression(shifted.own), *other = expression(shifted.other), *greater = expression(shifted.greater);
     llvm::Value* apart = apply(Op::neg, {apply(Op::abs, {apply(Op::sub, {own, other}, type)}, type)}, type);
-    // Where it vanishes (the first value after -inf) it is not computed: results below the normal numbers cost a microcode assist, 250 cycles a vector.
-    llvm::Value* zero = scalar_.constant(Literal{type, 0, 0});
-    llvm::Value* vanishes = apply(Op::lt, {apart, scalar_.constant(Literal{type, type == ElementType::f64 ? -745.5 : -104.0, 0})}, ElementType::boolean);
-    llvm::Value* smaller = apply(Op::exp, {b_.CreateSelect(vanishes, scalar_.splat(zero, ScalarCode::lanes(apart)), apart)}, type);
-    smaller = b_.CreateSelect(vanishes, scalar_.splat(zero, ScalarCode::lanes(apart)), smaller);
+    llvm::Value* smaller = apply(Op::exp, {apart}, type);
     llvm::Value* one = scalar_.constant(Literal{type, 1, 0});
     llvm::Value* whole = apply(Op::add, {apply(Op::sub, {greater, greater}, type), one}, type);
     const auto value_of = [&](llvm::Value* x) { return b_.CreateSelect(apply(Op::eq, {x, greater}, ElementType::boolean), whole, smaller); };

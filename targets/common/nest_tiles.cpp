@@ -9,21 +9,16 @@
 #include <numeric>
 
 #include "targets/common/nest_code.h"
+#include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
 namespace {
 
-constexpr int kTiles = 8;
+constexpr int kTiles = static_cast<int>(ir::kLiveTiles);
 constexpr int64_t kRows = 16, kRowBytes = 64;
 
 bool is_tile_operand(const ir::Instruction::Operand& operand) {
   return operand.register_element == "tile16" && operand.register_lanes == kRowBytes;
-}
-
-bool is_tile_loop(const Loop& loop) {
-  if (loop.mark.kind != MarkKind::tensor) return false;
-  const auto instruction = ir::instruction_named(loop.mark.detail);
-  return instruction.ok() && is_tile_operand((*instruction)->operands[0]);
 }
 
 /// The palette of 16 x 64 bytes for every tile: palette 1, rows and bytes a row (Intel's LDTILECFG).
@@ -42,11 +37,7 @@ llvm::Constant* configuration(llvm::Module& module) {
 
 // Which nodes hold tile instructions and no parallel loop: tasks configure for themselves, and may run on this thread as well.
 void NestCode::scan_for_tiles() {
-  const auto is_tile = [](const Node& node) {
-    const auto* loop = std::get_if<Loop>(&node);
-    return loop && is_tile_loop(*loop);
-  };
-  if (std::none_of(nest_.nodes.begin(), nest_.nodes.end(), is_tile)) return;
+  if (!has_tiles(nest_)) return;
   tile_nodes_.assign(nest_.nodes.size(), false);
   tile_order_.resize(kTiles);
   std::iota(tile_order_.begin(), tile_order_.end(), 0);

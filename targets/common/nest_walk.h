@@ -1,8 +1,10 @@
 // The nodes of a nest in program order.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
+#include "ir/instruction.h"
 #include "polyweft/loop_nest.h"
 
 namespace polyweft::targets {
@@ -33,6 +35,20 @@ inline bool is_straight(const LoopNest& nest, NodeId root, bool tensors) {
     return straight;
   });
   return straight;
+}
+
+/// Is the loop the outermost of an instruction on tiles?
+inline bool is_tile_loop(const Loop& loop) {
+  if (loop.mark.kind != MarkKind::tensor) return false;
+  const auto instruction = ir::instruction_named(loop.mark.detail);
+  return instruction.ok() && (*instruction)->is_tile();
+}
+
+inline bool has_tiles(const LoopNest& nest) {
+  return std::any_of(nest.nodes.begin(), nest.nodes.end(), [](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    return loop && is_tile_loop(*loop);
+  });
 }
 
 }  // namespace polyweft::targets

@@ -16,6 +16,7 @@
 
 #include "ir/instruction.h"
 #include "targets/common/lower.h"
+#include "targets/common/nest_walk.h"
 #include "targets/cpu/pipeline.h"
 #include "targets/cpu/spills.h"
 
@@ -145,23 +146,12 @@ double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Values of tile registers go through passes that LLVM keeps to itself.
-bool has_tiles(const LoopNest& nest) {
-  return std::any_of(nest.nodes.begin(), nest.nodes.end(), [](const Node& node) {
-    const auto* loop = std::get_if<Loop>(&node);
-    if (!loop || loop->mark.kind != MarkKind::tensor) return false;
-    const auto instruction = ir::instruction_named(loop->mark.detail);
-    if (!instruction) return false;
-    return std::any_of((*instruction)->needs.begin(), (*instruction)->needs.end(),
-                       [](const auto& set) { return std::find(set.begin(), set.end(), "amx-tile") != set.end(); });
-  });
-}
-
 Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llvm::CodeGenFileType kind, CodegenTimes* times = nullptr) {
   const auto start = std::chrono::steady_clock::now();
   run_light_passes(*code.module, *code.machine);
   store_single_lanes(*code.module);
   if (times) times->light_ms = ms_since(start);
+  // Values of tile registers go through passes that LLVM keeps to itself.
   return write_machine_code(*code.module, *code.machine, kind, has_tiles(nest) ? Pipeline::full : Pipeline::lean, times);
 }
 
