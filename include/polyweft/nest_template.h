@@ -86,6 +86,38 @@ struct Origin {
   std::vector<Affine> instance;  ///< its indices over those of the part
   bool operator==(const Origin&) const = default;
 };
+/// What must stay in order among the statements of a band. Statements are numbered as in the band.
+struct BandRelation {  // one for each read access: what two reads of one tensor need is kept apart
+  /// flow: source defines (or folds into) what sink reads. anti: source reads or defines an element of a folded tensor, sink defines a later element of its
+  /// cell. order: source and sink fold into one element, source first in the order of the text (matters where the class keeps it).
+  enum class Kind : uint8_t { flow = 0, anti = 1, order = 2 } kind = Kind::flow;
+  uint32_t source = 0, sink = 0;
+  TensorId tensor = 0;
+  std::vector<int64_t> lo, hi;  ///< exact least and greatest member(sink) - member(source)
+  bool may_be_zero = false;     ///< some pair has distance 0 along every member
+  bool is_lex_positive = true;  ///< every other pair has a lexicographically positive distance
+  std::string witness;          ///< a pair that has not, for people; empty where there is none
+};
+/// A statement in a band: its instances have values of the band's members.
+struct BandPlace {
+  EquationId equation = 0;           ///< of the program that the template began with
+  std::vector<Guard> piece = {};     ///< which of its points, over the equation's indices
+  std::vector<Affine> members = {};  ///< value of each member, over the equation's indices
+};
+/// Loops over common members; the statements run inside, in sequence. Stage number `frame` has the loops.
+struct Band {
+  uint32_t frame = 0;
+  std::vector<BandPlace> places;
+  std::vector<BandRelation> relations;
+};
+/// The elements of a tensor share cells modulo `window` along `dim`. forward: of two elements of a cell the one further along lives later.
+struct TensorFold {
+  TensorId tensor = 0;
+  uint32_t dim = 0;
+  int64_t window = 1;
+  bool forward = true;
+  bool operator==(const TensorFold&) const = default;
+};
 /// One equation and its loops.
 struct Stage {
   EquationId equation = 0;
@@ -103,13 +135,17 @@ struct Stage {
   Placement placement;
   bool is_reduction() const { return lo.size() > data_indices || reduces; }
   bool reduces = false;
+  bool is_frame = false;                ///< loops of a band: its equation defines nothing, what is fused into it runs in sequence in the innermost loop
+  bool needs_band = false;              ///< part of a recurrence, and in no band yet
   std::optional<uint32_t> parted = {};  ///< reduced index whose loop `.p`, just outside the accumulator, runs over parts that a tree merges
 };
 struct NestTemplate {
   Program program;  ///< bound and normalized
   NumericsClass cls = NumericsClass::reassoc;
-  std::vector<Box> boxes;                 ///< of each tensor
-  std::vector<Stage> stages;              ///< in an order in which nests of their own may run
+  std::vector<Box> boxes;     ///< of each tensor
+  std::vector<Stage> stages;  ///< in an order in which nests of their own may run; inside a frame in sequence
+  std::vector<Band> bands;
+  std::vector<TensorFold> folds;
   Trace trace;                            ///< what made it; its decisions and constraints are the search space
   bool fuses_products = true;             ///< classes that may round a*b+c once do so; false for a target without such an instruction
   bool fuses_halves = false;              ///< and products of f16, where the target computes in halves

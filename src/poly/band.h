@@ -8,38 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "polyweft/program.h"
+#include "polyweft/nest_template.h"
 
 namespace polyweft::poly {
 
-/// A statement of a band.
-struct Mapped {
-  EquationId equation = 0;
-  std::vector<Guard> piece;     ///< further conditions over the equation's indices: a statement may be one of several disjoint pieces of its equation
-  std::vector<Affine> members;  ///< value of each member over the equation's indices (Program::index_var: slots, then reduced ones); no quotients
-};
-/// The tensor's elements share cells modulo `window` along `dim`. forward: of two elements of a cell the one at the greater position lives later.
-struct BandFold {
-  TensorId tensor = 0;
-  uint32_t dim = 0;
-  int64_t window = 1;
-  bool forward = true;
-};
+using Mapped = BandPlace;
+using BandFold = TensorFold;
+using Relation = BandRelation;
 struct BandQuestion {
   std::vector<Mapped> statements;
   std::vector<BandFold> folds;
-};
-/// What must stay in order. Statements are numbered as in the question.
-struct Relation {
-  /// flow: source defines (or folds into) what sink reads. anti: source reads or defines an element of a folded tensor, sink defines a later element of its
-  /// cell. order: source and sink fold into one element, source first in the order of the text (matters where the class keeps it).
-  enum class Kind : uint8_t { flow = 0, anti = 1, order = 2 } kind = Kind::flow;
-  uint32_t source = 0, sink = 0;
-  TensorId tensor = 0;
-  std::vector<int64_t> lo, hi;  ///< exact least and greatest member(sink) - member(source)
-  bool may_be_zero = false;     ///< some pair has distance 0 along every member
-  bool is_lex_positive = true;  ///< every other pair has a lexicographically positive distance
-  std::string witness;          ///< a pair that has not, for people; empty where there is none
 };
 struct BandFacts {
   std::vector<Relation> relations;
