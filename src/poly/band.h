@@ -19,6 +19,8 @@ struct BandQuestion {
   std::vector<Mapped> statements;
   std::vector<BandFold> folds;
 };
+/// Relations without pairs are left out, and so are second ones that are equal in all but their accesses. An instance that reads a cell and then takes it
+/// itself is no anti relation: it reads first.
 struct BandFacts {
   std::vector<Relation> relations;
   std::vector<std::vector<int64_t>> lo, hi;  ///< hull of each statement's instances, half open, one a member; lo == hi where it has none
@@ -26,9 +28,10 @@ struct BandFacts {
 };
 
 /// `program`: bound and normalized. A reduction's instances are its folds and, for the first value of each element, a point at which every member that moves with a
-/// reduced index has its least value over the statement. Elements defined outside the band are taken as made before it, elements read outside as read after it unless
-/// their equation is needed by the band. PW0323: a fold makes an element share a cell with one that is made before the band and needed later, or that is read after it:
-/// names both. PW083x: isl gives up. 5-100 ms.
+/// reduced index has its least value over the statement (0 where nothing is folded); of pieces that cut reduced indices the first one of the question has it. Elements
+/// defined outside the band are taken as made before it, elements read outside as read after it unless their equation is needed by the band. PW0323: a fold makes an
+/// element share a cell with one that is made before the band and needed later, or that is read after it: names both. PW0605: a malformed question. PW083x: isl gives up.
+/// 5-100 ms.
 Result<BandFacts> band_facts(const Program& program, const BandQuestion& question);
 
 /// A legal band for statements that need each other, as the base order has it.

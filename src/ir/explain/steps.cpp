@@ -29,6 +29,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0322",
      "A statement becomes an instruction where its tile computes the same, its lanes and tile have the instruction's extents, and its operands lie\n"
      "in memory as the registers want them. The message names what differs; docs/add_an_instruction.md has an example."},
+    {"PW0323",
+     "Folded storage: an element would take the cell of one that is still needed: one made before the band, or one read after it. A larger window\n"
+     "keeps them apart; equations of the same tensor that may run inside the band (borders) belong into it."},
 });
 
 }  // namespace

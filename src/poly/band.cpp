@@ -1,0 +1,258 @@
+#include "poly/band.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "poly/band_points.h"
+#include "poly/witness.h"
+
+namespace polyweft::poly {
+namespace {
+
+/// Operations of isl for the whole answer.
+constexpr unsigned long kBandQuota = 30 * kQuota;
+
+void add(std::vector<Pairs>& out, Relation::Kind kind, TensorId tensor, const Points& source, const Points& sink, int access, Map map) {
+  if (!is_empty(map)) out.push_back({kind, tensor, &source, &sink, access, Map(isl_map_coalesce(map.take()))});
+}
+
+std::vector<TensorId> tensors_read(const Program& program, EquationId q) {
+  std::vector<TensorId> out;
+  for (const PlacedRead& read : placed_reads(program.equations[q])) out.push_back(read.node->access.id);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+void add_flow_pairs(const BandModel& band, std::vector<Pairs>& out) {
+  for (const Points& sink : band.points())
+    for (TensorId tensor : tensors_read(band.program(), sink.equation)) {
+      const auto reads = band.reads(sink, tensor);
+      if (reads.empty()) continue;
+      for (const Points& source : band.points())
+        if (auto writes = band.writes(source, tensor))
+          for (const auto& [access, map] : reads) add(out, Relation::Kind::flow, tensor, source, sink, access, compose(*writes, reverse(map)));
+    }
+}
+
+/// { S_q -> S_q } at equal elements.
+Map same_element(const BandModel& band, const Points& source, const Points& sink, Map map) {
+  for (uint32_t d = 0; d < own_indices(band.program().equations[source.equation]); ++d)
+    map = Map(isl_map_equate(map.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
+  return restrict_range(restrict_domain(std::move(map), source.instances), sink.instances);
+}
+
+void add_order_pairs(const BandModel& band, std::vector<Pairs>& out) {
+  for (const Points& source : band.points())
+    for (const Points& sink : band.points()) {
+      const Equation& equation = band.program().equations[source.equation];
+      if (source.equation != sink.equation || sink.first || equation.rhs->op != Op::reduce) continue;
+      Space space = band.model().statement_space(source.equation);
+      TensorId tensor = equation.targets.front();
+      if (!source.first)
+        add(out, Relation::Kind::order, tensor, source, sink, kDefinition, same_element(band, source, sink, Map(isl_map_lex_lt(space.take()))));
+      else if (source.statement != sink.statement)  // within a statement the first value comes first by its place
+        add(out, Relation::Kind::flow, tensor, source, sink, kDefinition, same_element(band, source, sink, Map(isl_map_universe(isl_space_map_from_set(space.take())))));
+    }
+}
+
+std::string instance_text(const Program& program, const Points& at, const std::vector<int64_t>& point) {
+  std::string out = statement_name(program, at.equation);
+  const auto& names = program.equations[at.equation].index_names;
+  size_t shown = at.first ? own_indices(program.equations[at.equation]) : names.size();
+  for (size_t k = 0; k < shown; ++k) out += (k ? ", " : "[") + names[k] + "=" + std::to_string(point[k]);
+  return (at.first ? "the first value of " : "") + out + (shown == 0 ? "" : "]");
+}
+
+/// Distances of pairs in one flat set: coordinates of the source, then of the sink.
+class Measure {
+ public:
+  Measure(const BandModel& band, const Pairs& pairs)
+      : band_(band), pairs_(pairs), flat_(isl_set_reset_tuple_id(isl_set_flatten(isl_map_wrap(pairs.map.copy())))), space_(isl_set_get_space(flat_.get())) {}
+
+  Relation relation() {
+    Relation out{pairs_.kind, pairs_.source->statement, pairs_.sink->statement, pairs_.tensor, {}, {}, false, true, ""};
+    Set rest = flat_;
+    bool is_done = false;  // no pair is left whose distances so far are zero
+    for (uint32_t m = 0; m < band_.members(); ++m) {
+      Aff distance = difference(m);
+      out.lo.push_back(integer(Val(isl_set_min_val(flat_.get(), distance.get()))));
+      out.hi.push_back(integer(Val(isl_set_max_val(flat_.get(), distance.get()))));
+      if (is_done) continue;
+      if (out.lo[m] < 0 && out.is_lex_positive) {
+        Set wrong = intersect(rest, Set(isl_set_from_basic_set(isl_aff_neg_basic_set(distance.copy()))));
+        if (!is_empty(wrong)) {
+          out.is_lex_positive = false;
+          out.witness = words(wrong);
+        }
+      }
+      if (out.lo[m] == 0 && out.hi[m] == 0) continue;
+      if (out.lo[m] <= 0 && out.hi[m] >= 0) rest = intersect(std::move(rest), Set(isl_set_from_basic_set(isl_aff_zero_basic_set(distance.take()))));
+      is_done = out.lo[m] > 0 || out.hi[m] < 0 || is_empty(rest);
+    }
+    out.may_be_zero = !is_done;
+    return out;
+  }
+
+ private:
+  Aff difference(uint32_t m) const {
+    uint32_t offset = static_cast<uint32_t>(band_.program().equations[pairs_.source->equation].index_names.size());
+    Aff sink = band_.value(pairs_.sink->members[m], space_, offset), source = band_.value(pairs_.source->members[m], space_, 0);
+    return Aff(isl_aff_sub(sink.take(), source.take()));
+  }
+  std::string words(const Set& wrong) const {
+    auto found = poly::witness(band_.model(), wrong, kBandQuota);
+    if (!found) throw IslFailure();
+    auto middle = found->point.begin() + static_cast<int64_t>(band_.program().equations[pairs_.source->equation].index_names.size());
+    return instance_text(band_.program(), *pairs_.source, {found->point.begin(), middle}) + " must run before " +
+           instance_text(band_.program(), *pairs_.sink, {middle, found->point.end()});
+  }
+
+  const BandModel& band_;
+  const Pairs& pairs_;
+  Set flat_;
+  Space space_;
+};
+
+void merge(Relation& into, const Relation& more) {
+  for (size_t m = 0; m < into.lo.size(); ++m) {
+    into.lo[m] = std::min(into.lo[m], more.lo[m]);
+    into.hi[m] = std::max(into.hi[m], more.hi[m]);
+  }
+  into.may_be_zero |= more.may_be_zero;
+  if (into.is_lex_positive) into.witness = more.witness;
+  into.is_lex_positive &= more.is_lex_positive;
+}
+
+bool is_same(const Relation& a, const Relation& b) {
+  return a.kind == b.kind && a.source == b.source && a.sink == b.sink && a.tensor == b.tensor && a.lo == b.lo && a.hi == b.hi && a.may_be_zero == b.may_be_zero &&
+         a.is_lex_positive == b.is_lex_positive;
+}
+
+std::vector<Relation> relations(const BandModel& band) {
+  std::vector<Pairs> pairs;
+  add_flow_pairs(band, pairs);
+  add_order_pairs(band, pairs);
+  add_fold_pairs(band, pairs);
+  std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int>, Relation> by_access;
+  for (const Pairs& each : pairs) {
+    Relation next = Measure(band, each).relation();
+    auto [at, is_new] = by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access}, next);
+    if (!is_new) merge(at->second, next);
+  }
+  std::vector<Relation> out;
+  for (const auto& [access, relation] : by_access)
+    if (std::none_of(out.begin(), out.end(), [&](const Relation& known) { return is_same(known, relation); })) out.push_back(relation);
+  return out;
+}
+
+void add_hulls(const BandModel& band, BandFacts& facts) {
+  const size_t statements = band.question().statements.size();
+  facts.lo.assign(statements, std::vector<int64_t>(band.members(), 0));
+  facts.hi = facts.lo;
+  for (const Points& at : band.points())
+    for (uint32_t m = 0; m < band.members(); ++m) {
+      Aff member = band.value(at.members[m], band.model().statement_space(at.equation), 0);
+      int64_t lo = integer(Val(isl_set_min_val(at.instances.get(), member.get()))), hi = integer(Val(isl_set_max_val(at.instances.get(), member.get()))) + 1;
+      int64_t &known_lo = facts.lo[at.statement][m], &known_hi = facts.hi[at.statement][m];
+      bool is_new = known_lo == known_hi;
+      known_lo = is_new ? lo : std::min(known_lo, lo);
+      known_hi = is_new ? hi : std::max(known_hi, hi);
+    }
+}
+
+/// { [b] } of all points.
+Set member_points(const BandModel& band) {
+  Set all(isl_set_empty(isl_space_set_alloc(band.model().context().get(), 0, band.members())));
+  for (const Points& at : band.points()) {
+    Space space = band.model().statement_space(at.equation);
+    isl_aff_list* list = isl_aff_list_alloc(band.model().context().get(), static_cast<int>(band.members()));
+    for (const Affine& member : at.members) list = isl_aff_list_add(list, band.value(member, space, 0).take());
+    isl_space* to = isl_space_map_from_domain_and_range(space.take(), isl_set_get_space(all.get()));
+    Map map(isl_map_from_multi_aff(isl_multi_aff_from_aff_list(to, list)));
+    all = unite(std::move(all), apply(at.instances, std::move(map)));
+  }
+  return Set(isl_set_coalesce(isl_set_remove_divs(all.take())));
+}
+
+struct Halves {
+  std::vector<Affine> conditions;
+  bool failed = false;
+};
+
+int64_t coefficient(isl_constraint* c, int m) {
+  return integer(m < 0 ? Val(isl_constraint_get_constant_val(c)) : Val(isl_constraint_get_coefficient_val(c, isl_dim_set, m)));
+}
+
+isl_stat add_constraint(isl_constraint* c, void* user) {
+  Halves& out = *static_cast<Halves*>(user);
+  try {
+    if (size(isl_constraint_dim(c, isl_dim_div)) == 0) {
+      Affine e = Affine::of(coefficient(c, -1));
+      for (int m = 0; m < size(isl_constraint_dim(c, isl_dim_set)); ++m) e = e + Affine::variable(static_cast<VarId>(m), coefficient(c, m));
+      out.conditions.push_back(e);
+      if (yes(isl_constraint_is_equality(c))) out.conditions.push_back(-1 * e);
+    }
+  } catch (const IslFailure&) {
+    out.failed = true;
+  }
+  isl_constraint_free(c);
+  return out.failed ? isl_stat_error : isl_stat_ok;
+}
+
+/// Whether e >= 0 in the whole box of members.
+bool holds_in(const BandFacts& facts, const Affine& e) {
+  int64_t least = e.constant;
+  for (const Term& term : e.terms) {
+    int64_t lo = INT64_MAX, hi = INT64_MIN;
+    for (size_t s = 0; s < facts.lo.size(); ++s)
+      if (facts.lo[s] != facts.hi[s]) {
+        lo = std::min(lo, facts.lo[s][term.var]);
+        hi = std::max(hi, facts.hi[s][term.var] - 1);
+      }
+    least += term.coeff * (term.coeff > 0 ? lo : hi);
+  }
+  return least >= 0;
+}
+
+void add_inside(const BandModel& band, BandFacts& facts) {
+  if (band.points().empty()) return;
+  Set all = member_points(band);
+  Halves halves;
+  for (isl_basic_set* hull : {isl_set_simple_hull(all.copy()), isl_set_unshifted_simple_hull(all.copy())}) {
+    Handle<isl_basic_set> plain(isl_basic_set_remove_redundancies(isl_basic_set_remove_divs(hull)));
+    if (isl_basic_set_foreach_constraint(plain.get(), add_constraint, &halves) != isl_stat_ok) throw IslFailure();
+  }
+  for (const Affine& e : halves.conditions) {
+    if (holds_in(facts, e)) continue;
+    auto parallel = std::find_if(facts.inside.begin(), facts.inside.end(), [&](const Affine& known) { return known.terms == e.terms; });
+    if (parallel == facts.inside.end())
+      facts.inside.push_back(e);
+    else
+      parallel->constant = std::min(parallel->constant, e.constant);
+  }
+}
+
+}  // namespace
+
+Result<BandFacts> band_facts(const Program& program, const BandQuestion& question) {
+  if (Status ok = validate(program, question); !ok) return ok.error();
+  Context context;
+  Model model(context, program, Sizes::bound);
+  std::optional<Error> refused;
+  auto facts = answer(context, kBandQuota, program.name + ": facts about a band", [&] {
+    BandModel band(model, question);
+    BandFacts out;
+    refused = fold_conflict(band);
+    if (refused) return out;
+    out.relations = relations(band);
+    add_hulls(band, out);
+    add_inside(band, out);
+    return out;
+  });
+  if (refused) return *std::move(refused);
+  return facts;
+}
+
+}  // namespace polyweft::poly

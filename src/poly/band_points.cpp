@@ -1,0 +1,130 @@
+#include "poly/band_points.h"
+
+#include <algorithm>
+
+namespace polyweft::poly {
+namespace {
+
+constexpr size_t kMostStatements = 64, kMostMembers = 16, kMostFolds = 32;
+
+Error malformed(const std::string& what) {
+  return fail("PW0605", "a question about a band " + what);
+}
+
+bool uses_only(const std::vector<VarId>& used, VarId end) {
+  return std::all_of(used.begin(), used.end(), [&](VarId v) { return v < end; });
+}
+
+Status validate(const Program& program, const Mapped& statement, size_t members) {
+  if (statement.equation >= program.equations.size()) return malformed("names an equation that the program does not have");
+  if (statement.members.size() != members) return malformed("has statements with different numbers of members");
+  VarId end = program.index_var(static_cast<uint32_t>(program.equations[statement.equation].index_names.size()));
+  for (const Affine& member : statement.members) {
+    std::vector<VarId> used;
+    collect_variables(member, used);
+    if (!member.is_linear() || !uses_only(used, end)) return malformed("has a member that is no linear function of the equation's indices");
+  }
+  for (const Guard& guard : statement.piece) {
+    std::vector<VarId> used;
+    collect_variables(guard, used);
+    if (!uses_only(used, end)) return malformed("has a piece with an unknown variable");
+  }
+  return Ok{};
+}
+
+bool mentions_from(const Guard& guard, VarId first) {
+  std::vector<VarId> used;
+  collect_variables(guard, used);
+  return !uses_only(used, first);
+}
+
+bool mentions_from(const Affine& e, VarId first) {
+  return std::any_of(e.terms.begin(), e.terms.end(), [&](const Term& term) { return term.var >= first; });
+}
+
+}  // namespace
+
+uint32_t own_indices(const Equation& equation) {
+  return static_cast<uint32_t>(std::count_if(equation.slots.begin(), equation.slots.end(), [](const Slot& s) { return s.var != kNoVar; }));
+}
+
+Status validate(const Program& program, const BandQuestion& question) {
+  if (question.statements.empty() || question.statements.size() > kMostStatements) return malformed("needs 1 to " + std::to_string(kMostStatements) + " statements");
+  size_t members = question.statements.front().members.size();
+  if (members == 0 || members > kMostMembers) return malformed("needs 1 to " + std::to_string(kMostMembers) + " members");
+  for (const Mapped& statement : question.statements)
+    if (Status ok = validate(program, statement, members); !ok) return ok;
+  if (question.folds.size() > kMostFolds) return malformed("has more than " + std::to_string(kMostFolds) + " folds");
+  for (const BandFold& fold : question.folds) {
+    if (fold.tensor >= program.tensors.size() || fold.dim >= program.tensors[fold.tensor].rank || fold.window < 1) return malformed("has a fold that fits no tensor");
+    for (const BandFold& other : question.folds)
+      if (&other != &fold && other.tensor == fold.tensor && other.dim == fold.dim) return malformed("folds a dimension twice");
+  }
+  return Ok{};
+}
+
+BandModel::BandModel(const Model& model, const BandQuestion& question) : model_(model), question_(question) {
+  std::vector<Set> first_done;
+  for (EquationId q = 0; q < program().equations.size(); ++q) first_done.emplace_back(isl_set_empty(model.statement_space(q).take()));
+  for (uint32_t s = 0; s < question.statements.size(); ++s) add_points(s, first_done);
+}
+
+void BandModel::add_points(uint32_t s, std::vector<Set>& first_done) {
+  const Mapped& statement = question_.statements[s];
+  EquationId q = statement.equation;
+  const Equation& equation = program().equations[q];
+  const VarId reduced = program().index_var(own_indices(equation));
+  Space space = model_.statement_space(q);
+  Set all = model_.all_instances(q), first = model_.instances(q);
+  for (const Guard& guard : statement.piece) {
+    Set where = model_.where(guard, space);
+    // An element has its first value once: with the first of the statements that share its folds.
+    if (!mentions_from(guard, reduced)) first = intersect(std::move(first), where);
+    all = intersect(std::move(all), std::move(where));
+  }
+  all = Set(isl_set_coalesce(all.take()));
+  const bool has_folds = !is_empty(all);
+  std::vector<Affine> at_first = statement.members;
+  for (Affine& member : at_first)
+    if (mentions_from(member, reduced)) member = Affine::of(has_folds ? integer(Val(isl_set_min_val(all.get(), value(member, space, 0).get()))) : 0);
+  if (has_folds) points_.push_back({s, q, false, all, statement.members});
+  if (equation.rhs->op != Op::reduce) return;
+  first = subtract(std::move(first), first_done[q]);
+  if (is_empty(first)) return;
+  first_done[q] = unite(first_done[q], first);
+  points_.push_back({s, q, true, std::move(first), std::move(at_first)});
+}
+
+std::vector<std::pair<int, Map>> BandModel::reads(const Points& at, TensorId tensor) const {
+  std::vector<std::pair<int, Map>> out;
+  if (at.first) return out;
+  const std::vector<PlacedRead> all = placed_reads(program().equations[at.equation]);
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (all[k].node->access.id != tensor) continue;
+    Map map = restrict_domain(model_.read_map(at.equation, all[k]), at.instances);
+    if (!is_empty(map)) out.emplace_back(static_cast<int>(k), Map(isl_map_coalesce(map.take())));
+  }
+  return out;
+}
+
+std::optional<Map> BandModel::writes(const Points& at, TensorId tensor) const {
+  const auto& targets = program().equations[at.equation].targets;
+  if (std::find(targets.begin(), targets.end(), tensor) == targets.end()) return std::nullopt;
+  return restrict_domain(model_.element_map(at.equation, tensor), at.instances);
+}
+
+Aff BandModel::value(const Affine& member, const Space& space, uint32_t offset) const {
+  isl_ctx* ctx = model_.context().get();
+  int64_t constant = member.constant;
+  isl_aff* out = isl_aff_zero_on_domain_space(space.copy());
+  const VarId first = program().index_var(0);
+  for (const Term& term : member.terms) {
+    if (term.var < first)
+      constant += term.coeff * program().parameters[term.var].value;
+    else
+      out = isl_aff_set_coefficient_val(out, isl_dim_in, static_cast<int>(offset + term.var - first), isl_val_int_from_si(ctx, term.coeff));
+  }
+  return Aff(isl_aff_set_constant_val(out, isl_val_int_from_si(ctx, constant)));
+}
+
+}  // namespace polyweft::poly

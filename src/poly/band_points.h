@@ -1,0 +1,65 @@
+// Private: the statements of a band as isl sets and maps.
+#pragma once
+
+#include "poly/band.h"
+#include "poly/model.h"
+
+namespace polyweft::poly {
+
+/// Instances of a statement of one kind, and the values of the members there.
+struct Points {
+  uint32_t statement = 0;
+  EquationId equation = 0;
+  bool first = false;           ///< the first values of a reduction's elements; else what is stored or folded
+  Set instances;                ///< in S_q
+  std::vector<Affine> members;  ///< over the equation's indices
+};
+
+/// A well-formed question: equations, tensors and variables exist, members are linear and equally many, within the limits. PW0605.
+Status validate(const Program& program, const BandQuestion& question);
+
+class BandModel {
+ public:
+  /// `model` and `question` (validated) must outlive it. Throws IslFailure.
+  BandModel(const Model& model, const BandQuestion& question);
+
+  const Model& model() const { return model_; }
+  const Program& program() const { return model_.program(); }
+  const BandQuestion& question() const { return question_; }
+  uint32_t members() const { return static_cast<uint32_t>(question_.statements.front().members.size()); }
+  /// All points of all statements; a reduction's firsts follow its folds. Those without instances are left out.
+  const std::vector<Points>& points() const { return points_; }
+  /// { S_q -> T } of each read of the tensor at these points, by its number among the equation's reads; empty ones left out.
+  std::vector<std::pair<int, Map>> reads(const Points& at, TensorId tensor) const;
+  /// { S_q -> T }; nothing where the equation does not define the tensor.
+  std::optional<Map> writes(const Points& at, TensorId tensor) const;
+  /// The value of a member on a set space whose dimensions from `offset` on are the indices of the points' equation.
+  Aff value(const Affine& member, const Space& space, uint32_t offset) const;
+
+ private:
+  void add_points(uint32_t statement, std::vector<Set>& first_done);
+
+  const Model& model_;
+  const BandQuestion& question_;
+  std::vector<Points> points_;
+};
+
+inline constexpr int kDefinition = -1;
+/// Pairs of points that must stay in order, with the relation that they belong to.
+struct Pairs {
+  Relation::Kind kind = Relation::Kind::flow;
+  TensorId tensor = 0;
+  const Points* source = nullptr;
+  const Points* sink = nullptr;
+  int access = kDefinition;  ///< which read of the sink (flow) or of the source (anti)
+  Map map;                   ///< { S_source -> S_sink }, not empty
+};
+/// Anti relations of the question's folds.
+void add_fold_pairs(const BandModel& band, std::vector<Pairs>& out);
+/// Folds and what lies outside the band: the refusal PW0323, if any.
+std::optional<Error> fold_conflict(const BandModel& band);
+
+/// Indices of slots, which come before those of a reduction.
+uint32_t own_indices(const Equation& equation);
+
+}  // namespace polyweft::poly
