@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "poly/band_json.h"
 #include "support/subprocess.h"
 
 namespace polyweft {
@@ -133,6 +134,22 @@ Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_t
   return impl_->ask_for<Certificate>("prove", std::move(request), task.source.source_name, [&](const json& reply) -> Result<Certificate> {
     if (why) *why = reply.at("why");
     return Certificate{static_cast<Verdict>(reply.at("verdict").get<int>()), reply.at("checker"), reply.at("isl"), reply.at("ms")};
+  });
+}
+
+Result<poly::BandFacts> IslClient::band_facts(const Task& task, const poly::BandQuestion& question) {
+  json request = describe(task);
+  request["question"] = poly::to_json(question);
+  return impl_->ask_for<poly::BandFacts>("band", std::move(request), task.source.source_name,
+                                         [](const json& reply) -> Result<poly::BandFacts> { return poly::facts_from(reply); });
+}
+
+Result<std::vector<poly::BandProposal>> IslClient::propose_bands(const Task& task) {
+  using Proposals = std::vector<poly::BandProposal>;
+  return impl_->ask_for<Proposals>("bands", describe(task), task.source.source_name, [](const json& reply) -> Result<Proposals> {
+    Proposals out;
+    for (const json& each : reply) out.push_back(poly::proposal_from(each));
+    return out;
   });
 }
 

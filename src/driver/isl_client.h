@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "driver/task.h"
+#include "poly/band.h"
 #include "polyweft/loop_nest.h"
 #include "polyweft/tuner.h"
 
@@ -29,6 +30,9 @@ class IslClient {
   Result<LoopNest> base_nest(const Task& task);
   /// The base nest of ir::bound_program: same inputs, per output the f64 error bound of each element (RunnerTask::bound).
   Result<LoopNest> bound_nest(const Task& task);
+  /// See poly/band.h; about task.program.
+  Result<poly::BandFacts> band_facts(const Task& task, const poly::BandQuestion& question);
+  Result<std::vector<poly::BandProposal>> propose_bands(const Task& task);
   /// Proof of a nest for the task's program, binding and class.
   Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr);
   /// Text of `show --stage scop|dependences|schedule`.

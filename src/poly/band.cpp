@@ -203,7 +203,7 @@ isl_stat add_constraint(isl_constraint* c, void* user) {
 
 /// Whether e >= 0 in the whole box of members.
 bool holds_in(const BandFacts& facts, const Affine& e) {
-  int64_t least = e.constant;
+  long double least = static_cast<long double>(e.constant);
   for (const Term& term : e.terms) {
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     for (size_t s = 0; s < facts.lo.size(); ++s)
@@ -211,7 +211,7 @@ bool holds_in(const BandFacts& facts, const Affine& e) {
         lo = std::min(lo, facts.lo[s][term.var]);
         hi = std::max(hi, facts.hi[s][term.var] - 1);
       }
-    least += term.coeff * (term.coeff > 0 ? lo : hi);
+    least += static_cast<long double>(term.coeff) * static_cast<long double>(term.coeff > 0 ? lo : hi);
   }
   return least >= 0;
 }

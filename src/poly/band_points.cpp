@@ -5,10 +5,23 @@
 namespace polyweft::poly {
 namespace {
 
-constexpr size_t kMostStatements = 64, kMostMembers = 16, kMostFolds = 32;
+constexpr size_t kMostStatements = 64, kMostMembers = 16, kMostFolds = 32, kMostConditions = 64;
+constexpr int64_t kMostNumber = int64_t{1} << 40;  // as in programs
 
 Error malformed(const std::string& what) {
   return fail("PW0605", "a question about a band " + what);
+}
+
+bool is_moderate(const Affine& e) {
+  auto fits = [](int64_t n) { return n >= -kMostNumber && n <= kMostNumber; };
+  return fits(e.constant) && std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& term) {
+           if (!fits(term.coeff)) return false;
+           return !term.quasi || (fits(term.quasi->den) && is_moderate(term.quasi->e) && is_moderate(term.quasi->lo) && is_moderate(term.quasi->hi));
+         });
+}
+
+bool is_moderate(const Guard& g) {
+  return is_moderate(g.e) && g.of.size() <= kMostConditions && std::all_of(g.of.begin(), g.of.end(), [](const Guard& each) { return is_moderate(each); });
 }
 
 bool uses_only(const std::vector<VarId>& used, VarId end) {
@@ -22,9 +35,12 @@ Status validate(const Program& program, const Mapped& statement, size_t members)
   for (const Affine& member : statement.members) {
     std::vector<VarId> used;
     collect_variables(member, used);
+    if (!is_moderate(member)) return malformed("has numbers above 2^40");
     if (!member.is_linear() || !uses_only(used, end)) return malformed("has a member that is no linear function of the equation's indices");
   }
+  if (statement.piece.size() > kMostConditions) return malformed("has a statement with too many conditions");
   for (const Guard& guard : statement.piece) {
+    if (!is_moderate(guard)) return malformed("has too large numbers or conditions");
     std::vector<VarId> used;
     collect_variables(guard, used);
     if (!uses_only(used, end)) return malformed("has a piece with an unknown variable");
@@ -115,16 +131,16 @@ std::optional<Map> BandModel::writes(const Points& at, TensorId tensor) const {
 
 Aff BandModel::value(const Affine& member, const Space& space, uint32_t offset) const {
   isl_ctx* ctx = model_.context().get();
-  int64_t constant = member.constant;
-  isl_aff* out = isl_aff_zero_on_domain_space(space.copy());
+  isl_aff* out = isl_aff_val_on_domain(isl_local_space_from_space(space.copy()), isl_val_int_from_si(ctx, member.constant));
   const VarId first = program().index_var(0);
   for (const Term& term : member.terms) {
+    isl_val* coefficient = isl_val_int_from_si(ctx, term.coeff);
     if (term.var < first)
-      constant += term.coeff * program().parameters[term.var].value;
+      out = isl_aff_add_constant_val(out, isl_val_mul(coefficient, isl_val_int_from_si(ctx, program().parameters[term.var].value)));
     else
-      out = isl_aff_set_coefficient_val(out, isl_dim_in, static_cast<int>(offset + term.var - first), isl_val_int_from_si(ctx, term.coeff));
+      out = isl_aff_set_coefficient_val(out, isl_dim_in, static_cast<int>(offset + term.var - first), coefficient);
   }
-  return Aff(isl_aff_set_constant_val(out, isl_val_int_from_si(ctx, constant)));
+  return Aff(out);
 }
 
 }  // namespace polyweft::poly

@@ -6,6 +6,7 @@
 
 #include "ir/bound_program.h"
 #include "lang/parser.h"
+#include "poly/band_json.h"
 #include "poly/base_nest.h"
 #include "poly/check.h"
 #include "poly/check/checker.h"
@@ -119,11 +120,20 @@ Result<json> prove(const json& request) {
               {"ms", verdict.ms}};
 }
 
+Result<json> band(const json& request) {
+  auto question = question_of(request);
+  if (!question) return question.error();
+  auto facts = poly::band_facts(question->program, poly::question_from(request.at("question")));
+  if (!facts) return facts.error();
+  return poly::to_json(*facts);
+}
+
 Result<json> answered(const json& request) {
   std::string op = request.at("op");
   if (op == "check") return check(request);
   if (op == "base") return base(request);
   if (op == "show") return show(request);
+  if (op == "band") return band(request);
   if (op == "prove") return prove(request);
   return fail("PW0605", "unknown operation " + op + " in a request");
 }
