@@ -150,8 +150,8 @@ struct Mark {
   std::vector<Prefetch> prefetch = {};  ///< vector
   bool operator==(const Mark&) const = default;
 };
-/// for var = lo; var < hi; var += step. unroll loops: hi - lo is a constant. vector loops: step 1, v in [lo, min(lo + width, hi)):
-/// `hi` has at least one bound of the form lo + c with c <= width.
+/// for var = lo; var < hi; var += step. unroll loops: hi - lo is a constant. vector loops: step 1, v in [max(first, ..), min(first + c, ..)), c <= width: lane k
+/// stands for first + k and is active where the bounds hold, so lanes may be masked on both ends.
 struct Loop {
   VarId var = kNoVar;
   Bound lo, hi;
@@ -159,6 +159,8 @@ struct Loop {
   Mark mark;
   NodeId body = kNoNode;
 };
+/// Of a vector loop: the lower bound that lane 0 stands for, the first for which some upper bound is at most the width above it; null: there is none.
+PW_EXPORT const Affine* first_lane(const Loop& loop);
 using Node = std::variant<Seq, Loop, If, Alloc, Compute, Copy, Sync>;
 
 /// A const input's packing: a nest of its own over `source` (row-major argument) and `packed`, emitted as NAME_pack_TENSOR.

@@ -1,3 +1,4 @@
+#include <algorithm>
 // Names, layouts and cell arithmetic of LoopNest.
 #include "polyweft/loop_nest.h"
 
@@ -28,6 +29,17 @@ const char* name_of(Scope scope) {
 std::optional<ValueRange> promised_values(const Tensor& tensor) {
   if (tensor.kind != TensorKind::input || !tensor.values_lo) return std::nullopt;
   return ValueRange{std::max(tensor.values_lo->constant, -INT64_MAX), tensor.values_hi->constant};
+}
+
+const Affine* first_lane(const Loop& loop) {
+  const auto is_near = [&](const Affine& lo) {
+    return std::any_of(loop.hi.of.begin(), loop.hi.of.end(), [&](const Affine& hi) {
+      const Affine extent = hi - lo;
+      return extent.is_constant() && extent.constant <= loop.mark.width;
+    });
+  };
+  const auto found = std::find_if(loop.lo.of.begin(), loop.lo.of.end(), is_near);
+  return found == loop.lo.of.end() ? nullptr : &*found;
 }
 
 Layout row_major(const std::vector<int64_t>& extents) {

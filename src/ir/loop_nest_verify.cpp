@@ -246,12 +246,8 @@ class Verifier {
     if (loop.mark.kind == MarkKind::axis) axis(loop, var);
     if (loop.mark.kind != MarkKind::vector) return;
     require(vectors_ == 0, "PW0414", "for " + var + " vector: inside another vector loop");
-    require(loop.step == 1 && loop.mark.width >= 1 && loop.lo.of.size() == 1, "PW0414", "for " + var + " vector: needs step 1, a width and one lower bound");
-    bool fits = false;
-    for (const Affine& hi : loop.hi.of) {
-      Affine extent = hi - loop.lo.of[0];
-      fits |= extent.is_constant() && extent.constant <= loop.mark.width;
-    }
+    require(loop.step == 1 && loop.mark.width >= 1, "PW0414", "for " + var + " vector: needs step 1 and a width");
+    const bool fits = first_lane(loop) != nullptr;
     require(fits, "PW0414", "for " + var + " vector: no upper bound lower + c with c <= width " + std::to_string(loop.mark.width));
   }
 

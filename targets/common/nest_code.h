@@ -59,6 +59,17 @@ class NestCode {
     llvm::Value* offsets = nullptr;  ///< vector of i64 element offsets from `pointer`; then stride is meaningless
     int64_t alignment = 1;
     std::string key;  ///< equal keys are equal places; empty: data-dependent
+    Affine offset;    ///< elements, where the key is not empty
+  };
+  /// A value that memory held when it was loaded.
+  struct Known {
+    llvm::Value* value = nullptr;
+    struct Span {
+      BufferId buffer = 0;
+      Affine offset;  ///< elements, over the lane
+      unsigned width = 1;
+    };
+    std::optional<Span> at = std::nullopt;  ///< none: any store may change it
   };
   using RegKey = std::pair<BufferId, int64_t>;
   using RegFile = std::map<RegKey, llvm::Value*>;
@@ -97,6 +108,15 @@ class NestCode {
   std::vector<BufferId> streamed_arguments(NodeId id) const;
   void unroll_loop(const Loop&);
   void vector_loop(const Loop&);
+  /// Lanes that a mask must tell from the others, over what lane 0 stands for.
+  struct OpenLanes {
+    int64_t fixed = 0;            ///< no lane from here on is active
+    std::vector<Affine> lengths;  ///< nor from the least of these on
+    std::vector<Affine> late;     ///< nor below the greatest of these
+  };
+  Affine lane_0(const Loop& loop) const;
+  OpenLanes open_lanes(const Loop& loop) const;
+  void one_lane(const Loop&, const OpenLanes& open, const std::function<void()>& inside);
   void over_lanes(const Loop&, const std::function<void()>& inside);
   void parallel_loop(const Loop&);
   void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
@@ -153,6 +173,7 @@ class NestCode {
   llvm::Value* lane_numbers();
   llvm::Value* both_masks(llvm::Value* outer, llvm::Value* condition);  ///< outer may be null
   llvm::Value* lanes_below(llvm::Value* count);                         ///< lane < count; count is an i64 of any size
+  llvm::Value* first_lanes(int64_t count);                              ///< constant: lane < count
   llvm::Value* lane_condition(const Affine& folded);                    ///< e >= 0 where e = s + lane or s - lane; null for other shapes
   /// Lanes of a vector loop's registers: a power of two; those past the width are never active.
   static unsigned lanes_of(const Loop& loop) { return std::bit_ceil(static_cast<unsigned>(loop.mark.width)); }
@@ -164,6 +185,8 @@ class NestCode {
   void store(const Access& access, llvm::Value* value);
   llvm::Value* load_place(const Place& place, ElementType type);
   void prefetch(const Access& access, const Place& place);
+  void forget_loads(BufferId stored, const Place& place);
+  bool are_apart(const Known::Span& a, const Known::Span& b) const;
   void store_place(const Place& place, ElementType type, llvm::Value* value);
   llvm::Value* pointers_of(const Place& place, llvm::Type* type);
   bool in_registers(BufferId id) const { return registers_[id]; }
@@ -252,7 +275,7 @@ class NestCode {
   Lanes lanes_;
   static constexpr uint64_t kSmallHeapBytes = 16 << 10;  ///< a row or a few scalars: the stack costs no call, and scalars become registers
   std::vector<llvm::Value*> heap_;                       // live heap blocks of this function, to free on failure
-  std::map<std::string, llvm::Value*> loads_;            // loads of the current straight-line stretch, by place
+  std::map<std::string, Known> loads_;                   // loads of the current straight-line stretch, by place
   struct {
     const llvm::BasicBlock* block = nullptr;
     std::set<std::string> places;

@@ -256,59 +256,67 @@ void NestCode::unroll_loop(const Loop& loop) {
 }
 
 void NestCode::vector_loop(const Loop& loop) {
-  if (lanes_.width > 1 || loop.lo.of.size() != 1) return serial_loop(loop);
+  if (lanes_.width > 1 || !first_lane(loop)) return serial_loop(loop);
   over_lanes(loop, [&] { emit(loop.body); });
+}
+
+Affine NestCode::lane_0(const Loop& loop) const {
+  return fold(*first_lane(loop));
+}
+
+/// What of a vector loop's bounds is not known here.
+NestCode::OpenLanes NestCode::open_lanes(const Loop& loop) const {
+  const Affine first = lane_0(loop);
+  OpenLanes out;
+  out.fixed = loop.mark.width;
+  for (const auto& e : loop.hi.of)
+    if (const Affine length = fold(e) - first; length.is_constant()) out.fixed = std::min(out.fixed, length.constant);
+  for (const auto& e : loop.hi.of)
+    if (const Affine length = fold(e) - first; !length.is_constant() && facts_.range(length).lo < out.fixed) out.lengths.push_back(length);
+  for (const auto& e : loop.lo.of)
+    if (const Affine late = fold(e) - first; facts_.range(late).hi > 0) out.late.push_back(late);
+  return out;
+}
+
+void NestCode::one_lane(const Loop& loop, const OpenLanes& open, const std::function<void()>& inside) {
+  const Affine first = lane_0(loop);
+  substitution_[loop.var] = first;
+  if (open.lengths.empty() && open.late.empty())
+    inside();
+  else
+    branch(b_.CreateICmpSGT(bound(loop.hi, false), bound(loop.lo, true)), [&] { inside(); }, [] {});
+  substitution_.erase(loop.var);
 }
 
 // Substitutes start + lane for the variable, with a mask where not all lanes are active.
 void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside) {
-  const Affine lo = fold(loop.lo.of[0]);
-  int64_t fixed = loop.mark.width;
-  std::vector<Affine> open;
-  for (const auto& e : loop.hi.of) {
-    const Affine length = fold(e) - lo;
-    if (length.is_constant())
-      fixed = std::min(fixed, length.constant);
-    else if (facts_.range(length).lo < fixed)
-      open.push_back(length);
-  }
-  if (fixed <= 0) return;
-  const auto body = [&](llvm::Value* count) {
+  const OpenLanes open = open_lanes(loop);
+  if (open.fixed <= 0) return;
+  if (loop.mark.width == 1) return one_lane(loop, open, inside);
+  const auto body = [&](llvm::Value* count, llvm::Value* start) {
     const Lanes outer = lanes_;
     lanes_.width = lanes_of(loop);
-    lanes_.active = count ? 0 : fixed;
+    lanes_.active = count || start ? 0 : open.fixed;
     lanes_.non_temporal = loop.mark.non_temporal;
     lanes_.prefetch = loop.mark.prefetch.empty() ? nullptr : &loop.mark.prefetch;
-    if (count)
-      lanes_.mask = lanes_below(count);
-    else if (fixed < static_cast<int64_t>(lanes_.width)) {
-      std::vector<llvm::Constant*> bits;
-      for (int64_t lane = 0; lane < static_cast<int64_t>(lanes_.width); ++lane) bits.push_back(b_.getInt1(lane < fixed));
-      lanes_.mask = llvm::ConstantVector::get(bits);
-    }
-    facts_.set(kLane, {0, fixed - 1, 1});
-    substitution_[loop.var] = lo + Affine::variable(kLane);
-    loads_.clear();
+    if (count) lanes_.mask = lanes_below(count);
+    if (!count && open.fixed < static_cast<int64_t>(lanes_.width)) lanes_.mask = first_lanes(open.fixed);
+    if (start) lanes_.mask = both_masks(lanes_.mask, b_.CreateNot(lanes_below(start)));
+    facts_.set(kLane, {0, open.fixed - 1, 1});
+    substitution_[loop.var] = lane_0(loop) + Affine::variable(kLane);
     inside();
     substitution_.erase(loop.var);
     facts_.forget(kLane);
     lanes_ = outer;
-    loads_.clear();
     integers_.clear();
   };
-  if (loop.mark.width == 1) {
-    substitution_[loop.var] = lo;
-    if (open.empty())
-      inside();
-    else
-      branch(b_.CreateICmpSGT(bound(loop.hi, false), integer(lo)), [&] { inside(); }, [] {});
-    substitution_.erase(loop.var);
-    return;
-  }
-  if (open.empty()) return body(nullptr);
-  llvm::Value* count = b_.getInt64(static_cast<uint64_t>(fixed));
-  for (const auto& length : open) count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, integer(length));
-  branch(b_.CreateICmpSGT(count, b_.getInt64(0)), [&] { body(count); }, [] {});
+  if (open.lengths.empty() && open.late.empty()) return body(nullptr, nullptr);
+  llvm::Value* count = b_.getInt64(static_cast<uint64_t>(open.fixed));
+  for (const auto& length : open.lengths) count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, integer(length));
+  llvm::Value* start = b_.getInt64(0);
+  for (const auto& late : open.late) start = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, start, integer(late));
+  const auto inner = [&] { body(open.lengths.empty() ? nullptr : count, open.late.empty() ? nullptr : start); };
+  branch(b_.CreateICmpSGT(count, start), inner, [] {});
 }
 
 /// Does the first iteration always run?
@@ -427,7 +435,7 @@ void NestCode::declare_registers_of_loop(BufferId id, const Loop& loop) {
   visit_accesses(loop.body, [&](const Access& access, bool) { touches |= access.id == id; });
   if (!touches) return;
   if (!is_expanded) return declare_registers(id, loop.body);
-  const Affine lo = fold(loop.lo.of[0]);
+  const Affine lo = loop.mark.kind == MarkKind::vector && first_lane(loop) ? lane_0(loop) : fold(loop.lo.of[0]);
   const int64_t trips = is_vector ? 1 : constant_trips(loop, lo).value_or(1);
   const Lanes outer = lanes_;
   if (is_vector) lanes_.width = lanes_of(loop);
@@ -462,10 +470,10 @@ int64_t NestCode::lanes_in_use(BufferId id, NodeId at, int64_t lanes) const {
   } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
     most = lanes_in_use(id, alloc->body, lanes);
   } else if (const auto* loop = std::get_if<Loop>(&node)) {
-    if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1 && loop->lo.of.size() == 1) {
+    if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1 && first_lane(*loop)) {
       lanes = loop->mark.width;
       for (const auto& e : loop->hi.of)
-        if (const Affine length = fold(e) - fold(loop->lo.of[0]); length.is_constant()) lanes = std::min(lanes, length.constant);
+        if (const Affine length = fold(e) - lane_0(*loop); length.is_constant()) lanes = std::min(lanes, length.constant);
     }
     most = lanes_in_use(id, loop->body, lanes);
   } else {

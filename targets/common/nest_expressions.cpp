@@ -3,16 +3,6 @@
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
-namespace {
-
-bool uses(const Affine& e, VarId var) {
-  std::vector<VarId> used;
-  collect_variables(e, used);
-  return std::find(used.begin(), used.end(), var) != used.end();
-}
-
-}  // namespace
-
 Affine NestCode::fold(const Affine& e) const {
   return facts_.simplify(substitute(e, substitution_));
 }
@@ -49,6 +39,12 @@ llvm::Value* NestCode::lanes_below(llvm::Value* count) {
   std::vector<llvm::Constant*> numbers;
   for (unsigned lane = 0; lane < lanes_.width; ++lane) numbers.push_back(b_.getInt32(lane));
   return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), scalar_.splat(inside, lanes_.width));
+}
+
+llvm::Value* NestCode::first_lanes(int64_t count) {
+  std::vector<llvm::Constant*> bits;
+  for (int64_t lane = 0; lane < static_cast<int64_t>(lanes_.width); ++lane) bits.push_back(b_.getInt1(lane < count));
+  return llvm::ConstantVector::get(bits);
 }
 
 // LLVM 22 without AVX-512 splits a masked load in halves and, where one half of the mask is known to be false only in part of its uses, loads

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 
 #include "targets/common/nest_code.h"
@@ -66,8 +67,9 @@ NestCode::Place NestCode::place_of(const Access& access) {
     clear_caches();                                                                                 // the stand-ins are free again
     for (size_t k = 0; k < gathers.size(); ++k) variables_.erase(kGather + static_cast<VarId>(k));  // a parallel loop hands all variables on
   } else {
-    char mask[32];
-    std::snprintf(mask, sizeof mask, "@%p", static_cast<void*>(lanes_.mask));
+    char mask[48];
+    std::snprintf(mask, sizeof mask, "@%u@%p", lanes_.width, static_cast<void*>(lanes_.mask));
+    place.offset = offset;
     place.key = std::to_string(access.id) + ":" + key_of(offset) + mask;
   }
   return place;
@@ -156,12 +158,12 @@ llvm::Value* NestCode::load(const Access& access) {
   }
   const Place place = place_of(access);
   if (place.key.empty()) return load_place(place, buffer.type);
-  // A load is known by its offset, its shape and its mask; stores and control flow empty the table.
-  llvm::Value*& known = loads_[place.key];
-  if (known) return known;
-  known = load_place(place, buffer.type);
+  // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
+  if (const auto it = loads_.find(place.key); it != loads_.end()) return it->second.value;
+  llvm::Value* value = load_place(place, buffer.type);
+  loads_[place.key] = {value, Known::Span{access.id, place.offset, lanes_.width}};
   prefetch(access, place);
-  return known;
+  return value;
 }
 
 /// One hint a cache line of the vector, however many rows of an unrolled block read it; addresses past the buffer's end do no harm, a hint never faults.
@@ -185,6 +187,27 @@ void NestCode::prefetch(const Access& access, const Place& place) {
   }
 }
 
+/// No lane of one stands for an element of any lane of the other.
+bool NestCode::are_apart(const Known::Span& a, const Known::Span& b) const {
+  const int64_t lane_a = a.offset.coefficient(kLane), lane_b = b.offset.coefficient(kLane);
+  const Affine rest_a = a.offset - Affine::variable(kLane, lane_a), rest_b = b.offset - Affine::variable(kLane, lane_b);
+  if (uses(rest_a, kLane) || uses(rest_b, kLane)) return false;
+  const Interval apart = facts_.range(rest_a - rest_b);
+  const int64_t last_a = lane_a * (static_cast<int64_t>(a.width) - 1), last_b = lane_b * (static_cast<int64_t>(b.width) - 1);
+  const int64_t most = std::max<int64_t>(0, last_a) - std::min<int64_t>(0, last_b);
+  const int64_t least = std::min<int64_t>(0, last_a) - std::max<int64_t>(0, last_b);
+  return apart.lo + least > 0 || apart.hi + most < 0;
+}
+
+/// Different buffers share no memory.
+void NestCode::forget_loads(BufferId stored, const Place& place) {
+  const Known::Span written{stored, place.offset, lanes_.width};
+  std::erase_if(loads_, [&](const auto& entry) {
+    const auto& at = entry.second.at;
+    return !at || (at->buffer == stored && (place.key.empty() || !are_apart(*at, written)));
+  });
+}
+
 void NestCode::store(const Access& access, llvm::Value* value) {
   const Buffer& buffer = nest_.buffers[access.id];
   const bool is_short = buffer.type == ElementType::i64 && value->getType()->getScalarSizeInBits() == 32;
@@ -202,7 +225,7 @@ void NestCode::store(const Access& access, llvm::Value* value) {
   }
   const Place place = place_of(access);
   store_place(place, buffer.type, value);
-  loads_.clear();
+  forget_loads(access.id, place);
 }
 
 void NestCode::accumulate(const Compute& compute) {

@@ -129,7 +129,7 @@ bool NestCode::interleaved_copy(const Loop& rows, const Affine& lo, int64_t coun
   const auto* lanes = std::get_if<Loop>(&nest_.nodes[rows.body]);
   if (!lanes || lanes->mark.kind != MarkKind::vector || lanes->lo.of.size() != 1 || lanes_.width > 1 || (count != 2 && count != 4 && count != 8)) return false;
   const auto* copy = std::get_if<Copy>(&nest_.nodes[lanes->body]);
-  if (!copy || !copy->has_src || !copy->valid.is_true() || in_registers(copy->dst.id) || in_registers(copy->src.id)) return false;
+  if (!copy || !copy->has_src || copy->dst.id == copy->src.id || !copy->valid.is_true() || in_registers(copy->dst.id) || in_registers(copy->src.id)) return false;
   for (const Affine& e : lanes->hi.of) {
     std::vector<VarId> used;
     collect_variables(e, used);

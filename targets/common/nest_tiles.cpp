@@ -217,7 +217,7 @@ int NestCode::tile_of(const TilePlace& place, const std::vector<int>& pinned) {
     llvm::Value* pointer = place.is_staged ? staged(place, number) : pointer_to(place.buffer, place.first);
     move_tile(llvm::Intrinsic::x86_tileloadd64, number, pointer, place.is_staged ? kRowBytes : place.distance);
     tile_numbers_[key] = number;
-    loads_[key] = pointer;
+    loads_[key] = {pointer};
   }
   std::erase(tile_order_, number);
   tile_order_.push_back(number);

@@ -33,6 +33,12 @@ std::string key_of(const Affine& e) {
   return out + "+" + std::to_string(e.constant);
 }
 
+bool uses(const Affine& e, VarId var) {
+  std::vector<VarId> used;
+  collect_variables(e, used);
+  return std::find(used.begin(), used.end(), var) != used.end();
+}
+
 Interval Facts::range(const Affine& e) const {
   Interval out{e.constant, e.constant};
   for (const auto& term : e.terms) {

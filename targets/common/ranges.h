@@ -18,6 +18,8 @@ struct Interval {
   int64_t lo = 0, hi = 0;
 };
 
+/// Does the variable stand anywhere in e?
+bool uses(const Affine& e, VarId var);
 /// Text that is equal for equal expressions.
 std::string key_of(const Affine& e);
 

@@ -82,8 +82,10 @@ class Races {
       if (is_empty(both)) return;
     }
     if (!concurrent) {
-      both = intersect(std::move(both),
-                       Map(isl_map_lex_ge_map(inner_time(a.statement, b.statement, d, true).take(), inner_time(a.statement, b.statement, d, false).take())));
+      // All lanes of a statement have read before the first one writes.
+      const bool may_meet = !a.writes && b.writes;
+      Map before = inner_time(a.statement, b.statement, d, true), after = inner_time(a.statement, b.statement, d, false);
+      both = intersect(std::move(both), Map(may_meet ? isl_map_lex_gt_map(before.take(), after.take()) : isl_map_lex_ge_map(before.take(), after.take())));
       if (is_empty(both)) return;
     }
     auto [x, y] = sample(both);

@@ -1,0 +1,107 @@
+// Nests that read and write the same buffer in straight-line code: a value loaded before a store to its cell must not be used after it, one that no store can meet
+// may be.
+#include <gtest/gtest.h>
+
+#include "targets/kernels.h"
+
+namespace polyweft::targets_test {
+namespace {
+
+/// X -> A in place by `body` -> Y, all of `extents` ("12, 40"), two dimensions.
+std::string in_place(const std::string& loops, const std::string& folds, const std::string& body) {
+  return "nest 1 p class strict\nloops a, b, c, d, " + loops + "\nbuffer X: f64[12, 40] argument align 8\nbuffer A: f64[12, 40] heap" + folds +
+         " align 64\nbuffer Y: f64[12, 40] argument align 8 output\narguments X, Y\nbody { alloc A {\nfor a in 0 .. 12 { for b in 0 .. 40 { copy A[a, b] <- X[a, b] } "
+         "}\n" +
+         body + "for c in 0 .. 12 { for d in 0 .. 40 { copy Y[c, d] <- A[c, d] } }\n} }\n";
+}
+
+TEST(InPlaceNests, an_unrolled_chain_sees_what_it_has_just_stored) {
+  expect_same_bits(
+      parsed(in_place("i, j", "", "for i in 0 .. 12 { for j in 1 .. 39 unroll { compute 0(i, j) store: A[i, j] <- ((A[i, j - 1] + A[i, j]) + A[i, j + 1]) } }\n")));
+}
+
+TEST(InPlaceNests, unrolled_rows_of_seidel) {
+  expect_same_bits(parsed(in_place(
+      "i, j, r", "",
+      "for i in 1 .. 11 step 2 { for j in 1 .. 39 { for r in 0 .. 2 unroll { compute 0(i + r, j) store: A[i + r, j] <- (((A[i + r - 1, j] + A[i + r, j - 1]) + A[i + r, "
+      "j + 1]) + (A[i + r + 1, j] + A[i + r - 1, j + 1])) } } }\n")));
+}
+
+TEST(InPlaceNests, vectors_read_ahead_of_what_they_write) {
+  for (const char* ahead : {"1", "2", "7", "8", "9"})
+    expect_same_bits(
+        parsed(in_place("i, j, v", "",
+                        "for i in 0 .. 12 { for j in 0 .. 24 step 8 { for v in j .. j + 8 vector 8 { compute 0(i, v) store: A[i, v] <- (A[i, v] + A[i, v + " +
+                            std::string(ahead) + "]) } } }\n")));
+}
+
+// The second statement finds what the first has just stored, the third what nobody has, across vectors that are written out.
+TEST(InPlaceNests, statements_and_unrolled_vectors_share_only_what_is_still_there) {
+  expect_same_bits(parsed(
+      in_place("i, u, v, w", "",
+               "for i in 1 .. 11 { for u in 0 .. 3 unroll { for v in 8*u + 8 .. 8*u + 16 vector 8 { compute 0(i, v) store: A[i, v] <- (A[i, v + 8] + A[i - 1, v + 1])\n"
+               "compute 1(i, v) store: A[i - 1, v] <- (A[i, v] + A[i, v + 8])\ncompute 2(i, v) store: A[i + 1, v] <- (A[i + 1, v] + A[i, v + 8]) } } }\n")));
+}
+
+TEST(InPlaceNests, a_folded_dimension_makes_cells_of_one) {
+  expect_same_bits(parsed(in_place(
+      "i, u", " fold 0 mod 2",
+      "for i in 1 .. 10 { for u in 0 .. 4 unroll { compute 0(i, u) store: A[i + 1, u] <- (A[i - 1, u] + A[i, u + 1])\ncompute 1(i, u) store: A[i, u + 1] <- (A[i, u] + "
+      "A[i + 1, u + 1]) } }\n")));
+}
+
+TEST(InPlaceNests, a_stride_meets_what_lies_between) {
+  expect_same_bits(parsed(in_place(
+      "i, v, w", "",
+      "for i in 0 .. 12 { for v in 0 .. 8 vector 8 { compute 0(i, v) store: A[i, 2*v] <- (A[i, 2*v] + A[i, 16 + v])\ncompute 1(i, v) store: A[i, 16 + v] <- (A[i, 2*v] - "
+      "A[i, 16 + v])\ncompute 2(i, v) store: A[i, 39 - v] <- (A[i, 16 + v] + A[i, 24 + v]) } }\n")));
+}
+
+TEST(InPlaceNests, an_interleaving_copy_in_one_buffer_keeps_the_order_of_rows) {
+  expect_same_bits(
+      parsed(in_place("i, r, v", "", "for i in 0 .. 12 { for r in 0 .. 2 unroll { for v in 0 .. 8 vector 8 { copy A[i, 2*v + r] <- A[i, 16 - 8*r + v] } } }\n")));
+}
+
+/// Lanes of `first` .. first + 8 between two bounds.
+std::string lanes(const std::string& first, const std::string& lo, const std::string& hi, const std::string& body) {
+  return "for i in 0 .. 12 { for j in -8 .. 48 step 8 { for v in max(" + first + ", " + lo + ") .. min(" + first + " + 8, " + hi + ") vector 8 { " + body + " } } }\n";
+}
+
+TEST(LateLanes, masks_on_both_ends) {
+  const auto targets = runnable_targets();
+  size_t round = 0;
+  for (const char* first : {"j", "j + 3"})
+    for (const char* lo : {"0", "3", "i", "2*i - 5, 0", "floor(j + 3 / 2), 0"})
+      for (const char* hi : {"39", "39 - i"}) {
+        const LoopNest nest = parsed(in_place("i, j, v", "", lanes(first, lo, hi, "compute 0(i, v) store: A[i, v] <- (A[i, v] + A[i, v + 1])")));
+        EXPECT_EQ(compiled_difference(nest, targets[++round % targets.size()], round), "") << print(nest);
+      }
+}
+
+TEST(LateLanes, the_first_lane_is_the_bound_that_an_upper_bound_is_near) {
+  const std::string body =
+      "for i in 0 .. 12 { for j in 0 .. 32 step 8 { for v in max(0, i, j) .. min(40 - i, j + 8) vector 8 { compute 0(i, v) store: A[i, v] <- (A[i, v] + 1:f64) } } }\n";
+  const LoopNest nest = parsed(in_place("i, j, v", "", body));
+  expect_same_bits(nest);
+  std::string wrong = in_place("i, j, v", "", body);
+  wrong.replace(wrong.find("j + 8"), 5, "j + 9");
+  auto far = parse_loop_nest(wrong);
+  ASSERT_TRUE(far.ok());
+  const Status refused = verify(*far);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "PW0414");
+}
+
+TEST(LateLanes, sums_in_registers_and_conditions_on_lanes) {
+  std::string text = in_place("i, j, v, k, w, u", "",
+                              "for i in 0 .. 12 { for j in 0 .. 40 step 8 { alloc s {\nfor v in 0 .. 8 vector 8 { compute 0(i, j + v) init sum: s[v] }\nfor k in 0 .. 5 "
+                              "{ for w in max(0, i - j, k - j) .. "
+                              "min(8, 33 - j) vector 8 { compute 0(i, j + w, k) accumulate sum: s[w] <- (A[i, j + w + k] * A[i, j + w]) } }\nfor u in max(0, 2 - j) .. "
+                              "min(8, 35 - j) vector 8 { if j + u - 2*i "
+                              ">= 0 { copy A[i, j + u] <- s[u] } } } } }\n");
+  text.replace(text.find("buffer Y"), 0, "buffer s: f64[8] reg align 64\n");
+  expect_same_bits(parsed(text), 1);
+}
+
+}  // namespace
+}  // namespace polyweft::targets_test
