@@ -2,9 +2,12 @@
 """The kernels of examples/polybench beside plain C loops through gcc, clang and clang with Polly, one thread, f64.
 
     bench/polybench.py [--polyweft build/release/src/cli/polyweft] [--size file|small|medium|large] [--budget 20s] [--only NAME ...] [--rounds 5] [--json FILE]
+                       [--plain clang ...] [--keep FOLDER]
 
-All kernels of a row live in one process; a round calls each once (short ones many times), the ratio is the median over the rounds of plain / polyweft.
+All kernels of a row live in one process; a round calls each once (short ones many times), the ratio is the median over the rounds of other / polyweft.
+Products and factorizations have numpy and scipy (OpenBLAS on one thread) beside the compilers, where these are installed; `best` is the better of the two.
 gcc -O3 without -ffast-math is the oracle: every other result is compared with it before anything is timed, and a wrong one is not timed but named.
+Plain loops that take longer than a second are timed once; with --keep their times and the oracle's results stay in a folder for the next run.
 """
 
 import argparse
@@ -17,10 +20,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
 from examples import ROOT, TYPES, aligned, arguments_of, halide_buffer, run, timed
+from polybench_peers import peers_of, use_one_thread
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAST = ["-O3", "-march=native", "-ffast-math"]
@@ -31,6 +36,8 @@ COMPILERS = {
     "clang": ["clang-22", *FAST],
     "polly": ["clang-22", *FAST, "-mllvm", "-polly"],
 }
+LIBRARIES = ("numpy", "scipy")
+SLOW = 1.0  # seconds: timed once
 
 
 def sizes_of(text, size):
@@ -67,9 +74,10 @@ def inputs_for(kernel, inputs):
         yield aligned(np.asarray(prepared(kernel, tensor, array)).astype(TYPES[kind]).reshape(extents))
 
 
-def plain_functions(kernel, sizes, folder):
+def plain_functions(kernel, sizes, folder, names):
     functions = {}
-    for number, (name, command) in enumerate(COMPILERS.items()):
+    for number, name in enumerate(names):
+        command = COMPILERS[name]
         library = os.path.join(folder, f"{kernel}_{number}.so")
         defines = [f"-D{k}={v}" for k, v in sizes.items()] + [f"-DPOLYBENCH_{kernel}"]
         run([*command, "-w", "-shared", "-fPIC", *defines, "-o", library, os.path.join(HERE, "polybench", "polybench.c"), "-lm"])
@@ -120,39 +128,96 @@ def outputs_from(text, sizes):
     return [(kind, extents) for _, kind, extents in found.values()]
 
 
+class Kept:
+    """Results of the oracle and times of slow plain loops, from one run to the next."""
+
+    def __init__(self, folder, kernel, sizes):
+        self.base = folder and os.path.join(folder, "_".join([kernel, *(str(v) for v in sizes.values())]))
+        self.times = {}
+        if self.base and os.path.exists(self.base + ".json"):
+            with open(self.base + ".json", encoding="utf-8") as f:
+                self.times = json.load(f)
+
+    def results(self):
+        with np.load(self.base + ".npz") as file:
+            return [file[name] for name in file.files]
+
+    def store(self, times, results):
+        self.times.update(times)
+        if not self.base or not self.times:
+            return
+        os.makedirs(os.path.dirname(self.base), exist_ok=True)
+        np.savez(self.base + ".npz", *results)
+        with open(self.base + ".json", "w", encoding="utf-8") as f:
+            json.dump(self.times, f)
+
+
+def once(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
 def measure(options, path, folder):
     kernel = os.path.splitext(os.path.basename(path))[0]
     text = open(path, encoding="utf-8").read()
     sizes = sizes_of(text, options.size)
     bindings = [word for k, v in sizes.items() for word in ("-p", f"{k}={v}")]
     row = {"kernel": kernel, "sizes": sizes, "wrong": [], "ms": {}, "ratio": {}}
-    inputs = arguments_of(text, sizes)
-    arrays = list(inputs_for(kernel, inputs))
+    arrays = list(inputs_for(kernel, arguments_of(text, sizes)))
     outputs = outputs_from(text, sizes)
+    kept = Kept(options.keep, kernel, sizes)
     calls, results = {}, {}
-    for name, function in plain_functions(kernel, sizes, folder).items():
-        results[name] = [aligned(np.zeros(extents, TYPES[kind])) for kind, extents in outputs]
+
+    def room():
+        return [aligned(np.zeros(extents, TYPES[kind])) for kind, extents in outputs]
+
+    names = [name for name in [ORACLE, *options.plain] if name not in kept.times]
+    for name, function in plain_functions(kernel, sizes, folder, names).items():
+        results[name] = room()
         pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays + results[name]]
         calls[name] = lambda function=function, pointers=pointers: function(*pointers)
+    for name, function in peers_of(kernel).items():
+        calls[name] = lambda function=function: function(*arrays)
     try:
         ours = our_function(options, path, bindings, folder)
-        results["polyweft"] = [aligned(np.zeros(extents, TYPES[kind])) for kind, extents in outputs]
+        results["polyweft"] = room()
         buffers = [halide_buffer(a) for a in arrays + results["polyweft"]]
         calls["polyweft"] = lambda: ours(*[ctypes.byref(b) for b in buffers])
     except subprocess.CalledProcessError as problem:
         row["problem"] = (problem.stderr.strip().splitlines() or ["failed"])[0][-160:]
+    if ORACLE in kept.times:
+        results[ORACLE] = kept.results()
+    first = {}
     for name, call in calls.items():
-        call()
+        first[name] = once(call)
+        if name in LIBRARIES:
+            results[name] = list(call())
+        if name in LIBRARIES and "partial" in text:  # whole matrices, of which the program has a triangle
+            results[name] = [np.where(e == 0, 0, r) for r, e in zip(results[name], results[ORACLE])]
         if not is_close(comparable(kernel, results[name], sizes), comparable(kernel, results[ORACLE], sizes)):
             row["wrong"].append(name)
-    times = {name: [] for name in calls if name not in row["wrong"]}
+    slow = {name: took for name, took in first.items() if name in COMPILERS and took > SLOW and name not in row["wrong"]}
+    kept.store(slow, results[ORACLE])
+    times = {name: [] for name in calls if name not in row["wrong"] and name not in slow}
     for _ in range(options.rounds):
         for name in times:
             times[name].append(timed(calls[name]))
-    row["ms"] = {name: 1e3 * statistics.median(each) for name, each in times.items()}
     if "polyweft" in times:
         row["ratio"] = {n: statistics.median(b / a for a, b in zip(times["polyweft"], each)) for n, each in times.items() if n != "polyweft"}
+        row["ratio"].update({n: took / statistics.median(times["polyweft"]) for n, took in kept.times.items()})
+    row["ms"] = {name: 1e3 * statistics.median(each) for name, each in times.items()}
+    row["ms"].update({name: 1e3 * took for name, took in kept.times.items()})
+    found = [row["ratio"][name] for name in LIBRARIES if name in row["ratio"]]
+    if found:
+        row["ratio"]["best"] = min(found)
     return row
+
+
+def print_mean(rows, name, title):
+    ratios = [row["ratio"][name] for row in rows if name in row["ratio"]]
+    if ratios:
+        print(f"{len(ratios)} kernels, geometric mean of {title} / polyweft: {statistics.geometric_mean(ratios):.2f}")
 
 
 def main():
@@ -162,11 +227,15 @@ def main():
     parser.add_argument("--budget", default="", help="tuning budget a kernel; empty: no tuning")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--plain", nargs="*", choices=list(COMPILERS)[1:], default=list(COMPILERS)[1:], help="compilers beside the oracle")
+    parser.add_argument("--keep", help="folder for the times of slow plain loops")
     parser.add_argument("--json")
     options = parser.parse_args()
     rows = []
-    names = [*COMPILERS, "polyweft"]
-    print(f"{'kernel':<16}" + "".join(f"{n + ' ms':>14}" for n in names) + f"{'clang/ours':>12}")
+    names = [ORACLE, *options.plain, *LIBRARIES, "polyweft"]
+    os.environ["POLYWEFT_THREADS"] = "1"
+    use_one_thread()
+    print(f"{'kernel':<16}" + "".join(f"{n + ' ms':>14}" for n in names) + f"{'clang/ours':>12}{'best/ours':>12}")
     with tempfile.TemporaryDirectory() as folder:
         for path in sorted(glob.glob(os.path.join(ROOT, "examples", "polybench", "*.weft"))):
             if options.only and os.path.splitext(os.path.basename(path))[0] not in options.only:
@@ -174,10 +243,9 @@ def main():
             row = measure(options, path, folder)
             rows.append(row)
             cells = "".join(f"{row['ms'][n]:>14.3f}" if n in row["ms"] else f"{'WRONG' if n in row['wrong'] else '-':>14}" for n in names)
-            print(f"{row['kernel']:<16}{cells}{row['ratio'].get('clang', float('nan')):>12.2f}  {row.get('problem', '')}", flush=True)
-    ratios = [row["ratio"]["clang"] for row in rows if "clang" in row["ratio"]]
-    if ratios:
-        print(f"{len(ratios)} kernels, geometric mean of clang / polyweft: {statistics.geometric_mean(ratios):.2f}")
+            print(f"{row['kernel']:<16}{cells}{row['ratio'].get('clang', float('nan')):>12.2f}{row['ratio'].get('best', float('nan')):>12.3f}  {row.get('problem', '')}", flush=True)
+    print_mean(rows, "clang", "clang")
+    print_mean(rows, "best", "best library")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as f:
             json.dump(rows, f, indent=1)
