@@ -234,6 +234,21 @@ TEST(Refusals, say_which_step_it_was) {
   EXPECT_EQ(nest.error().notes.back(), "in step: parallel C k");
 }
 
+// A triangle that copies the other one, and a diagonal between them, need nothing of themselves.
+TEST(Recurrences, are_not_what_reads_another_part_of_its_tensor) {
+  const std::string head = "program s(N = 7)\nin X: f32[N]\n";
+  const char* texts[] = {"out S[i: N, j: i..N] = X[i] * X[j]\nout S[i: N, j: 0..i] = S[j, i]\n",
+                         "out S[i: N, i] = X[i]\nout S[i: N, j: 0..i] = S[j, i]\nout S[i: N, j: i+1..N] = X[i] * X[j]\n"};
+  for (const char* text : texts) {
+    Program program = normalized_program(head + text);
+    EXPECT_FALSE(schedules::has_recurrence(program)) << text;
+    auto nest = nest_of(program, "trace 1\n");
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << text;
+  }
+  EXPECT_TRUE(schedules::has_recurrence(normalized_program(head + "out S[i: N, j: i..N] = X[i] * X[j]\nout S[i: N, j: 0..i]: f32 = S[i, j+1]\n")));
+}
+
 TEST(Recurrences, are_left_to_the_base_nest) {
   Program program = normalized_program("program s(N = 5)\nin X: f32[N]\nlet S[0] = X[0]\nlet S[i: 1..N] = S[i-1] + X[i]\nout Y[i: N] = S[i]\n");
   EXPECT_TRUE(schedules::has_recurrence(program));
