@@ -68,15 +68,14 @@ std::string instance_text(const Program& program, const Points& at, const std::v
 /// Distances of pairs in one flat set: coordinates of the source, then of the sink.
 class Measure {
  public:
-  Measure(const BandModel& band, const Pairs& pairs)
-      : band_(band), pairs_(pairs), flat_(isl_set_reset_tuple_id(isl_set_flatten(isl_map_wrap(pairs.map.copy())))), space_(isl_set_get_space(flat_.get())) {}
+  Measure(const BandModel& band, const Pairs& pairs) : band_(band), pairs_(pairs), flat_(flat(pairs)), space_(isl_set_get_space(flat_.get())) {}
 
   Relation relation() {
     Relation out{pairs_.kind, pairs_.source->statement, pairs_.sink->statement, pairs_.tensor, {}, {}, false, true, ""};
     Set rest = flat_;
     bool is_done = false;  // no pair is left whose distances so far are zero
     for (uint32_t m = 0; m < band_.members(); ++m) {
-      Aff distance = difference(m);
+      Aff distance = poly::distance(band_, pairs_, pairs_.source->members[m], pairs_.sink->members[m], space_);
       out.lo.push_back(integer(Val(isl_set_min_val(flat_.get(), distance.get()))));
       out.hi.push_back(integer(Val(isl_set_max_val(flat_.get(), distance.get()))));
       if (is_done) continue;
@@ -96,11 +95,6 @@ class Measure {
   }
 
  private:
-  Aff difference(uint32_t m) const {
-    uint32_t offset = static_cast<uint32_t>(band_.program().equations[pairs_.source->equation].index_names.size());
-    Aff sink = band_.value(pairs_.sink->members[m], space_, offset), source = band_.value(pairs_.source->members[m], space_, 0);
-    return Aff(isl_aff_sub(sink.take(), source.take()));
-  }
   std::string words(const Set& wrong) const {
     auto found = poly::witness(band_.model(), wrong, kBandQuota);
     if (!found) throw IslFailure();
@@ -131,9 +125,7 @@ bool is_same(const Relation& a, const Relation& b) {
 }
 
 std::vector<Relation> relations(const BandModel& band) {
-  std::vector<Pairs> pairs;
-  add_flow_pairs(band, pairs);
-  add_order_pairs(band, pairs);
+  std::vector<Pairs> pairs = flow_and_order_pairs(band);
   add_fold_pairs(band, pairs);
   std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int>, Relation> by_access;
   for (const Pairs& each : pairs) {
@@ -235,6 +227,13 @@ void add_inside(const BandModel& band, BandFacts& facts) {
 }
 
 }  // namespace
+
+std::vector<Pairs> flow_and_order_pairs(const BandModel& band) {
+  std::vector<Pairs> out;
+  add_flow_pairs(band, out);
+  add_order_pairs(band, out);
+  return out;
+}
 
 Result<BandFacts> band_facts(const Program& program, const BandQuestion& question) {
   if (Status ok = validate(program, question); !ok) return ok.error();

@@ -54,11 +54,11 @@ bool mentions_from(const Guard& guard, VarId first) {
   return !uses_only(used, first);
 }
 
+}  // namespace
+
 bool mentions_from(const Affine& e, VarId first) {
   return std::any_of(e.terms.begin(), e.terms.end(), [&](const Term& term) { return term.var >= first; });
 }
-
-}  // namespace
 
 uint32_t own_indices(const Equation& equation) {
   return static_cast<uint32_t>(std::count_if(equation.slots.begin(), equation.slots.end(), [](const Slot& s) { return s.var != kNoVar; }));
@@ -127,6 +127,15 @@ std::optional<Map> BandModel::writes(const Points& at, TensorId tensor) const {
   const auto& targets = program().equations[at.equation].targets;
   if (std::find(targets.begin(), targets.end(), tensor) == targets.end()) return std::nullopt;
   return restrict_domain(model_.element_map(at.equation, tensor), at.instances);
+}
+
+Set flat(const Pairs& pairs) {
+  return Set(isl_set_reset_tuple_id(isl_set_flatten(isl_map_wrap(pairs.map.copy()))));
+}
+
+Aff distance(const BandModel& band, const Pairs& pairs, const Affine& source, const Affine& sink, const Space& space) {
+  const uint32_t offset = static_cast<uint32_t>(band.program().equations[pairs.source->equation].index_names.size());
+  return Aff(isl_aff_sub(band.value(sink, space, offset).take(), band.value(source, space, 0).take()));
 }
 
 Aff BandModel::value(const Affine& member, const Space& space, uint32_t offset) const {

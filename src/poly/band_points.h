@@ -54,11 +54,19 @@ struct Pairs {
   int access = kDefinition;  ///< which read of the sink (flow) or of the source (anti)
   Map map;                   ///< { S_source -> S_sink }, not empty
 };
+/// What `sink` reads of `source`, and the order of folds of one element.
+std::vector<Pairs> flow_and_order_pairs(const BandModel& band);
+/// Of each pair the coordinates of the source, then those of the sink.
+Set flat(const Pairs& pairs);
+/// member(sink) - member(source) on `space`, that of flat pairs.
+Aff distance(const BandModel& band, const Pairs& pairs, const Affine& source, const Affine& sink, const Space& space);
 /// Anti relations of the question's folds.
 void add_fold_pairs(const BandModel& band, std::vector<Pairs>& out);
 /// Folds and what lies outside the band: the refusal PW0323, if any.
 std::optional<Error> fold_conflict(const BandModel& band);
 
+/// Whether the expression moves with an index of the program from `first` on.
+bool mentions_from(const Affine& e, VarId first);
 /// Indices of slots, which come before those of a reduction.
 uint32_t own_indices(const Equation& equation);
 

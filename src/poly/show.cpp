@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "poly/band.h"
 #include "poly/boxes.h"
 #include "poly/timeline.h"
 
@@ -84,6 +85,55 @@ std::string windows_text(const Model& model, const std::vector<Timed>& times) {
   return out;
 }
 
+std::string span(const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
+  std::string out;
+  for (size_t m = 0; m < lo.size(); ++m) out += (m ? ", " : "") + std::to_string(lo[m]) + (lo[m] == hi[m] ? "" : ".." + std::to_string(hi[m]));
+  return "(" + out + ")";
+}
+
+std::string statement_text(const Program& program, const Mapped& statement, const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
+  const std::vector<std::string> names = variable_names(program, program.equations[statement.equation]);
+  std::string out = statement_name(program, statement.equation) + ": [";
+  for (size_t m = 0; m < statement.members.size(); ++m) out += (m ? ", " : "") + print(statement.members[m], names);
+  std::string conditions;
+  for (const Guard& guard : statement.piece) conditions += (conditions.empty() ? " where " : " and ") + print(guard, names);
+  std::vector<int64_t> last = hi;
+  for (int64_t& end : last) --end;
+  return out + "]" + conditions + (lo == hi ? ", empty" : ", in " + span(lo, last));
+}
+
+std::string band_text(const Program& program, const BandProposal& proposal, const BandFacts& facts) {
+  std::string out = "band [";
+  for (size_t m = 0; m < proposal.names.size(); ++m) out += (m ? ", " : "") + proposal.names[m];
+  out += "]:";
+  std::string permutable;
+  for (size_t m = 0; m < proposal.names.size(); ++m)
+    if (std::all_of(facts.relations.begin(), facts.relations.end(), [&](const Relation& r) { return r.lo[m] >= 0; })) permutable += " " + proposal.names[m];
+  out += permutable.empty() ? "\n" : " no distance is negative along" + permutable + "\n";
+  for (size_t s = 0; s < proposal.statements.size(); ++s) out += "  " + statement_text(program, proposal.statements[s], facts.lo[s], facts.hi[s]) + "\n";
+  auto name = [&](uint32_t s) { return statement_name(program, proposal.statements[s].equation); };
+  std::vector<std::string> lines;  // pieces of an equation tend to say the same
+  for (const Relation& r : facts.relations) {
+    std::string line =
+        std::string("  ") + (r.kind == Relation::Kind::order ? "order" : "flow") + " " + name(r.source) + " -> " + name(r.sink) + " " + span(r.lo, r.hi) + "\n";
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+  }
+  for (const std::string& line : lines) out += line;
+  return out;
+}
+
+Result<std::string> bands_text(const Program& program) {
+  auto proposals = propose_bands(program);
+  if (!proposals) return proposals.error();
+  std::string out;
+  for (const BandProposal& proposal : *proposals) {
+    auto facts = band_facts(program, {proposal.statements, {}});
+    if (!facts) return facts.error();
+    out += band_text(program, proposal, *facts);
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<std::string> show_scop(const Program& normalized) {
@@ -114,6 +164,8 @@ Result<std::string> show_schedule(const Program& normalized_bound) {
   Model model(context, normalized_bound, Sizes::bound);
   auto order = base_order(model, 10 * kQuota);
   if (!order) return order.error();
+  auto bands = bands_text(normalized_bound);
+  if (!bands) return bands.error();
   return answer(context, 20 * kQuota, normalized_bound.name + ": schedule", [&] {
     std::string out;
     for (size_t part = 0; part < order->size(); ++part) {
@@ -121,7 +173,7 @@ Result<std::string> show_schedule(const Program& normalized_bound) {
       out += "part " + std::to_string(part) + (ordered.recursive ? ": recurrence" : ": loops in the order of the indices") + "\n";
       for (size_t k = 0; k < ordered.statements.size(); ++k) out += "  " + (ordered.recursive ? shown(ordered.times[k]) : ordered.statements[k].name) + "\n";
     }
-    return out + windows_text(model, timeline(model, *order));
+    return out + windows_text(model, timeline(model, *order)) + *bands;
   });
 }
 

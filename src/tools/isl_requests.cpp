@@ -128,12 +128,23 @@ Result<json> band(const json& request) {
   return poly::to_json(*facts);
 }
 
+Result<json> bands(const json& request) {
+  auto question = question_of(request);
+  if (!question) return question.error();
+  auto proposals = poly::propose_bands(question->program);
+  if (!proposals) return proposals.error();
+  json out = json::array();
+  for (const poly::BandProposal& proposal : *proposals) out.push_back(poly::to_json(proposal));
+  return out;
+}
+
 Result<json> answered(const json& request) {
   std::string op = request.at("op");
   if (op == "check") return check(request);
   if (op == "base") return base(request);
   if (op == "show") return show(request);
   if (op == "band") return band(request);
+  if (op == "bands") return bands(request);
   if (op == "prove") return prove(request);
   return fail("PW0605", "unknown operation " + op + " in a request");
 }

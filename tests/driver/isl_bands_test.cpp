@@ -48,6 +48,22 @@ TEST(IslBands, come_back_as_they_were_found) {
   EXPECT_EQ(facts->inside.size(), 2u);
 }
 
+TEST(IslBands, are_proposed_with_their_pieces) {
+  Task task = task_of(kHeat, {6, 9});
+  IslClient isl = client();
+  auto bands = isl.propose_bands(task);
+  ASSERT_TRUE(bands.ok()) << bands.error().message;
+  ASSERT_EQ(bands->size(), 1u);
+  const poly::BandProposal& band = bands->front();
+  EXPECT_EQ(band.names, (std::vector<std::string>{"t", "i"}));
+  ASSERT_EQ(band.statements.size(), 3u);  // the border is two pieces
+  const Affine t = Affine::variable(task.program.index_var(0)), i = Affine::variable(task.program.index_var(1));
+  for (const poly::Mapped& statement : band.statements) {
+    EXPECT_EQ(statement.members, (std::vector<Affine>{t, i}));
+    EXPECT_EQ(statement.piece.size(), statement.equation == 2 ? 1u : 0u);
+  }
+}
+
 TEST(IslBands, refuse_what_is_no_question) {
   Task task = task_of(kHeat, {6, 9});
   const Affine t = Affine::variable(task.program.index_var(0));

@@ -27,6 +27,17 @@ TEST(Show, is_readable) {
   EXPECT_EQ(*poly::show_dependences(normalize(program)), "order of sum in C: lexicographic in [k]\n");
 }
 
+TEST(Show, prints_bands_with_their_distances) {
+  Program program = parsed(
+      "program p(N = 5)\nin X: f32[N, N]\nlet A[0, j: N] = X[0, j]\nlet A[i: 1..N, j: N] = A[i-1, j] + (A[i-1, j+1] where j+1 < N else 0)\nout R[j: N] = A[N-1, j]");
+  std::string text = *poly::show_schedule(normalize(polyweft::bind(program, *make_binding(program, {}))));
+  EXPECT_EQ(text.substr(text.find("band")),
+            "band [i, j]: no distance is negative along i j\n"
+            "  A@2: [i, -j], in (1..4, -4..0)\n"
+            "  flow A@2 -> A@2 (1, 0)\n"
+            "  flow A@2 -> A@2 (1, 1)\n");
+}
+
 TEST(Witness, says_when_it_is_only_an_example) {
   Program program = parsed("program p(M = 4, N = 5)\nin A: f32[M, N]\nout C[i: M, j: N] = A[i, j]");
   EXPECT_EQ(poly::sizes_text(program, {false, {3, 7}, {}}), "for example with M = 3, N = 7");

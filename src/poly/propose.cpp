@@ -1,0 +1,152 @@
+// Bands for the groups of equations that need each other.
+#include <algorithm>
+
+#include "poly/band_search.h"
+#include "poly/order.h"
+#include "poly/pieces.h"
+
+namespace polyweft::poly {
+namespace {
+
+constexpr unsigned long kProposalQuota = 100 * kQuota;
+
+/// Equations in an order that runs sources first where all members are equal; nothing where there is none.
+std::optional<std::vector<uint32_t>> sequence(const BandFacts& facts, size_t statements) {
+  std::vector<char> is_placed(statements, 0);
+  std::vector<uint32_t> out;
+  auto is_ready = [&](uint32_t s) {
+    return std::none_of(facts.relations.begin(), facts.relations.end(), [&](const Relation& r) {
+      return r.sink == s && r.may_be_zero && !is_placed[r.source] && !(r.kind == Relation::Kind::order && r.source == r.sink);
+    });
+  };
+  while (out.size() < statements) {
+    uint32_t next = 0;
+    while (next < statements && (is_placed[next] || !is_ready(next))) ++next;
+    if (next == statements) return std::nullopt;
+    is_placed[next] = 1;
+    out.push_back(next);
+  }
+  return out;
+}
+
+struct Group {
+  std::vector<EquationId> equations;
+  BandQuestion question;  ///< whole equations, to be mapped
+};
+
+/// The plan as a proposal in running order, where isl says that it keeps everything.
+std::optional<BandProposal> tested(const Program& program, const Group& group, const BandPlan& plan) {
+  BandQuestion question = group.question;
+  for (size_t s = 0; s < question.statements.size(); ++s) question.statements[s].members = plan.members[s];
+  auto facts = band_facts(program, question);
+  if (!facts || std::any_of(facts->relations.begin(), facts->relations.end(), [](const Relation& r) { return !r.is_lex_positive; })) return std::nullopt;
+  auto order = sequence(*facts, question.statements.size());
+  if (!order) return std::nullopt;
+  BandProposal out{{}, plan.names};
+  for (uint32_t s : *order) out.statements.push_back(std::move(question.statements[s]));
+  return out;
+}
+
+/// A row of isl's schedule over coordinates of elements, over the equation's indices; nothing where it has quotients.
+std::optional<Affine> row_value(const Program& program, EquationId q, isl_aff* row) {
+  if (size(isl_aff_dim(row, isl_dim_div)) != 0 || !yes(isl_val_is_one(Val(isl_aff_get_denominator_val(row)).get()))) return std::nullopt;
+  Affine out = Affine::of(integer(Val(isl_aff_get_constant_val(row))));
+  const auto& slots = program.equations[q].slots;
+  for (size_t d = 0; d < slots.size(); ++d) {
+    const int64_t factor = integer(Val(isl_aff_get_coefficient_val(row, isl_dim_in, static_cast<int>(d))));
+    out = out + factor * (slots[d].var == kNoVar ? slots[d].position : Affine::variable(slots[d].var));
+  }
+  return out;
+}
+
+/// The times of a base order as members, where they are affine functions.
+std::optional<BandPlan> plan_of(const Program& program, const Group& group, const Times& times) {
+  BandPlan out;
+  for (size_t s = 0; s < times.size(); ++s) {
+    Handle<isl_pw_multi_aff> pieces(isl_pw_multi_aff_from_map(isl_map_coalesce(times[s].copy())));
+    if (!yes(isl_pw_multi_aff_isa_multi_aff(pieces.get()))) return std::nullopt;
+    Handle<isl_multi_aff> rows(isl_pw_multi_aff_as_multi_aff(pieces.take()));
+    std::vector<Affine> members;
+    for (int k = 0; k < size(isl_multi_aff_dim(rows.get(), isl_dim_out)); ++k) {
+      auto value = row_value(program, group.equations[s], Aff(isl_multi_aff_get_at(rows.get(), k)).get());
+      if (!value) return std::nullopt;
+      members.push_back(std::move(*value));
+    }
+    out.members.push_back(std::move(members));
+  }
+  for (size_t k = 0; k < out.members[0].size();) {
+    const bool stands =
+        std::all_of(out.members.begin(), out.members.end(), [&](const auto& members) { return members[k] == out.members[0][k] && members[k].is_constant(); });
+    if (stands && out.members[0].size() > 1) {
+      for (auto& members : out.members) members.erase(members.begin() + static_cast<int64_t>(k));
+    } else {
+      ++k;
+    }
+  }
+  for (size_t k = 0; k < out.members[0].size(); ++k) out.names.push_back("b" + std::to_string(k));
+  return out;
+}
+
+std::optional<BandProposal> mapped(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, const Group& group) {
+  for (BandStyle style : {BandStyle::folds, BandStyle::permutable, BandStyle::serial}) {
+    auto plan = attempt(model.context(), kProposalQuota, [&] { return plan_band(BandModel(model, group.question), style); });
+    if (!plan || !*plan) continue;
+    if (auto proposal = tested(model.program(), group, **plan)) return proposal;
+  }
+  auto times = affine_order(model, graph, component, 10 * kQuota);
+  if (!times) return std::nullopt;
+  auto plan = attempt(model.context(), kQuota, [&] { return plan_of(model.program(), group, *times); });
+  return plan && *plan ? tested(model.program(), group, **plan) : std::nullopt;
+}
+
+/// Whether every element of every reduction has a first value in some piece.
+bool has_all_first_values(const Model& model, const BandProposal& proposal) {
+  const BandQuestion question{proposal.statements, {}};
+  const BandModel band(model, question);
+  for (const Mapped& statement : proposal.statements) {
+    if (model.program().equations[statement.equation].rhs->op != Op::reduce) continue;
+    Set missing = model.instances(statement.equation);
+    for (const Points& points : band.points())
+      if (points.first && points.equation == statement.equation) missing = subtract(std::move(missing), points.instances);
+    if (!is_empty(missing)) return false;
+  }
+  return true;
+}
+
+/// The statements whose conditions are no conjunctions in pieces.
+std::optional<BandProposal> cut(const Model& model, const BandProposal& whole) {
+  BandProposal out{{}, whole.names};
+  for (const Mapped& statement : whole.statements)
+    for (std::vector<Guard>& piece : conjunctive_pieces(model, statement.equation)) {
+      out.statements.push_back(statement);
+      out.statements.back().piece = std::move(piece);
+    }
+  if (out.statements.size() > whole.statements.size() && !has_all_first_values(model, out)) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<BandProposal>> propose_bands(const Program& program) {
+  Context context;
+  Model model(context, program, Sizes::bound);
+  auto graph = answer(context, 4 * kQuota, program.name + ": dependences", [&] { return element_graph(model); });
+  if (!graph) return graph.error();
+  std::vector<BandProposal> out;
+  for (std::vector<uint32_t> component : merged_components(program, *graph)) {
+    if (!is_recursive(*graph, component)) continue;
+    std::erase_if(component, [&](uint32_t v) { return is_empty(graph->statements[v].elements); });
+    Group group;
+    for (uint32_t v : component) {
+      group.equations.push_back(graph->statements[v].equation);
+      group.question.statements.push_back({graph->statements[v].equation, {}, {Affine::of(0)}});
+    }
+    auto whole = mapped(model, *graph, component, group);
+    if (!whole) continue;
+    auto pieces = attempt(context, 10 * kQuota, [&] { return cut(model, *whole); });
+    if (pieces && *pieces) out.push_back(**std::move(pieces));
+  }
+  return out;
+}
+
+}  // namespace polyweft::poly
