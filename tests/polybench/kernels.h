@@ -46,6 +46,7 @@ struct Kernel {
   void (*run)(Arrays&);                                    ///< reads the inputs, adds the outputs
   void (*prepare)(Arrays&) = nullptr;                      ///< makes random inputs fit: dominant diagonals, positive lengths
   void (*fit)(std::map<std::string, int64_t>&) = nullptr;  ///< makes sizes fit: what the program assumes, what can be compared
+  const char* folder = "polybench";                        ///< of examples/
 };
 
 std::vector<Kernel> product_kernels();
