@@ -63,7 +63,7 @@ std::string contents(const std::string& path) {
 
 Program program_in(const std::string& path, const std::map<std::string, int64_t>& sizes = {}) {
   auto file = or_die(lang::parse(contents(path), path));
-  return normalize(bind(file.programs.front(), or_die(make_binding(file.programs.front(), sizes))));
+  return normalize(polyweft::bind(file.programs.front(), or_die(make_binding(file.programs.front(), sizes))));
 }
 
 double median(std::vector<double> values) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "schedules/bands.h"
 #include "schedules/hulls.h"
 #include "schedules/queries.h"
 #include "schedules/slides.h"
@@ -148,13 +149,56 @@ Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls,
   return t;
 }
 
+namespace {
+
+/// Statements that need themselves, over others or at once.
+std::vector<char> in_cycles(const Program& program) {
+  const auto sources = sources_of(program);
+  const size_t count = sources.size();
+  std::vector<char> out(count, 0);
+  for (uint32_t q = 0; q < count; ++q) {
+    std::vector<char> seen(count, 0);
+    std::vector<uint32_t> open(sources[q].begin(), sources[q].end());
+    while (!open.empty()) {
+      const uint32_t r = open.back();
+      open.pop_back();
+      if (seen[r]) continue;
+      seen[r] = 1;
+      open.insert(open.end(), sources[r].begin(), sources[r].end());
+    }
+    out[q] = seen[q];
+  }
+  return out;
+}
+
+}  // namespace
+
+NestTemplate unscheduled_template(const Program& normalized, NumericsClass cls) {
+  NestTemplate t;
+  t.program = normalized;
+  t.cls = cls;
+  t.boxes = tensor_boxes(normalized);
+  const auto order = topological_order(normalized);
+  const std::vector<char> is_cyclic = in_cycles(normalized);
+  for (uint32_t k = 0; k < normalized.equations.size(); ++k) {
+    const EquationId q = order ? (*order)[k] : k;
+    t.stages.push_back(fresh_stage(t, q));
+    t.stages.back().name = statement_name(t.program, q);
+    t.stages.back().needs_band = is_cyclic[q] != 0;
+  }
+  return t;
+}
+
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest) {
-  auto t = base_template(normalized, cls, std::move(recurrence_nest));
+  return replay(normalized, cls, trace, Isl{std::move(recurrence_nest)});
+}
+
+Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, const Isl& isl) {
+  auto t = trace.steps.empty() ? base_template(normalized, cls, isl.recurrence_nest) : unscheduled_template(normalized, cls);
   if (!t) return t;
-  if (t->fixed && !trace.steps.empty()) return fail("PW0321", "program " + normalized.name + " has a recurrence: this version has no steps for it; its trace is empty");
   t->trace = trace;
   for (const Step& step : trace.steps) {
-    auto next = schedules::apply(std::move(*t), step);
+    auto next = schedules::apply(std::move(*t), step, isl);
     if (!next) {
       Error error = next.error();
       error.notes.push_back("in step: " + print(step));
@@ -162,6 +206,10 @@ Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const 
     }
     *t = std::move(*next);
   }
+  for (const Stage& stage : t->stages)
+    if (stage.needs_band)
+      return fail("PW0321", "program " + normalized.name + ": " + stage.name + " is part of a recurrence and in no band",
+                  {"begin the trace with a step such as: band NAME [t, i] of " + stage.name + ": [t, i]; an empty trace runs the base order"});
   return t;
 }
 
@@ -189,28 +237,45 @@ bool fit(Step& step, const Stage& part) {
   return !split->at.empty();
 }
 
-Result<NestTemplate> apply_to_parts(NestTemplate t, const Step& step, const std::vector<uint32_t>& parts) {
+Result<NestTemplate> apply_to_parts(NestTemplate t, const Step& step, const std::vector<uint32_t>& parts, const Isl& isl) {
   std::vector<std::string> names;
   for (uint32_t part : parts) names.push_back(t.stages[part].name);
   for (const std::string& name : names) {
     Step own = step;
     *statement_of(own) = name;
     if (!fit(own, t.stages[*stage_named(t, name)])) continue;
-    auto next = schedules::apply(std::move(t), own);
+    auto next = schedules::apply(std::move(t), own, isl);
     if (!next) return next;
     t = std::move(*next);
   }
   return t;
 }
 
+/// What is fused into a frame runs in its innermost loop, however many there are now.
+Status settle_bands(NestTemplate& t, const Step& step) {
+  for (uint32_t b = 0; b < t.bands.size(); ++b) {
+    for (uint32_t guest : stages_of(t, b)) t.stages[guest].placement.depth = static_cast<uint32_t>(t.stages[t.bands[b].frame].loops.size());
+    if (auto status = keeps_relations(t, b, print(step)); !status) return status;
+  }
+  return Ok{};
+}
+
 }  // namespace
 
-Result<NestTemplate> apply(NestTemplate t, const Step& step) {
+Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
   Step named = step;
   if (const std::string* statement = statement_of(named); statement && !statement->empty() && !stage_named(t, *statement))
-    if (auto parts = parts_named(t, *statement); !parts.empty()) return apply_to_parts(std::move(t), step, parts);
+    if (auto parts = parts_named(t, *statement); !parts.empty()) return apply_to_parts(std::move(t), step, parts, isl);
   struct Visitor {
     NestTemplate t;
+    const Isl& isl;
+    Result<NestTemplate> operator()(const BandStep& s) { return band(std::move(t), s, isl); }
+    Result<NestTemplate> operator()(const SkewStep& s) { return skew(std::move(t), s, isl); }
+    Result<NestTemplate> operator()(const ShiftStep& s) { return shift(std::move(t), s, isl); }
+    Result<NestTemplate> operator()(const ReverseStep& s) { return reverse(std::move(t), s, isl); }
+    Result<NestTemplate> operator()(const IsolateStep& s) { return isolate(std::move(t), s); }
+    Result<NestTemplate> operator()(const WavefrontStep& s) { return wavefront(std::move(t), s); }
+    Result<NestTemplate> operator()(const FoldStep& s) { return fold(std::move(t), s, isl); }
     Result<NestTemplate> operator()(const TileStep& s) { return tile(std::move(t), s); }
     Result<NestTemplate> operator()(const PermuteStep& s) { return permute(std::move(t), s); }
     Result<NestTemplate> operator()(const ParallelStep& s) { return parallel(std::move(t), s); }
@@ -230,8 +295,9 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step) {
     Result<NestTemplate> operator()(const RfactorStep& s) { return rfactor(std::move(t), s); }
     Result<NestTemplate> operator()(const TensorizeStep& s) { return tensorize(std::move(t), s); }
   };
-  auto next = std::visit(Visitor{std::move(t)}, step);
+  auto next = std::visit(Visitor{std::move(t), isl}, step);
   if (!next) return next;
+  if (auto status = settle_bands(*next, step); !status) return status.error();
   const bool has_new_readers =
       !statement_of(named) || std::holds_alternative<InlineStep>(step) || std::holds_alternative<DistributeStep>(step) || std::holds_alternative<IndexSetSplitStep>(step);
   if (auto status = windows_slide(*next, has_new_readers); !status) return status.error();

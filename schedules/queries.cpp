@@ -245,9 +245,7 @@ void shift_depths(NestTemplate& t, uint32_t stage, uint32_t from, uint32_t by) {
     if (is_guest_of(guest, stage)) shift(guest.placement.depth);
 }
 
-namespace {
-
-DeltaBox order_box(const Stage& stage) {
+DeltaBox order_of_folds(const Stage& stage) {
   DeltaBox out;
   out.relation = "order of reduction";
   out.lo.assign(stage.lo.size(), 0);
@@ -262,8 +260,6 @@ DeltaBox order_box(const Stage& stage) {
   }
   return out;
 }
-
-}  // namespace
 
 Stage fresh_stage(const NestTemplate& t, EquationId q) {
   const Program& program = t.program;
@@ -285,7 +281,7 @@ Stage fresh_stage(const NestTemplate& t, EquationId q) {
   }
   stage.inside = std::move(domain.inside);
   stage.guards = std::move(domain.guards);
-  if (stage.reduces && !is_order_free(t.cls, program, equation)) stage.relations.push_back(order_box(stage));
+  if (stage.reduces && !is_order_free(t.cls, program, equation)) stage.relations.push_back(order_of_folds(stage));
   return stage;
 }
 

@@ -15,6 +15,8 @@ Result<uint32_t> stage_named(const NestTemplate& t, const std::string& name);
 std::vector<uint32_t> parts_named(const NestTemplate& t, const std::string& name);
 /// The equation as a nest of its own: point loops in the order of its indices. The caller names it.
 Stage fresh_stage(const NestTemplate& t, EquationId equation);
+/// Distances between folds of one element that follow each other in the text.
+DeltaBox order_of_folds(const Stage& stage);
 /// Position of a loop by name or by the decision that sizes it; PW0303.
 Result<uint32_t> loop_named(const Stage& stage, const std::string& name);
 /// Loops outside and including the named one; 0 for `root`.

@@ -2,23 +2,40 @@
 // what is not legal is refused with PW03xx and, where a dependence is the reason, with a pair of instances.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "poly/band.h"
 #include "polyweft/nest_template.h"
 
 namespace polyweft::schedules {
 
+/// What steps for recurrences ask of isl. A driver passes the questions to a child process.
+struct Isl {
+  std::shared_ptr<const LoopNest> recurrence_nest = nullptr;  ///< the base nest (poly/base_nest.h) of a program with a recurrence
+  std::function<Result<poly::BandFacts>(const poly::BandQuestion&)> band_facts = nullptr;
+};
 /// Every equation as a nest of its own, loops in the order of its indices, in a topological order. `recurrence_nest` is the base nest
 /// that serves programs with a recurrence (made with isl, see poly/base_nest.h); PW0320 where one is needed and there is none.
 Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls, std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
+/// The same for steps to follow: statements of recurrences are marked as in need of a band.
+NestTemplate unscheduled_template(const Program& normalized, NumericsClass cls);
 /// Does an element of some tensor depend on another element of the same tensor?
 bool has_recurrence(const Program& normalized);
-/// base_template and then every step of the trace.
+/// base_template and then every step of the trace. PW0321 where a recurrence is left without a band.
+Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, const Isl& isl);
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
 
 /// A step that names a split statement acts on each of its parts.
-Result<NestTemplate> apply(NestTemplate t, const Step& step);
+Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl = {});
+Result<NestTemplate> band(NestTemplate t, const BandStep& step, const Isl& isl);
+Result<NestTemplate> skew(NestTemplate t, const SkewStep& step, const Isl& isl);
+Result<NestTemplate> shift(NestTemplate t, const ShiftStep& step, const Isl& isl);
+Result<NestTemplate> reverse(NestTemplate t, const ReverseStep& step, const Isl& isl);
+Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step);
+Result<NestTemplate> wavefront(NestTemplate t, const WavefrontStep& step);
+Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl);
 Result<NestTemplate> rfactor(NestTemplate t, const RfactorStep& step);
 Result<NestTemplate> tile(NestTemplate t, const TileStep& step);
 Result<NestTemplate> permute(NestTemplate t, const PermuteStep& step);

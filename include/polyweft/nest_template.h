@@ -26,6 +26,7 @@ struct TemplateLoop {
   Size lanes;                      ///< of a vector loop; of a loop over parts their number
   std::string name;                ///< "i.1", "i", "i.v"
   std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins; serial, outermost over its index
+  uint32_t wave = 0;               ///< the outermost of so many tile loops that a wavefront runs over: it counts the sum of their tiles' numbers
   bool operator==(const TemplateLoop&) const = default;
 };
 struct LayoutPart {
@@ -72,6 +73,8 @@ struct Placement {
   std::vector<std::pair<uint32_t, uint32_t>> ties;
   std::vector<LayoutPart> layout = {};        ///< of compute_at's buffer
   std::optional<Slide> slide = std::nullopt;  ///< of compute_at: the buffer lives outside loops[depth - 1]
+  std::optional<Affine> alone =
+      std::nullopt;  ///< fused into a frame: where this is >= 0 at all points reached, the stages with this condition run, and nothing else inside
   bool operator==(const Placement&) const = default;
 };
 /// Smallest and largest distance of a dependence along each index (SCHEDULES.md section 1): the table that T1..T4 read.
@@ -146,10 +149,11 @@ struct NestTemplate {
   std::vector<Stage> stages;  ///< in an order in which nests of their own may run; inside a frame in sequence
   std::vector<Band> bands;
   std::vector<TensorFold> folds;
-  Trace trace;                            ///< what made it; its decisions and constraints are the search space
-  bool fuses_products = true;             ///< classes that may round a*b+c once do so; false for a target without such an instruction
-  bool fuses_halves = false;              ///< and products of f16, where the target computes in halves
-  std::shared_ptr<const LoopNest> fixed;  ///< set: the program has a recurrence and this is its nest (no decisions)
+  std::vector<std::pair<TensorId, TensorId>> aliases;  ///< a tensor that stands for another in some reads, which have copies of their own
+  Trace trace;                                         ///< what made it; its decisions and constraints are the search space
+  bool fuses_products = true;                          ///< classes that may round a*b+c once do so; false for a target without such an instruction
+  bool fuses_halves = false;                           ///< and products of f16, where the target computes in halves
+  std::shared_ptr<const LoopNest> fixed;               ///< set: the program has a recurrence and this is its nest (no decisions)
 };
 
 /// The LoopNest of these values for trace.decisions, in their order. Arithmetic only, 0.05-1 ms. PW031x where the sizes do not fit

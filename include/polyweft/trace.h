@@ -86,11 +86,12 @@ struct LayoutDigit {
   bool operator==(const LayoutDigit&) const = default;
 };
 /// promote B in C at kc heap layout [j / nr, k, j % nr]: copies B's footprint inside loop kc of C into a buffer. Without `in`: the one
-/// statement that has loop kc and reads B. `const in` tensors promoted at root are packed ahead of time.
+/// statement that has loop kc and reads B. `const in` tensors promoted at root are packed ahead of time. promote L read 2 in S ..: only the second of S's reads of L.
 struct PromoteStep {
   std::string tensor, statement, at;
   Scope scope = Scope::heap;
   std::vector<LayoutDigit> layout;  ///< empty: row-major over the tensor's dimensions
+  uint32_t read = 0;                ///< from 1; 0: all of them
   bool operator==(const PromoteStep&) const = default;
 };
 /// accumulate C at mr reg: partial results live in a private buffer inside loop mr; below it reduced loops run outermost.
@@ -124,10 +125,69 @@ struct FuseStep {
   std::string statement, into, at;
   bool operator==(const FuseStep&) const = default;
 };
-/// distribute Z: back to a nest of its own (undoes fuse, compute_at and inline).
+/// distribute Z: back to a nest of its own (undoes fuse, compute_at and inline). distribute jacobi at t: loops of a band inside t are no longer shared; each of its
+/// statements gets them for itself, one statement after the other.
 struct DistributeStep {
   std::string statement;
+  std::string at = {};  ///< of a band; empty: a statement
   bool operator==(const DistributeStep&) const = default;
+};
+/// A sum of multiples of names, and a constant.
+struct LinearText {
+  std::vector<std::pair<int64_t, std::string>> terms;
+  int64_t constant = 0;
+  bool operator==(const LinearText&) const = default;
+};
+/// band jacobi [t, i, j] of B: [t, i + 2*t, j + 2*t], A: [t, i + 2*t + 1, j + 2*t + 1]: these statements run in common loops over members t, i, j, in this sequence
+/// where all members are equal. Values are over a statement's indices; an affine schedule in one step.
+struct BandStep {
+  struct Statement {
+    std::string name;
+    std::vector<LinearText> members;
+    bool operator==(const Statement&) const = default;
+  };
+  std::string name;
+  std::vector<std::string> members;
+  std::vector<Statement> statements;
+  bool operator==(const BandStep&) const = default;
+};
+/// isolate L.1, L.2 in cholesky at j.1 where j - k - 1: tiles of the band, as they are inside loop j.1, in which the condition (a value that is not negative) holds at
+/// every point run these statements alone, as statements of their own L.1.far, L.2.far, with loops of their own.
+struct IsolateStep {
+  std::vector<std::string> statements;
+  std::string band, at;
+  LinearText where;
+  bool operator==(const IsolateStep&) const = default;
+};
+/// wavefront jacobi [t.1, i.1, j.1]: the first of these outermost tile loops counts the sum of their tiles' numbers; what it leaves free runs at once, along the second.
+struct WavefrontStep {
+  std::string band;
+  std::vector<std::string> loops;
+  bool operator==(const WavefrontStep&) const = default;
+};
+/// skew jacobi i by 2*t: member i of a band becomes i + 2*t.
+struct SkewStep {
+  std::string band, member;
+  LinearText by;
+  bool operator==(const SkewStep&) const = default;
+};
+/// shift A@2 i by 1: member i of one statement of a band becomes i + 1.
+struct ShiftStep {
+  std::string statement, member;
+  int64_t by = 0;
+  bool operator==(const ShiftStep&) const = default;
+};
+/// reverse table i: member i of a band becomes -i.
+struct ReverseStep {
+  std::string band, member;
+  bool operator==(const ReverseStep&) const = default;
+};
+/// fold A d0 mod 2: elements of A whose first coordinates are equal modulo 2 share a cell. `down`: the one with the smaller coordinate lives later.
+struct FoldStep {
+  std::string tensor, dim;
+  int64_t window = 1;
+  bool forward = true;
+  bool operator==(const FoldStep&) const = default;
 };
 /// tensorize C k by vpdpbusd_512; tensorize C i, j, k.2, k by tdpbusd: point loop k, which its tile loop gives the instruction's extent, and the lanes become one
 /// instruction.
@@ -160,7 +220,8 @@ struct BindStep {
   bool operator==(const BindStep&) const = default;
 };
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
-                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep>;
+                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
+                          ReverseStep, FoldStep, IsolateStep, WavefrontStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

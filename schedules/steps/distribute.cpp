@@ -1,14 +1,36 @@
 // distribute Z: back to a nest of its own. Legal by structure: the order of the stages is topological, so that all sources are complete
 // nests before and all readers come after.
+#include "schedules/bands.h"
 #include "schedules/placement.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
+namespace {
+
+/// Point loops of a band inside loop `at` become loops of each statement; whether the sequence may be so is asked of the relations afterwards.
+Result<NestTemplate> distribute_band(NestTemplate t, const DistributeStep& step) {
+  auto number = band_named(t, step.statement);
+  if (!number) return number.error();
+  Stage& frame = t.stages[t.bands[*number].frame];
+  auto depth = depth_of(frame, step.at);
+  if (!depth) return depth.error();
+  for (uint32_t k = *depth; k < frame.loops.size(); ++k)
+    if (!is_point_loop(frame.loops[k]) || frame.loops[k].mark != Mark{})
+      return fail("PW0304", "distribute " + step.statement + " at " + step.at + ": loop " + frame.loops[k].name + " inside is no plain point loop",
+                  {"permute tile loops outwards first"});
+  frame.loops.resize(*depth);
+  return t;
+}
+
+}  // namespace
 
 Result<NestTemplate> distribute(NestTemplate t, const DistributeStep& step) {
+  if (!step.at.empty()) return distribute_band(std::move(t), step);
   auto id = stage_named(t, step.statement);
   if (!id) return id.error();
   Stage& stage = t.stages[*id];
+  if (band_of(t, *id))
+    return fail("PW0304", "distribute " + stage.name + ": it is part of a band", {"distribute BAND at LOOP: each statement has the loops inside for itself"});
   if (stage.placement.kind == Placement::Kind::inlined) return fail("PW0304", "distribute " + stage.name + ": it is inlined", {"remove the step that does it"});
   if (stage.placement.kind == Placement::Kind::at_root) return fail("PW0304", "distribute " + stage.name + ": it is a nest of its own already");
   Placement old = stage.placement;

@@ -21,7 +21,7 @@ Result<NestTemplate> tile(NestTemplate t, const TileStep& step) {
     return fail("PW0304", "tile " + stage.name + ": it is vectorized already", {"tile first"});
   auto place = static_cast<uint32_t>(first_point - stage.loops.begin());
   for (const Stage& guest : t.stages)
-    if (guest.placement.kind == Placement::Kind::fused && guest.placement.host == *id && guest.placement.depth > place)
+    if (!stage.is_frame && guest.placement.kind == Placement::Kind::fused && guest.placement.host == *id && guest.placement.depth > place)
       return fail("PW0304", "tile " + stage.name + ": " + guest.name + " is fused into the loops inside", {"tile first, then fuse"});
   std::vector<TemplateLoop> loops = stage.loops;
   for (size_t k = 0; k < step.levels.size(); ++k) {

@@ -1,6 +1,6 @@
 // unroll S i, s: the iterations are written out, and jammed into the loops inside. Structural: a LoopNest's unroll mark changes nothing
 // about the order of execution; the jam itself was the choice of the loop order (T1).
-#include "schedules/queries.h"
+#include "schedules/bands.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
@@ -15,6 +15,7 @@ Result<NestTemplate> unroll(NestTemplate t, const UnrollStep& step) {
     TemplateLoop& loop = stage.loops[*at];
     if (loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::parallel)
       return fail("PW0304", "unroll " + stage.name + " " + name + ": the loop is vectorized or parallel");
+    if (auto status = is_own_loop(t, *id, loop, "unroll " + stage.name + " " + name); !status) return status.error();
     if (!loop.cuts.empty()) return fail("PW0304", "unroll " + stage.name + " " + name + ": the loop is split", {"a part of one value needs no unrolling"});
     for (size_t k = *at + 1; k < stage.loops.size(); ++k)
       if (stage.loops[k].index == loop.index && !is_register_loop(stage.loops[k]))

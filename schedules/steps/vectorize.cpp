@@ -6,7 +6,7 @@
 // index legal by T6, where the class lets the reduction be reordered: each lane folds its own part, a tree merges them at the end.
 #include <algorithm>
 
-#include "schedules/queries.h"
+#include "schedules/bands.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
@@ -43,6 +43,7 @@ Result<NestTemplate> vectorize(NestTemplate t, const VectorizeStep& step) {
     return fail("PW0304", subject + ": " + std::to_string(step.lanes.constant) + " lanes; possible are 1 to 64");
   if (loop.index >= stage.data_indices)
     if (auto status = check_reduced(t, stage, loop.index, subject); !status) return status.error();
+  if (auto status = is_own_loop(t, *id, loop, subject); !status) return status.error();
   bool is_tiled = std::any_of(stage.loops.begin(), stage.loops.begin() + *at, [&](const auto& l) { return l.index == loop.index; });
   TemplateLoop lanes = loop;
   lanes.name = loop.name + ".v";

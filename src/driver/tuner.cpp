@@ -100,12 +100,23 @@ struct Tuner::Impl {
     if (!base) return base.error();
     return std::shared_ptr<const LoopNest>(std::make_shared<LoopNest>(std::move(base).value()));
   }
+  // What steps ask of isl; the base nest only where it is all that runs.
+  Result<schedules::Isl> isl_for(const Task& t, bool needs_nest) {
+    schedules::Isl out;
+    if (needs_nest) {
+      auto recurrence = recurrence_nest(t);
+      if (!recurrence) return recurrence.error();
+      out.recurrence_nest = std::move(*recurrence);
+    }
+    out.band_facts = [this, &t](const poly::BandQuestion& question) { return isl.band_facts(t, question); };
+    return out;
+  }
   Result<NestTemplate> replay(const Task& t, const std::string& text) {
     auto trace = parse_trace(text);
     if (!trace) return trace.error();
-    auto recurrence = recurrence_nest(t);
-    if (!recurrence) return recurrence.error();
-    auto nest_template = schedules::replay(t.program, t.key.cls, *trace, *recurrence);
+    auto answers = isl_for(t, trace->steps.empty());
+    if (!answers) return answers.error();
+    auto nest_template = schedules::replay(t.program, t.key.cls, *trace, *answers);
     if (nest_template) suit_target(*nest_template);
     return nest_template;
   }

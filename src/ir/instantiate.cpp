@@ -77,7 +77,9 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
     buffer.extents.push_back(std::max<int64_t>(box.hi[d] - box.lo[d], 0));
     buffer.element.push_back(Affine::variable(kCellVar + static_cast<VarId>(d)) + Affine::of(box.lo[d]));
   }
-  buffer.layout = row_major(buffer.extents);
+  for (const TensorFold& fold : t_.folds)
+    if (fold.tensor == id && fold.window < buffer.extents[fold.dim]) buffer.folds.push_back({fold.dim, fold.window});
+  buffer.layout = row_major(folded_extents(buffer));
   buffer.tensor = id;
   buffer.scope = Scope::heap;
   if (tensor.kind == TensorKind::input || tensor.kind == TensorKind::output) {
@@ -174,7 +176,7 @@ std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
   std::vector<SizedLoop> out;
   for (const TemplateLoop& loop : stage.loops)
     out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor ? size_of(loop.lanes) : 0,
-                   loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail, loop.mark.non_temporal, is_part_of(stage, loop)});
+                   loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail, loop.mark.non_temporal, is_part_of(stage, loop), loop.wave});
   for (const SizedLoop& vector : std::vector<SizedLoop>(out))
     if (vector.mark == MarkKind::vector && vector.reduced)
       for (SizedLoop& loop : out) loop.lane |= loop.is_register() && loop.index == vector.index;
@@ -215,7 +217,7 @@ NodeId Emitter::root() {
     if (stage.placement.kind == Placement::Kind::compute_at || stage.placement.kind == Placement::Kind::inlined)
       for (TensorId id : equation_of(stage).targets) private_ones.insert(id);
   for (TensorId id = 0; id < t_.program.tensors.size(); ++id)
-    if (t_.program.tensors[id].kind == TensorKind::local && !private_ones.count(id)) allocated.push_back(make_tensor_buffer(id));
+    if (t_.program.tensors[id].kind == TensorKind::local && original(id) == id && !private_ones.count(id)) allocated.push_back(make_tensor_buffer(id));
   std::vector<NodeId> nests;
   for (uint32_t s = 0; s < t_.stages.size() && !failed_; ++s) {
     if (t_.stages[s].placement.kind != Placement::Kind::at_root) continue;

@@ -30,12 +30,14 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
     if (promotion.depth != depth) continue;
     if (number++ == which) return hook_promotion(std::move(body), depth, which, promotion);
   }
-  std::vector<uint32_t> after;
+  std::vector<uint32_t> after, alone;
   for (uint32_t guest : hosted_[body.id])
-    if (t_.stages[guest].placement.kind == Placement::Kind::fused && t_.stages[guest].placement.depth == depth) after.push_back(guest);
+    if (t_.stages[guest].placement.kind == Placement::Kind::fused && t_.stages[guest].placement.depth == depth)
+      (t_.stages[guest].placement.alone ? alone : after).push_back(guest);
+  if (!alone.empty() && number++ == which) return hook_alone(body, depth, which, alone);
   if (!after.empty() && number++ == which) {
     std::vector<NodeId> children = {hooks(body, depth, which + 1)};
-    for (uint32_t guest : after) children.push_back(emit(body_tied(guest, body), 0));
+    for (uint32_t guest : after) children.push_back(stage.is_frame ? with_fixed_conditions(body_tied(guest, body), 0) : emit(body_tied(guest, body), 0));
     return seq(std::move(children));
   }
   if (depth < body.loops.size() && body.loops[depth].part && number++ == which) return hook_parts(std::move(body), depth, which);
@@ -83,6 +85,25 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
   NodeId rest = hooks(std::move(body), depth, which + 1);
   views_[promotion.tensor].pop_back();
   return add(Alloc{buffer, seq({copy, rest})});
+}
+
+/// if <the condition holds at every point reached here>: these statements, in loops of their own; else the rest.
+NodeId Emitter::hook_alone(const Body& body, size_t depth, size_t which, const std::vector<uint32_t>& guests) {
+  const Affine& condition = *t_.stages[guests[0]].placement.alone;
+  const Affine least = corner(body, condition, std::nullopt, false);
+  const auto [from, to] = numeric_bounds(least);
+  std::vector<NodeId> nests;
+  for (uint32_t guest : guests) {
+    if (to < 0) break;
+    Body own = body_tied(guest, body);
+    own.done.back() = 1;  // the condition itself
+    nests.push_back(with_fixed_conditions(std::move(own), 0));
+  }
+  NodeId then = nests.empty() ? kNoNode : seq(std::move(nests));
+  if (from >= 0) return then;
+  NodeId rest = hooks(body, depth, which + 1);
+  if (then == kNoNode) return rest;
+  return add(If{guard_ge0(least), then, rest});
 }
 
 /// True while every reduced loop outside the accumulator is in its first iteration.
@@ -244,7 +265,9 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
 }
 
 NodeId Emitter::hook_init(Body body, size_t depth, size_t which) {
-  NodeId init = data_nest(body, depth, Leaf::init);
+  const Guard first = first_reduced(body);
+  NodeId init = is_never(first) ? kNoNode : data_nest(body, depth, Leaf::init);
+  if (init != kNoNode && !first.is_true()) init = add(If{first, init, kNoNode});
   body.initialized = true;
   for (uint32_t k = body.stage->data_indices; k < body.ranges.size(); ++k)
     if (body.stage->hi[k] <= body.stage->lo[k]) return init;

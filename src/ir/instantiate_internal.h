@@ -46,6 +46,7 @@ struct SizedLoop {
   std::string detail = {};         ///< of a tensor loop: the instruction; `lanes` is its extent
   bool non_temporal = false;
   bool part = false;  ///< over parts of a reduction, each with accumulators of its own
+  uint32_t wave = 0;  ///< the outermost of so many tile loops of a wavefront
 };
 
 /// Where the elements of a tensor live for the code below: buffer cell = element - origin. `only_stage`: promotions serve one stage.
@@ -156,8 +157,11 @@ class Emitter {
   NodeId emit(Body body, size_t depth);
   NodeId emit_loop(Body body, size_t depth);
   NodeId emit_serial(Body body, size_t depth);
+  bool is_in_band(const Body& body) const;
+  NodeId emit_sides(Body body, size_t depth);
   NodeId emit_parts(const Body& body, size_t depth);
   NodeId emit_part(Body body, size_t depth);
+  NodeId emit_wave(Body body, size_t depth);
   static std::optional<uint32_t> uneven_tiles(const Body& body, size_t depth);
   static const SizedLoop* uneven_group(const Body& body, size_t depth);
   NodeId emit_groups(Body body, size_t depth, uint32_t index, int64_t step);
@@ -176,6 +180,7 @@ class Emitter {
   NodeId hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id);
   NodeId hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion);
   NodeId hook_parts(Body body, size_t depth, size_t which);
+  NodeId hook_alone(const Body& body, size_t depth, size_t which, const std::vector<uint32_t>& guests);
   Window slot_window(const Body& body) const;
   Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const;
   std::string round_to_tiles(const Body& body, size_t depth, Buffer& made) const;
@@ -240,6 +245,7 @@ class Emitter {
   Expr with_buffers(const Expr& e, uint32_t stage_id);
   std::vector<Access> destinations(const Body& body, const std::map<VarId, Affine>& map);
   const View& view_of(TensorId tensor, uint32_t stage_id);
+  TensorId original(TensorId tensor) const;
   VarId index_var(uint32_t k) const { return t_.program.index_var(k); }
   uint32_t index_of(VarId var) const { return var - t_.program.index_var(0); }
   const Equation& equation_of(const Stage& stage) const { return t_.program.equations[stage.equation]; }

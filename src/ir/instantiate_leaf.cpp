@@ -40,10 +40,17 @@ std::map<VarId, Affine> Emitter::coordinates(const Body& body) const {
   return out;
 }
 
+TensorId Emitter::original(TensorId tensor) const {
+  for (const auto& [alias, of] : t_.aliases)
+    if (alias == tensor) return of;
+  return tensor;
+}
+
 const View& Emitter::view_of(TensorId tensor, uint32_t stage_id) {
   const auto& views = views_[tensor];
   for (size_t k = views.size(); k-- > 0;)
     if (!views[k].only_stage || *views[k].only_stage == stage_id) return views[k];
+  if (original(tensor) != tensor) return view_of(original(tensor), stage_id);
   error("PW0314", t_.program.tensors[tensor].name + " lives inside another loop, and is needed outside of it", {"place its readers there too, or distribute it"});
   nowhere_.origin.assign(t_.program.tensors[tensor].rank, Affine::of(0));
   return nowhere_;
@@ -85,6 +92,14 @@ std::vector<Access> Emitter::destinations(const Body& body, const std::map<VarId
   return out;
 }
 
+namespace {
+
+uint32_t data_indices_of(const Equation& equation) {
+  return static_cast<uint32_t>(std::count_if(equation.slots.begin(), equation.slots.end(), [](const Slot& slot) { return slot.var != kNoVar; }));
+}
+
+}  // namespace
+
 Compute Emitter::header_of(const Body& body, Write how) const {
   Compute out;
   out.equation = body.stage->equation;
@@ -93,11 +108,17 @@ Compute Emitter::header_of(const Body& body, Write how) const {
     out.reducer = reduction->reducer;
     out.combiner = reduction->combiner;
   }
-  size_t count = how == Write::init || how == Write::merge ? body.stage->data_indices : body.ranges.size();
+  const bool of_element = how == Write::init || how == Write::merge;
   const auto& origin = body.stage->origin;
-  if (origin) out.equation = origin->equation;
-  const auto map = origin ? coordinates(body) : std::map<VarId, Affine>{};
-  for (uint32_t k = 0; k < count; ++k) out.instance.push_back(origin ? substitute(origin->instance[k], map) : body.ranges[k].origin);
+  if (!origin) {
+    const size_t count = of_element ? body.stage->data_indices : body.ranges.size();
+    for (uint32_t k = 0; k < count; ++k) out.instance.push_back(body.ranges[k].origin);
+    return out;
+  }
+  out.equation = origin->equation;
+  const auto map = coordinates(body);
+  const size_t count = of_element ? data_indices_of(t_.program.equations[origin->equation]) : origin->instance.size();
+  for (uint32_t k = 0; k < count; ++k) out.instance.push_back(substitute(origin->instance[k], map));
   return out;
 }
 
@@ -143,11 +164,12 @@ NodeId Emitter::leaf_compute(Body& body) {
   else
     values = {equation.rhs};
   for (const Expr& value : values) out.rhs.push_back(with_buffers(substitute(value, map), body.id));
-  for (uint32_t k = body.stage->data_indices; out.rhs.size() < out.dst.size(); ++k) {  // argmax: (value, index...)
+  const uint32_t own_data = body.stage->origin ? data_indices_of(t_.program.equations[body.stage->origin->equation]) : body.stage->data_indices;
+  for (uint32_t k = own_data; out.rhs.size() < out.dst.size(); ++k) {  // argmax: (value, index...)
     auto index = std::make_shared<ExprNode>();
     index->op = Op::affine;
     index->type = ElementType::i64;
-    index->affine = body.ranges[k].origin;
+    index->affine = out.instance[k];
     out.rhs.push_back(std::move(index));
   }
   return add(std::move(out));

@@ -16,7 +16,7 @@ NodeId Emitter::emit(Body body, size_t depth) {
 }
 
 NodeId Emitter::after_hooks(Body body, size_t depth) {
-  if (depth == body.loops.size()) return leaf(body);
+  if (depth == body.loops.size()) return body.stage->is_frame ? kNoNode : leaf(body);
   if (!body.inset_tried && all_register_from(body, depth)) {
     body.inset_tried = true;
     return emit_inset(std::move(body), depth);
@@ -30,6 +30,7 @@ bool Emitter::all_register_from(const Body& body, size_t depth) const {
 
 NodeId Emitter::emit_loop(Body body, size_t depth) {
   if (body.loops[depth].part) return emit_part(std::move(body), depth);
+  if (body.loops[depth].wave > 0) return emit_wave(std::move(body), depth);
   switch (body.loops[depth].mark) {
     case MarkKind::tensor:
     case MarkKind::unroll:
@@ -76,6 +77,64 @@ NodeId Emitter::emit_parts(const Body& body, size_t depth) {
   return seq(std::move(parts));
 }
 
+bool Emitter::is_in_band(const Body& body) const {
+  const Placement& placement = body.stage->placement;
+  return placement.kind == Placement::Kind::fused && t_.stages[placement.host].is_frame;
+}
+
+/// Whole blocks of S without a test, and the cut blocks at both ends: a row of a skewed tile begins and ends anywhere.
+///   x = floor(lo): cut block, where lo is no multiple of S   x in ceil(lo) .. hi - S + 1 step S: whole   x = floor(hi): cut block
+/// hi is the least of several limits u: the cut block of u_k is left to u_j, j < k, where they share it.
+NodeId Emitter::emit_sides(Body body, size_t depth) {
+  const SizedLoop loop = body.loops[depth];
+  const Range range = body.ranges[loop.index];
+  const int64_t s = loop.step;
+  std::vector<Affine> ends;
+  for (const Limit& limit : range.upper) ends.push_back(limit.e);
+  ends.push_back(Affine::of(range.extent));
+  auto down = [&](const Affine& e) { return s * floor_div(e, s); };
+  auto up = [&](const Affine& e) { return s * floor_div(e + Affine::of(s - 1), s); };
+  auto blocks = [&](Bound lo, Bound hi, bool is_whole) {
+    Loop out;
+    out.var = variable(loop.name, s, (range.extent - 1) / s * s);
+    out.step = s;
+    out.lo = std::move(lo);
+    out.hi = std::move(hi);
+    Body inner = body;
+    Range& r = inner.ranges[loop.index];
+    const Affine x = Affine::variable(out.var);
+    r = Range{range.origin + x, s, {}, {}};
+    if (is_whole) {
+      out.body = emit(std::move(inner), depth + 1);
+      return add(std::move(out));
+    }
+    for (const Affine& e : ends) r.upper.push_back({e - x, false});
+    for (const Affine& e : range.lower) r.lower.push_back(e - x);
+    prune(r);
+    out.body = emit_serialized(std::move(inner), depth + 1, loop.index);
+    return add(std::move(out));
+  };
+  Bound first{{Affine::of(0)}};
+  std::vector<NodeId> parts;
+  for (const Affine& e : range.lower) {
+    first.of.push_back(up(e));
+    Bound hi{ends};
+    hi.of.push_back(up(e));
+    parts.push_back(blocks(Bound{{Affine::of(0), down(e)}}, std::move(hi), false));
+  }
+  Bound whole;
+  for (const Affine& e : ends) whole.of.push_back(e - Affine::of(s - 1));
+  parts.push_back(blocks(first, std::move(whole), true));
+  for (size_t k = 0; k < ends.size(); ++k) {
+    if (ends[k].is_constant() && ends[k].constant % s == 0) continue;
+    Bound lo = first, hi{ends};
+    lo.of.push_back(down(ends[k]));
+    for (size_t j = 0; j < k; ++j) hi.of.push_back(down(ends[j]));
+    parts.push_back(blocks(std::move(lo), std::move(hi), false));
+  }
+  return seq(std::move(parts));
+}
+
 /// for x in max(0, lower)..min(extent, upper) step S. A loop that certainly runs once is left out. Where the last tile of a register
 /// index is smaller, at a place known now, it becomes a nest of its own after the loop.
 NodeId Emitter::emit_serial(Body body, size_t depth) {
@@ -84,6 +143,11 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   bool last_of_index = true;
   for (size_t k = depth + 1; k < body.loops.size(); ++k) last_of_index &= body.loops[k].index != loop.index;
   if (last_of_index && loop.step == 1) body.ranges[loop.index] = cut(body, loop.index, Cut::exact);
+  if (is_in_band(body) && loop.step > 1 && loop.mark == MarkKind::serial && feeds_registers(body, depth)) {
+    body.ranges[loop.index] = cut(body, loop.index, Cut::exact);
+    const Range& exact = body.ranges[loop.index];
+    if (exact.is_cut() && exact.lower.size() <= 1 && loop.step < exact.extent) return emit_sides(std::move(body), depth);
+  }
   const Range range = body.ranges[loop.index];
   if (!range.is_cut() && loop.step >= range.extent) return emit(std::move(body), depth + 1);
   const Range bounds = cut(body, loop.index, Cut::outset);
@@ -135,6 +199,48 @@ NodeId Emitter::emit_part(Body body, size_t depth) {
     for (Limit& limit : body.ranges[loop.index].upper) limit.positive = true;
   out.body = emit(std::move(body), depth + 1);
   return add(std::move(out));
+}
+
+/// for w: for p_1, p_2, ..: p_0 = w - p_1 - p_2 - .., where p_m are the numbers of tiles; bounds keep every p in its range.
+NodeId Emitter::emit_wave(Body body, size_t depth) {
+  const uint32_t count = body.loops[depth].wave;
+  std::vector<int64_t> steps, tiles;
+  int64_t latest = 0;
+  for (uint32_t m = 0; m < count; ++m) {
+    const SizedLoop& loop = body.loops[depth + m];
+    const Range& range = body.ranges[loop.index];
+    if (range.is_cut() || (m > 0 && loop.wave > 0)) return error("PW0311", "wavefront: loop " + loop.name + " does not run over a whole range");
+    steps.push_back(std::max<int64_t>(1, std::min(loop.step, range.extent)));
+    tiles.push_back((range.extent + steps.back() - 1) / steps.back());
+    latest += tiles.back() - 1;
+  }
+  std::vector<Loop> loops;
+  auto open = [&](const std::string& name, int64_t hi, Bound lower, Bound upper, MarkKind mark) {
+    Loop loop;
+    loop.var = variable(name, 1, hi);
+    loop.lo = std::move(lower);
+    loop.hi = std::move(upper);
+    loop.mark.kind = mark;
+    loops.push_back(loop);
+    return Affine::variable(loop.var);
+  };
+  Affine left = open("wave", latest, {{Affine::of(0)}}, {{Affine::of(latest + 1)}}, MarkKind::serial);  // for the loops still to come
+  int64_t others = latest;
+  for (uint32_t m = 1; m < count; ++m) {
+    const SizedLoop& loop = body.loops[depth + m];
+    others -= tiles[m] - 1;
+    const Affine p = open(loop.name, tiles[m] - 1, {{Affine::of(0), left - Affine::of(others)}}, {{Affine::of(tiles[m]), left + Affine::of(1)}}, loop.mark);
+    body.ranges[loop.index] = advanced(body.ranges[loop.index], steps[m] * p, steps[m]);
+    left = left - p;
+  }
+  const uint32_t first = body.loops[depth].index;
+  body.ranges[first] = advanced(body.ranges[first], steps[0] * left, steps[0]);
+  NodeId node = emit(std::move(body), depth + count);
+  for (size_t k = loops.size(); k-- > 0;) {
+    loops[k].body = node;
+    node = add(std::move(loops[k]));
+  }
+  return node;
 }
 
 namespace {

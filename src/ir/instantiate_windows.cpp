@@ -205,7 +205,7 @@ BufferId Emitter::make_window(const Window& window, TensorId tensor, Scope scope
   buffer.scope = scope;
   buffer.extents = window.extent;
   buffer.layout = row_major(buffer.extents);
-  buffer.tensor = tensor;
+  buffer.tensor = original(tensor);
   for (size_t d = 0; d < window.origin.size(); ++d) buffer.element.push_back(window.origin[d] + Affine::variable(kCellVar + static_cast<VarId>(d)));
   nest_.buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(nest_.buffers.size() - 1);

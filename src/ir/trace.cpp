@@ -36,6 +36,18 @@ std::string sliding_text(const std::optional<Sliding>& sliding) {
   return sliding->multiple == Size{1, ""} ? " slide" : " slide fold " + text_of(sliding->multiple);
 }
 
+std::string text_of(const LinearText& e) {
+  std::string out;
+  for (const auto& [coeff, name] : e.terms) {
+    out += out.empty() ? (coeff < 0 ? "-" : "") : (coeff < 0 ? " - " : " + ");
+    if (coeff != 1 && coeff != -1) out += std::to_string(coeff < 0 ? -coeff : coeff) + "*";
+    out += name;
+  }
+  if (out.empty()) return std::to_string(e.constant);
+  if (e.constant != 0) out += (e.constant < 0 ? " - " : " + ") + std::to_string(e.constant < 0 ? -e.constant : e.constant);
+  return out;
+}
+
 struct Printer {
   std::string operator()(const TileStep& s) const {
     std::vector<std::string> levels;
@@ -48,7 +60,8 @@ struct Printer {
   std::string operator()(const VectorizeStep& s) const { return "vectorize " + s.statement + " " + s.loop + " " + text_of(s.lanes); }
   std::string operator()(const UnrollStep& s) const { return "unroll " + s.statement + " " + joined(s.loops, ", "); }
   std::string operator()(const PromoteStep& s) const {
-    std::string out = "promote " + s.tensor + (s.statement.empty() ? "" : " in " + s.statement) + " at " + s.at + " " + name_of(s.scope);
+    std::string out = "promote " + s.tensor + (s.read == 0 ? "" : " read " + std::to_string(s.read)) + (s.statement.empty() ? "" : " in " + s.statement) + " at " + s.at +
+                      " " + name_of(s.scope);
     return out + layout_text(s.layout);
   }
   std::string operator()(const AccumulateStep& s) const { return "accumulate " + s.statement + " at " + s.at + " " + name_of(s.scope); }
@@ -58,7 +71,22 @@ struct Printer {
   }
   std::string operator()(const RfactorStep& s) const { return "rfactor " + s.statement + " " + s.index + " in " + std::to_string(s.parts); }
   std::string operator()(const FuseStep& s) const { return "fuse " + s.statement + " into " + s.into + " at " + s.at; }
-  std::string operator()(const DistributeStep& s) const { return "distribute " + s.statement; }
+  std::string operator()(const DistributeStep& s) const { return "distribute " + s.statement + (s.at.empty() ? "" : " at " + s.at); }
+  std::string operator()(const BandStep& s) const {
+    std::vector<std::string> statements;
+    for (const auto& statement : s.statements) {
+      std::vector<std::string> members;
+      for (const auto& member : statement.members) members.push_back(text_of(member));
+      statements.push_back(statement.name + ": [" + joined(members, ", ") + "]");
+    }
+    return "band " + s.name + " [" + joined(s.members, ", ") + "] of " + joined(statements, ", ");
+  }
+  std::string operator()(const IsolateStep& s) const { return "isolate " + joined(s.statements, ", ") + " in " + s.band + " at " + s.at + " where " + text_of(s.where); }
+  std::string operator()(const WavefrontStep& s) const { return "wavefront " + s.band + " [" + joined(s.loops, ", ") + "]"; }
+  std::string operator()(const SkewStep& s) const { return "skew " + s.band + " " + s.member + " by " + text_of(s.by); }
+  std::string operator()(const ShiftStep& s) const { return "shift " + s.statement + " " + s.member + " by " + std::to_string(s.by); }
+  std::string operator()(const ReverseStep& s) const { return "reverse " + s.band + " " + s.member; }
+  std::string operator()(const FoldStep& s) const { return "fold " + s.tensor + " " + s.dim + " mod " + std::to_string(s.window) + (s.forward ? "" : " down"); }
   std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + joined(s.loops, ", ") + " by " + s.instruction; }
   std::string operator()(const StreamStep& s) const { return "stream " + s.statement; }
   std::string operator()(const PrefetchStep& s) const { return "prefetch " + s.tensor + " in " + s.statement + " along " + s.index + " by " + text_of(s.by); }
@@ -175,6 +203,17 @@ struct Renamer {
   void operator()(ComputeAtStep& s) const { apply(s.producer), apply(s.consumer); }
   void operator()(FuseStep& s) const { apply(s.statement), apply(s.into); }
   void operator()(DistributeStep& s) const { apply(s.statement); }
+  void operator()(BandStep& s) const {
+    for (auto& statement : s.statements) apply(statement.name);
+  }
+  void operator()(IsolateStep& s) const {
+    for (auto& statement : s.statements) apply(statement);
+  }
+  void operator()(WavefrontStep&) const {}
+  void operator()(SkewStep&) const {}
+  void operator()(ReverseStep&) const {}
+  void operator()(ShiftStep& s) const { apply(s.statement); }
+  void operator()(FoldStep& s) const { apply(s.tensor); }
   void operator()(SplitStep& s) const { apply(s.statement); }
   void operator()(IndexSetSplitStep& s) const { apply(s.statement); }
   void operator()(TensorizeStep& s) const { apply(s.statement); }

@@ -16,6 +16,8 @@ constexpr size_t kMaxSteps = 256;
 constexpr size_t kMaxDecisions = 64;
 constexpr size_t kMaxSplits = 64;
 constexpr int64_t kMaxModulus = 64;
+constexpr size_t kMaxMembers = 16;
+constexpr int64_t kMaxRead = 1000;
 constexpr int64_t kMaxSize = int64_t{1} << 40;
 
 /// One pass over the text; the first error stays.
@@ -50,7 +52,14 @@ class Parser {
     if (word == "inline") return add(InlineStep{name()});
     if (word == "compute_at") return compute_at();
     if (word == "fuse") return fuse();
-    if (word == "distribute") return add(DistributeStep{name()});
+    if (word == "distribute") return distribute();
+    if (word == "band") return band();
+    if (word == "skew") return skew();
+    if (word == "shift") return shift();
+    if (word == "reverse") return reverse();
+    if (word == "fold") return fold();
+    if (word == "isolate") return isolate();
+    if (word == "wavefront") return wavefront();
     if (word == "split") return split();
     if (word == "index_set_split") return index_set_split();
     if (word == "tensorize") return tensorize();
@@ -59,7 +68,7 @@ class Parser {
     if (word == "rfactor") return rfactor();
     error("trace: unknown step '" + word +
           "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind "
-          "rfactor");
+          "rfactor band skew shift reverse fold isolate wavefront");
   }
   template <class T>
   void add(T step) {
@@ -113,6 +122,11 @@ class Parser {
   void promote() {
     PromoteStep s;
     s.tensor = name();
+    if (accept_word("read")) {
+      const int64_t number = integer();
+      if (number < 1 || number > kMaxRead) error("trace: reads are counted from 1");
+      s.read = static_cast<uint32_t>(number);
+    }
     if (accept_word("in")) s.statement = name();
     expect_word("at");
     s.at = name();
@@ -152,6 +166,102 @@ class Parser {
     s.into = name();
     expect_word("at");
     s.at = name();
+    add(std::move(s));
+  }
+  void distribute() {
+    DistributeStep s{name(), ""};
+    if (accept_word("at")) s.at = name();
+    add(std::move(s));
+  }
+  void band() {
+    BandStep s;
+    s.name = name();
+    expect('[');
+    s.members = names();
+    expect(']');
+    expect_word("of");
+    do {
+      skip_blank(true);  // a list of statements may go over several lines
+      BandStep::Statement statement;
+      statement.name = name();
+      expect(':');
+      expect('[');
+      do statement.members.push_back(linear());
+      while (accept(',') && !failed_);
+      expect(']');
+      s.statements.push_back(std::move(statement));
+    } while (accept(',') && !failed_);
+    if (s.members.size() > kMaxMembers) error("trace: more than 16 members of a band");
+    if (s.statements.size() > kMaxSteps) error("trace: more than 256 statements in a band");
+    for (const auto& statement : s.statements)
+      if (statement.members.size() != s.members.size())
+        error("trace: band " + s.name + " has " + std::to_string(s.members.size()) + " members, " + statement.name + " gives " +
+              std::to_string(statement.members.size()));
+    add(std::move(s));
+  }
+  /// 2*t + i - 1
+  LinearText linear() {
+    LinearText out;
+    bool negative = accept('-');
+    do {
+      int64_t factor = 1;
+      bool is_constant = peek_digit();
+      if (is_constant) factor = integer();
+      if (is_constant && accept('*')) is_constant = false;
+      if (negative) factor = -factor;
+      if (is_constant)
+        out.constant += factor;
+      else
+        out.terms.push_back({factor, name()});
+      if (out.terms.size() > kMaxMembers) error("trace: more than 16 terms");
+      negative = peek('-');
+    } while (!failed_ && (accept('+') || accept('-')));
+    return out;
+  }
+  void isolate() {
+    IsolateStep s;
+    s.statements = names();
+    expect_word("in");
+    s.band = name();
+    expect_word("at");
+    s.at = name();
+    expect_word("where");
+    s.where = linear();
+    add(std::move(s));
+  }
+  void wavefront() {
+    WavefrontStep s{name(), {}};
+    expect('[');
+    s.loops = names();
+    expect(']');
+    add(std::move(s));
+  }
+  void skew() {
+    SkewStep s{name(), "", {}};
+    s.member = name();
+    expect_word("by");
+    s.by = linear();
+    add(std::move(s));
+  }
+  void shift() {
+    ShiftStep s{name(), "", 0};
+    s.member = name();
+    expect_word("by");
+    s.by = signed_integer();
+    add(std::move(s));
+  }
+  void reverse() {
+    ReverseStep s{name(), ""};
+    s.member = name();
+    add(std::move(s));
+  }
+  void fold() {
+    FoldStep s{name(), "", 1, true};
+    s.dim = name();
+    expect_word("mod");
+    s.window = integer();
+    if (s.window < 1) error("trace: a fold by 0");
+    s.forward = !accept_word("down");
     add(std::move(s));
   }
   void rfactor() {

@@ -25,13 +25,16 @@ constexpr auto kEntries = std::to_array<Entry>({
      "A sliding window keeps what earlier iterations of a serial loop computed: what an iteration reads must move up, at one speed, along one dimension\n"
      "of the tensor. Leave out 'slide' where it does not, and each iteration computes all that it reads."},
     {"PW0320", "Programs with recurrences run in the order that isl found; this one has none recorded."},
-    {"PW0321", "This version schedules programs with recurrences by their base order only."},
+    {"PW0321", "Statements of a recurrence need each other: steps for them begin with a band, which gives them common loops. An empty trace runs the base order."},
     {"PW0322",
      "A statement becomes an instruction where its tile computes the same, its lanes and tile have the instruction's extents, and its operands lie\n"
      "in memory as the registers want them. The message names what differs; docs/add_an_instruction.md has an example."},
     {"PW0323",
      "Folded storage: an element would take the cell of one that is still needed: one made before the band, or one read after it. A larger window\n"
      "keeps them apart; equations of the same tensor that may run inside the band (borders) belong into it."},
+    {"PW0324",
+     "The members of a band must give back each index of a statement by whole numbers: [t, i + 2*t] does, [2*t, i] does not. A member that moves with a\n"
+     "reduced index is that index alone, or its negative."},
 });
 
 }  // namespace

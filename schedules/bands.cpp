@@ -1,0 +1,237 @@
+#include "schedules/bands.h"
+
+#include <algorithm>
+#include <span>
+
+#include "schedules/reindex.h"
+
+namespace polyweft::schedules {
+
+Result<uint32_t> band_named(const NestTemplate& t, const std::string& name) {
+  std::string known;
+  for (uint32_t b = 0; b < t.bands.size(); ++b) {
+    const std::string& own = t.stages[t.bands[b].frame].name;
+    if (own == name) return b;
+    known += (known.empty() ? "" : " ") + own;
+  }
+  return fail("PW0302", "trace: there is no band '" + name + "'", {known.empty() ? "make one: band NAME [t, i] of S: [t, i]" : "bands are " + known});
+}
+
+std::optional<uint32_t> band_of(const NestTemplate& t, uint32_t stage) {
+  const Stage& own = t.stages[stage];
+  for (uint32_t b = 0; b < t.bands.size(); ++b) {
+    const bool is_guest = own.placement.kind == Placement::Kind::fused && own.placement.host == t.bands[b].frame;
+    if (t.bands[b].frame == stage || is_guest) return b;
+  }
+  return std::nullopt;
+}
+
+Result<uint32_t> member_named(const NestTemplate& t, const Band& band, const std::string& name) {
+  return index_named(t, t.stages[band.frame], name);
+}
+
+std::vector<uint32_t> stages_of(const NestTemplate& t, uint32_t band) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = 0; k < t.stages.size(); ++k)
+    if (k != t.bands[band].frame && band_of(t, k) == band && !t.stages[k].placement.alone) out.push_back(k);
+  return out;
+}
+
+std::vector<uint32_t> alone_in(const NestTemplate& t, uint32_t band) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = 0; k < t.stages.size(); ++k)
+    if (t.stages[k].placement.alone && band_of(t, k) == band) out.push_back(k);
+  return out;
+}
+
+std::vector<TemplateLoop> point_loops(const NestTemplate& t, const Stage& stage, const std::vector<uint32_t>& order) {
+  std::vector<TemplateLoop> out;
+  auto add = [&](uint32_t index) {
+    TemplateLoop loop;
+    loop.index = index;
+    loop.step = Size{1, ""};
+    loop.name = index_name(t, stage, index);
+    out.push_back(std::move(loop));
+  };
+  for (uint32_t index : order) add(index);
+  for (uint32_t index = 0; index < stage.lo.size(); ++index)
+    if (std::find(order.begin(), order.end(), index) == order.end()) add(index);
+  return out;
+}
+
+namespace {
+
+void fill_frame(NestTemplate& t, Stage& frame, const poly::BandFacts& facts) {
+  const size_t members = equation_of(t, frame).index_names.size();
+  frame.lo.assign(members, INT64_MAX);
+  frame.hi.assign(members, INT64_MIN);
+  for (size_t s = 0; s < facts.lo.size(); ++s)
+    for (size_t m = 0; m < members; ++m) {
+      if (facts.lo[s][m] >= facts.hi[s][m]) continue;
+      frame.lo[m] = std::min(frame.lo[m], facts.lo[s][m]);
+      frame.hi[m] = std::max(frame.hi[m], facts.hi[s][m]);
+    }
+  for (size_t m = 0; m < members; ++m)
+    if (frame.lo[m] > frame.hi[m]) frame.lo[m] = frame.hi[m] = 0;
+  std::map<VarId, Affine> map;
+  for (uint32_t m = 0; m < members; ++m) map[m] = Affine::variable(t.program.index_var(m));
+  frame.inside.clear();
+  for (const Affine& e : facts.inside) frame.inside.push_back(substitute(e, map));
+  frame.data_indices = static_cast<uint32_t>(members);
+  std::vector<uint32_t> order(members);
+  for (uint32_t m = 0; m < members; ++m) order[m] = m;
+  frame.loops = point_loops(t, frame, order);
+}
+
+}  // namespace
+
+Status rebuild(NestTemplate& t, uint32_t number, const Isl& isl) {
+  Band& band = t.bands[number];
+  const std::string subject = "band " + t.stages[band.frame].name;
+  if (!isl.band_facts) return fail("PW0320", subject + ": facts about it come from isl and are missing here");
+  auto facts = isl.band_facts({band.places, t.folds});
+  if (!facts) return facts.error();
+  band.relations = facts->relations;
+  fill_frame(t, t.stages[band.frame], *facts);
+  const std::vector<uint32_t> guests = stages_of(t, number);
+  const std::vector<std::string> names = equation_of(t, t.stages[band.frame]).index_names;
+  for (size_t k = 0; k < guests.size(); ++k) {
+    auto made = reindexed(t, band.places[k], names, subject);
+    if (!made) return made.error();
+    Stage& stage = t.stages[guests[k]];
+    Stage fresh = std::move(made->stage);
+    fresh.name = stage.name;
+    fresh.placement = Placement{Placement::Kind::fused, band.frame, static_cast<uint32_t>(names.size()), Scope::heap, {}};
+    std::vector<uint32_t> order;
+    for (uint32_t m = 0; m < names.size(); ++m) {
+      fresh.placement.ties.push_back({made->index_of_member[m], m});
+      order.push_back(made->index_of_member[m]);
+      fresh.lo[made->index_of_member[m]] = facts->lo[k][m];
+      fresh.hi[made->index_of_member[m]] = std::max(facts->lo[k][m], facts->hi[k][m]);
+    }
+    // Equations of earlier shapes of this band stay in the program unused: stages name theirs.
+    fresh.equation = static_cast<EquationId>(t.program.equations.size());
+    t.program.equations.push_back(std::move(made->equation));
+    fresh.loops = point_loops(t, fresh, order);
+    if (fresh.reduces && !is_order_free(t.cls, t.program, equation_of(t, fresh))) fresh.relations.push_back(order_of_folds(fresh));
+    stage = std::move(fresh);
+  }
+  return keeps_relations(t, number, subject);
+}
+
+namespace {
+
+struct Walker {
+  const NestTemplate& t;
+  const Band& band;
+  const std::vector<uint32_t>& guests;
+  const std::vector<uint32_t>& alone;
+  std::string subject;
+  static constexpr uint32_t kNoStage = UINT32_MAX;
+
+  std::string member(uint32_t m) const { return index_name(t, t.stages[band.frame], m); }
+  std::string name_of(const BandRelation& r) const {
+    const char* kinds[] = {"flow", "storage", "order of folds"};
+    return std::string(kinds[static_cast<size_t>(r.kind)]) + " of " + t.program.tensors[r.tensor].name + " from " + t.stages[guests[r.source]].name + " to " +
+           t.stages[guests[r.sink]].name;
+  }
+  std::string distances(const BandRelation& r) const {
+    std::string out = "distances:";
+    for (uint32_t m = 0; m < r.lo.size(); ++m)
+      out += (m ? ", " : " ") + member(m) + " " + (r.lo[m] == r.hi[m] ? std::to_string(r.lo[m]) : std::to_string(r.lo[m]) + ".." + std::to_string(r.hi[m]));
+    return out;
+  }
+  Error broken(const char* code, const BandRelation& r, const std::string& what) const {
+    Error error = fail(code, subject + ": " + name_of(r) + " " + what, {distances(r)});
+    if (!r.witness.empty()) error.notes.push_back(r.witness);
+    return error;
+  }
+  /// Does the class let these folds go in any order? Then only what runs at once must keep apart.
+  bool is_free(const BandRelation& r) const { return r.kind == BandRelation::Kind::order && is_order_free(t.cls, t.program, equation_of(t, t.stages[guests[r.source]])); }
+  /// The loops of a stage, outermost first; `carried` once a loop surely has a distance above 0. `m_of`: the member of an index, if it has one.
+  template <class F>
+  Status walk(const BandRelation& r, std::span<const TemplateLoop> loops, const F& m_of, bool& carried) const {
+    uint32_t in_wave = 0;
+    for (const TemplateLoop& loop : loops) {
+      if (carried) return Ok{};
+      const std::optional<uint32_t> m = m_of(loop.index);
+      if (!m) continue;
+      const int64_t lo = r.lo[*m], hi = r.hi[*m];
+      if (loop.wave > 0) in_wave = loop.wave;
+      if (in_wave > 0) {  // T3: a sum of distances that are not negative is 0 only where each is
+        --in_wave;
+        if (lo < 0) return broken("PW0306", r, "runs backwards along " + member(*m) + ", in a wavefront");
+        continue;
+      }
+      const bool at_once = loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis;
+      if (at_once && (lo != 0 || hi != 0)) return broken("PW0306", r, "leads from one iteration of loop " + loop.name + " to another");
+      // Lanes read all before they write: what is read may be overwritten by a later lane (T4).
+      const bool lock_step = loop.mark.kind == MarkKind::vector && !(r.kind == BandRelation::Kind::anti && lo >= 0);
+      if (lock_step && (lo != 0 || hi != 0)) return broken("PW0306", r, "leads from one lane of loop " + loop.name + " to another");
+      if (lo < 0 && !is_free(r)) return broken("PW0305", r, "runs backwards along " + member(*m) + ", in loop " + loop.name);
+      const int64_t step = loop.step.decision.empty() ? loop.step.constant : INT64_MAX;
+      carried = lo >= step && loop.mark.kind != MarkKind::vector;
+    }
+    return Ok{};
+  }
+  Status check(const BandRelation& r) const {
+    if (auto status = check_inside(r, guests, t.stages[band.frame].loops.size()); !status) return status.error();
+    std::vector<uint32_t> own(guests.size(), kNoStage);  // those that run alone somewhere
+    uint32_t depth = 0;
+    for (uint32_t k : alone) {
+      for (uint32_t g = 0; g < guests.size(); ++g)
+        if (is_copy_of(t.stages[k], t.stages[guests[g]])) own[g] = k;
+      depth = t.stages[k].placement.depth;
+    }
+    if (own[r.source] == kNoStage || own[r.sink] == kNoStage) return Ok{};
+    return check_inside(r, own, depth);
+  }
+  static bool is_copy_of(const Stage& far, const Stage& near) { return far.name == near.name + ".far"; }
+  /// `depth` loops are shared; which[s]: the stage of statement s inside them.
+  Status check_inside(const BandRelation& r, const std::vector<uint32_t>& which, size_t depth) const {
+    bool carried = false;
+    const Stage& frame = t.stages[band.frame];
+    const std::span<const TemplateLoop> shared(frame.loops.data(), depth);
+    auto identity = [](uint32_t index) -> std::optional<uint32_t> { return index; };
+    if (auto status = walk(r, shared, identity, carried); !status) return status.error();
+    if (carried) return Ok{};
+    if (r.source != r.sink) {
+      if (which[r.source] < which[r.sink]) return Ok{};
+      return broken("PW0305", r, "needs the one before the other inside the loops they share");
+    }
+    const Stage& guest = t.stages[which[r.source]];
+    auto member_of = [&](uint32_t index) -> std::optional<uint32_t> {
+      for (auto [own, m] : guest.placement.ties) {
+        const bool is_shared = std::any_of(shared.begin(), shared.end(), [&, m = m](const TemplateLoop& l) { return l.index == m && is_point_loop(l); });
+        if (own == index && !is_shared) return m;
+      }
+      return std::nullopt;
+    };
+    return walk(r, guest.loops, member_of, carried);
+  }
+};
+
+}  // namespace
+
+Status is_own_loop(const NestTemplate& t, uint32_t id, const TemplateLoop& loop, const std::string& subject) {
+  const auto band = band_of(t, id);
+  if (!band || t.stages[id].is_frame) return Ok{};
+  const Stage& frame = t.stages[t.bands[*band].frame];
+  const std::span<const TemplateLoop> loops(frame.loops.data(), t.stages[id].placement.depth);
+  for (auto [own, member] : t.stages[id].placement.ties)
+    for (const TemplateLoop& shared : loops)
+      if (own == loop.index && shared.index == member && is_point_loop(shared))
+        return fail("PW0304", subject + ": band " + frame.name + " shares this loop", {"distribute " + frame.name + " at a loop outside of it first"});
+  return Ok{};
+}
+
+Status keeps_relations(const NestTemplate& t, uint32_t number, const std::string& subject) {
+  const std::vector<uint32_t> guests = stages_of(t, number);
+  const std::vector<uint32_t> alone = alone_in(t, number);
+  const Walker walker{t, t.bands[number], guests, alone, subject};
+  for (const BandRelation& r : t.bands[number].relations)
+    if (auto status = walker.check(r); !status) return status.error();
+  return Ok{};
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,110 @@
+#include "schedules/pieces.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace polyweft::schedules {
+namespace {
+
+constexpr size_t kMostPieces = 64;
+
+using Conjunction = std::vector<Guard>;
+using Pieces = std::vector<Conjunction>;
+
+bool is_linear(const Guard& g) {
+  const bool here = (g.kind != Guard::Kind::ge0 && g.kind != Guard::Kind::eq0) || g.e.is_linear();
+  return here && std::all_of(g.of.begin(), g.of.end(), is_linear);
+}
+
+/// May some point of the intervals, narrowed by the conditions, meet them all? Never false where one does.
+bool may_have_points(const Domain& domain, const Conjunction& conditions) {
+  std::vector<Interval> values = domain.values;
+  std::vector<Affine> all = domain.inside;
+  for (const Guard& g : conditions) {
+    if (!is_linear(g)) continue;
+    all.push_back(g.e);
+    if (g.kind == Guard::Kind::eq0) all.push_back(Affine::of(0) - g.e);
+  }
+  for (int round = 0; round < 4; ++round)
+    for (const Affine& e : all) {
+      if (interval_of(e, values).hi < 0) return false;
+      for (const Term& term : e.terms) {
+        const int64_t most = interval_of(e - Affine::variable(term.var, term.coeff), values).hi;
+        Interval& v = values[term.var];
+        if (term.coeff > 0)
+          v.lo = std::max(v.lo, -(most / term.coeff) + (most % term.coeff < 0));
+        else
+          v.hi = std::min(v.hi, most / -term.coeff - (most % -term.coeff < 0));
+        if (v.lo > v.hi) return false;
+      }
+    }
+  return true;
+}
+
+struct Cutter {
+  const Domain& domain;
+  bool failed = false;
+
+  /// pieces & g (or & not g), piece by piece.
+  Pieces with(const Pieces& pieces, const Guard& g, bool positive) {
+    if (failed || pieces.empty()) return {};
+    switch (g.kind) {
+      case Guard::Kind::negation:
+        return with(pieces, g.of[0], !positive);
+      case Guard::Kind::all:
+        return positive ? every(pieces, g.of, true) : first(pieces, g.of, false);
+      case Guard::Kind::any:
+        return positive ? first(pieces, g.of, true) : every(pieces, g.of, false);
+      case Guard::Kind::ge0:
+        return both(pieces, positive ? g : guard_ge0(Affine::of(-1) - g.e));
+      case Guard::Kind::eq0:
+        break;
+    }
+    if (positive) return both(pieces, g);
+    Pieces out = both(pieces, guard_ge0(g.e - Affine::of(1)));
+    for (Conjunction& less : both(pieces, guard_ge0(Affine::of(-1) - g.e))) out.push_back(std::move(less));
+    return out;
+  }
+  Pieces both(const Pieces& pieces, const Guard& g) {
+    Pieces out;
+    for (Conjunction piece : pieces) {
+      piece.push_back(g);
+      if (may_have_points(domain, piece)) out.push_back(std::move(piece));
+    }
+    failed |= out.size() > kMostPieces;
+    return out;
+  }
+  Pieces every(Pieces pieces, const std::vector<Guard>& of, bool positive) {
+    for (const Guard& g : of) pieces = with(pieces, g, positive);
+    return pieces;
+  }
+  /// One of them holds: the first, or not the first but the second, ..
+  Pieces first(Pieces rest, const std::vector<Guard>& of, bool positive) {
+    Pieces out;
+    for (const Guard& g : of) {
+      for (Conjunction& piece : with(rest, g, positive)) out.push_back(std::move(piece));
+      rest = with(rest, g, !positive);
+      failed |= out.size() > kMostPieces;
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+std::optional<std::vector<std::vector<Guard>>> disjoint_pieces(const Domain& domain) {
+  Cutter cutter{domain};
+  Pieces pieces = {{}};
+  Conjunction kept;
+  for (const Guard& g : domain.guards) {
+    if (is_linear(g))
+      pieces = cutter.with(pieces, g, true);
+    else
+      kept.push_back(g);
+  }
+  if (cutter.failed) return std::nullopt;
+  for (Conjunction& piece : pieces) piece.insert(piece.end(), kept.begin(), kept.end());
+  return pieces;
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,189 @@
+// From values of members back to a statement's indices: elimination with coefficients 1 and -1, so that every step stays in whole numbers. Rows that are left over are
+// conditions: L[i, j] in a band [k, i, j] at (j, i, j) has k == j.
+#include "schedules/reindex.h"
+
+#include <algorithm>
+
+#include "schedules/hulls.h"
+
+namespace polyweft::schedules {
+namespace {
+
+/// Old indices while both kinds are in one expression.
+constexpr VarId kOld = 0x40000000u;
+
+struct Solver {
+  const NestTemplate& t;
+  const BandPlace& place;
+  const Equation& old;
+  std::string subject;
+  uint32_t data = 0;  ///< old data indices
+  uint32_t reduced_members = 0;
+
+  Reindexed out = {};
+  std::vector<std::string> names = {};
+  std::map<VarId, Affine> map = {};  ///< of old indices, over the new ones
+
+  VarId var(uint32_t index) const { return t.program.index_var(index); }
+  uint32_t index_of(VarId v) const { return v - t.program.index_var(0); }
+  bool is_reduced(const Affine& row) const {
+    return std::any_of(row.terms.begin(), row.terms.end(), [&](const Term& term) { return index_of(term.var) >= data; });
+  }
+
+  Status number_members(const std::vector<std::string>& members) {
+    out.index_of_member.resize(members.size());
+    for (int kind = 0; kind < 2; ++kind)
+      for (uint32_t m = 0; m < members.size(); ++m) {
+        if (!place.members[m].is_linear()) return fail("PW0324", subject + ": member " + members[m] + " is not linear in the indices of the statement");
+        if (is_reduced(place.members[m]) != (kind == 1)) continue;
+        out.index_of_member[m] = static_cast<uint32_t>(names.size());
+        names.push_back(members[m]);
+        reduced_members += kind == 1;
+      }
+    return Ok{};
+  }
+  Status solve_reduced(const std::vector<std::string>& members) {
+    for (uint32_t m = 0; m < members.size(); ++m) {
+      const Affine& row = place.members[m];
+      if (!is_reduced(row)) continue;
+      const bool is_single = row.terms.size() == 1 && (row.terms[0].coeff == 1 || row.terms[0].coeff == -1);
+      if (!is_single || map.count(row.terms[0].var))
+        return fail("PW0324", subject + ": member " + members[m] + " moves with a reduced index, and is not that index or its negative alone");
+      const int64_t sign = row.terms[0].coeff;
+      map[row.terms[0].var] = sign * (Affine::variable(var(out.index_of_member[m])) - Affine::of(row.constant));
+    }
+    for (uint32_t k = data; k < old.index_names.size(); ++k) {
+      if (map.count(var(k))) continue;
+      map[var(k)] = Affine::variable(var(static_cast<uint32_t>(names.size())));
+      std::string name = old.index_names[k];
+      while (std::find(names.begin(), names.end(), name) != names.end()) name += "_";
+      names.push_back(std::move(name));
+    }
+    return Ok{};
+  }
+  /// Rows over old data indices: row == member.
+  Status solve_data(const std::vector<std::string>& members) {
+    std::vector<Affine> rows;
+    std::map<VarId, Affine> renamed;
+    for (uint32_t k = 0; k < data; ++k) renamed[var(k)] = Affine::variable(kOld + k);
+    for (uint32_t m = 0; m < members.size(); ++m)
+      if (!is_reduced(place.members[m])) rows.push_back(substitute(place.members[m], renamed) - Affine::variable(var(out.index_of_member[m])));
+    std::map<VarId, Affine> solved;
+    for (uint32_t done = 0; done < data; ++done) {
+      const auto [row, pivot] = unit_pivot(rows);
+      if (row == rows.size()) {
+        for (uint32_t k = 0; k < data; ++k)
+          if (!solved.count(kOld + k))
+            return fail("PW0324", subject + ": the members do not give index " + old.index_names[k] + " of " + name_of_statement() + " by whole numbers",
+                        {"let some member have the index with coefficient 1 or -1"});
+      }
+      const int64_t coeff = rows[row].coefficient(pivot);
+      const Affine value = -coeff * (rows[row] - Affine::variable(pivot, coeff));
+      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(row));
+      const std::map<VarId, Affine> step = {{pivot, value}};
+      for (Affine& other : rows) other = substitute(other, step);
+      for (auto& [v, e] : solved) e = substitute(e, step);
+      solved[pivot] = value;
+    }
+    for (uint32_t k = 0; k < data; ++k) map[var(k)] = solved.at(kOld + k);
+    for (const Affine& row : rows) {  // row == 0 over the new indices
+      out.stage.inside.push_back(row);
+      out.stage.inside.push_back(Affine::of(0) - row);
+    }
+    return Ok{};
+  }
+  /// Row and variable with coefficient 1 or -1; old data indices only.
+  static std::pair<size_t, VarId> unit_pivot(const std::vector<Affine>& rows) {
+    for (size_t r = 0; r < rows.size(); ++r)
+      for (const Term& term : rows[r].terms)
+        if (term.var >= kOld && (term.coeff == 1 || term.coeff == -1)) return {r, term.var};
+    return {rows.size(), kNoVar};
+  }
+  std::string name_of_statement() const { return t.program.tensors[old.targets[0]].name; }
+
+  /// The domain over the new indices.
+  void conditions() {
+    const Domain domain = domain_of(t.program, old);
+    Stage& stage = out.stage;
+    for (uint32_t k = 0; k < old.index_names.size(); ++k) {
+      const Interval& values = domain.values[var(k)];
+      stage.inside.push_back(map.at(var(k)) - Affine::of(values.lo));
+      stage.inside.push_back(Affine::of(values.hi) - map.at(var(k)));
+    }
+    for (const Affine& e : domain.inside) stage.inside.push_back(substitute(e, map));
+    std::vector<Guard> rest = place.piece;
+    if (rest.empty()) rest = domain.guards;
+    for (const Guard& g : rest) {
+      const bool is_linear = (g.kind == Guard::Kind::ge0 || g.kind == Guard::Kind::eq0) && g.e.is_linear();
+      if (!is_linear) {
+        stage.guards.push_back(substitute(g, map));
+        continue;
+      }
+      stage.inside.push_back(substitute(g.e, map));
+      if (g.kind == Guard::Kind::eq0) stage.inside.push_back(Affine::of(0) - substitute(g.e, map));
+    }
+    std::vector<Affine> kept;
+    for (const Affine& e : stage.inside)
+      if (!(e.is_constant() && e.constant >= 0) && std::find(kept.begin(), kept.end(), e) == kept.end()) kept.push_back(e);
+    stage.inside = std::move(kept);
+  }
+  void equation() {
+    Equation& e = out.equation;
+    e = old;
+    e.index_names = names;
+    e.where = Guard{};
+    for (Slot& slot : e.slots) {
+      const Affine position = slot.var == kNoVar ? substitute(slot.position, map) : map.at(slot.var);
+      const bool is_index = position.terms.size() == 1 && position.constant == 0 && position.terms[0].coeff == 1;
+      const bool is_taken =
+          is_index && std::any_of(e.slots.begin(), &slot - e.slots.data() + e.slots.begin(), [&](const Slot& s) { return s.var == position.terms[0].var; });
+      slot = is_index && !is_taken ? Slot{position.terms[0].var, Affine::of(0), Affine::of(0), {}} : Slot{kNoVar, {}, {}, position};
+    }
+    if (e.rhs->op != Op::reduce) {
+      e.rhs = substitute(e.rhs, map);
+      return;
+    }
+    auto rhs = std::make_shared<ExprNode>(*e.rhs);
+    for (IndexRange& range : rhs->reduction.ranges) {
+      const Affine& as = map.at(range.var);
+      const Affine lo = substitute(range.lo, map), hi = substitute(range.hi, map);
+      const int64_t sign = as.terms[0].coeff;
+      const Affine apart = Affine::of(sign * as.constant);  // old = sign * new + constant, so new = sign * old - sign * constant
+      range = sign > 0 ? IndexRange{as.terms[0].var, lo - apart, hi - apart} : IndexRange{as.terms[0].var, Affine::of(1) - hi - apart, Affine::of(1) - lo - apart};
+    }
+    rhs->reduction.where = substitute(rhs->reduction.where, map);
+    for (Expr& arg : rhs->args) arg = substitute(arg, map);
+    e.rhs = std::move(rhs);
+  }
+};
+
+}  // namespace
+
+Result<Reindexed> reindexed(const NestTemplate& t, const BandPlace& place, const std::vector<std::string>& members, const std::string& subject) {
+  const Equation& old = t.program.equations[place.equation];
+  Solver solver{t, place, old, subject};
+  for (const Slot& slot : old.slots) solver.data += slot.var != kNoVar;
+  if (auto status = solver.number_members(members); !status) return status.error();
+  Stage& stage = solver.out.stage;
+  stage.data_indices = static_cast<uint32_t>(members.size()) - solver.reduced_members;
+  if (auto status = solver.solve_reduced(members); !status) return status.error();
+  if (auto status = solver.solve_data(members); !status) return status.error();
+  solver.conditions();
+  solver.equation();
+  stage.reduces = old.rhs->op == Op::reduce;
+  stage.origin = Origin{place.equation, {}};
+  for (uint32_t k = 0; k < old.index_names.size(); ++k) stage.origin->instance.push_back(solver.map.at(t.program.index_var(k)));
+  stage.lo.assign(solver.names.size(), 0);
+  stage.hi.assign(solver.names.size(), 0);
+  const Domain domain = domain_of(t.program, old);
+  for (uint32_t k = solver.data; k < old.index_names.size(); ++k) {  // reduced indices that no member moves with
+    const Affine& as = solver.map.at(t.program.index_var(k));
+    const uint32_t index = as.terms[0].var - t.program.index_var(0);
+    const Interval& values = domain.values[t.program.index_var(k)];
+    stage.lo[index] = values.lo;
+    stage.hi[index] = std::max(values.hi + 1, values.lo);
+  }
+  return std::move(solver.out);
+}
+
+}  // namespace polyweft::schedules

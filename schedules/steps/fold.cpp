@@ -1,0 +1,48 @@
+// fold A d0 mod 2: elements of A whose first coordinates are equal modulo 2 share a cell.
+//
+// Legal where no cell is written anew before the last read of what it held: these anti-dependences become relations of the bands that make A, beside the flow of values
+// (F5: then T1 holds for all tile sizes), and the bands' loops must keep them. A tensor that no band makes, or that is read or made outside in a way that
+// folding would destroy, is refused by the facts (PW0323).
+#include <algorithm>
+
+#include "schedules/bands.h"
+
+namespace polyweft::schedules {
+namespace {
+
+Result<TensorId> tensor_named(const NestTemplate& t, const std::string& name) {
+  for (TensorId id = 0; id < t.program.tensors.size(); ++id)
+    if (t.program.tensors[id].name == name) return id;
+  return fail("PW0302", "fold: there is no tensor '" + name + "'");
+}
+
+}  // namespace
+
+Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl) {
+  auto tensor = tensor_named(t, step.tensor);
+  if (!tensor) return tensor.error();
+  const std::string subject = "fold " + step.tensor + " " + step.dim;
+  if (t.program.tensors[*tensor].kind != TensorKind::local)
+    return fail("PW0304", subject + ": only what the program makes for itself can be folded", {"inputs and outputs have the caller's cells"});
+  uint32_t dim = t.program.tensors[*tensor].rank;
+  for (uint32_t d = 0; d < t.program.tensors[*tensor].rank; ++d)
+    if (step.dim == "d" + std::to_string(d)) dim = d;
+  if (dim == t.program.tensors[*tensor].rank) return fail("PW0303", subject + ": there is no such dimension", {"dimensions are d0, d1, .."});
+  for (const TensorFold& other : t.folds)
+    if (other.tensor == *tensor && other.dim == dim) return fail("PW0304", subject + ": it is folded already");
+  bool is_made_in_band = false;
+  for (uint32_t b = 0; b < t.bands.size(); ++b)
+    for (uint32_t s : stages_of(t, b)) is_made_in_band |= defines(equation_of(t, t.stages[s]), *tensor);
+  if (!is_made_in_band) return fail("PW0304", subject + ": no band makes it", {"band first, then fold"});
+  t.folds.push_back({*tensor, dim, step.window, step.forward});
+  for (uint32_t b = 0; b < t.bands.size(); ++b) {
+    if (!isl.band_facts) return fail("PW0320", subject + ": facts about the band come from isl and are missing here");
+    auto facts = isl.band_facts({t.bands[b].places, t.folds});
+    if (!facts) return facts.error();
+    t.bands[b].relations = facts->relations;
+    if (auto status = keeps_relations(t, b, subject); !status) return status.error();
+  }
+  return t;
+}
+
+}  // namespace polyweft::schedules

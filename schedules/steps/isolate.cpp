@@ -1,0 +1,77 @@
+// isolate L.1, L.2 in cholesky at j.1 where j - k - 1: tiles of one class have loops of their own.
+//
+//   for k.1, i.1, j.1: <all statements, point by point>      for k.1, i.1, j.1: if <j > k in the whole tile>: { L.1.far; L.2.far } else <all statements>
+//
+// Index-set splitting by the position of the tile (T9): where the condition holds at every point of a tile no other statement has an instance in it (their greatest value
+// of the condition is negative), so that in these tiles the named statements run one after the other, each in any order of its own that the relations allow.
+#include <algorithm>
+
+#include "schedules/bands.h"
+#include "schedules/hulls.h"
+
+namespace polyweft::schedules {
+namespace {
+
+/// The condition over the members, as frame and statements number them.
+Result<Affine> condition_of(const NestTemplate& t, const Band& band, const LinearText& text) {
+  Affine out = Affine::of(text.constant);
+  for (const auto& [coeff, name] : text.terms) {
+    auto member = member_named(t, band, name);
+    if (!member) return member.error();
+    out = out + coeff * Affine::variable(t.program.index_var(*member));
+  }
+  return out;
+}
+
+/// Its greatest value over the instances of a statement.
+int64_t greatest(const NestTemplate& t, const BandPlace& place, const Affine& condition) {
+  std::map<VarId, Affine> map;
+  for (uint32_t m = 0; m < place.members.size(); ++m) map[t.program.index_var(m)] = place.members[m];
+  return interval_of(substitute(condition, map), domain_of(t.program, t.program.equations[place.equation]).values).hi;
+}
+
+}  // namespace
+
+Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step) {
+  const std::string subject = "isolate in " + step.band;
+  auto number = band_named(t, step.band);
+  if (!number) return number.error();
+  const Band& band = t.bands[*number];
+  auto depth = depth_of(t.stages[band.frame], step.at);
+  if (!depth) return depth.error();
+  if (!alone_in(t, *number).empty()) return fail("PW0304", subject + ": it has tiles apart already");
+  auto condition = condition_of(t, band, step.where);
+  if (!condition) return condition.error();
+  const std::vector<uint32_t> guests = stages_of(t, *number);
+  std::vector<char> is_named(guests.size(), 0);
+  for (const std::string& name : step.statements) {
+    bool found = false;
+    for (size_t k = 0; k < guests.size(); ++k)
+      if (t.stages[guests[k]].name == name) is_named[k] = found = true;
+    if (!found) return fail("PW0302", subject + ": it has no statement '" + name + "'");
+  }
+  for (size_t k = 0; k < guests.size(); ++k)
+    if (!is_named[k] && greatest(t, band.places[k], *condition) >= 0)
+      return fail("PW0306", subject + ": " + t.stages[guests[k]].name + " may have instances where the condition holds", {"name it too, or choose another condition"});
+  std::vector<Stage> far;
+  for (size_t k = 0; k < guests.size(); ++k) {
+    if (!is_named[k]) continue;
+    Stage stage = t.stages[guests[k]];
+    stage.name += ".far";
+    stage.placement.depth = *depth;
+    stage.placement.alone = *condition;
+    std::map<VarId, Affine> map;
+    std::vector<uint32_t> order(stage.placement.ties.size());
+    for (auto [own, member] : stage.placement.ties) {
+      map[t.program.index_var(member)] = Affine::variable(t.program.index_var(own));
+      order[member] = own;
+    }
+    stage.inside.push_back(substitute(*condition, map));
+    stage.loops = point_loops(t, stage, order);
+    far.push_back(std::move(stage));
+  }
+  t.stages.insert(t.stages.end(), far.begin(), far.end());
+  return t;
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,34 @@
+// wavefront jacobi [t.1, i.1, j.1]: tiles whose numbers have one sum run at once.
+//
+//   for t.1, i.1, j.1: ..          for w: parallel i.1: for j.1: t.1 = w - i.1 - j.1 (in numbers of tiles) ..
+//
+// Legal by T3: no relation has a negative distance along these members, so tiles of one sum that differ do not depend on each other.
+#include <algorithm>
+
+#include "schedules/bands.h"
+
+namespace polyweft::schedules {
+
+Result<NestTemplate> wavefront(NestTemplate t, const WavefrontStep& step) {
+  const std::string subject = "wavefront " + step.band;
+  auto number = band_named(t, step.band);
+  if (!number) return number.error();
+  Stage& frame = t.stages[t.bands[*number].frame];
+  if (step.loops.size() < 2) return fail("PW0304", subject + ": it takes two loops or more");
+  for (size_t k = 0; k < step.loops.size(); ++k) {
+    auto loop = loop_named(frame, step.loops[k]);
+    if (!loop) return loop.error();
+    if (*loop != k) return fail("PW0304", subject + ": its loops must be the outermost, in their order", {"permute first"});
+    if (is_point_loop(frame.loops[k]) || frame.loops[k].mark != Mark{} || frame.loops[k].wave > 0)
+      return fail("PW0304", subject + ": loop " + frame.loops[k].name + " is no plain tile loop", {"tile first"});
+    for (size_t other = 0; other < k; ++other)
+      if (frame.loops[other].index == frame.loops[k].index) return fail("PW0304", subject + ": two loops over " + index_name(t, frame, frame.loops[k].index));
+  }
+  for (uint32_t k : alone_in(t, *number))
+    if (t.stages[k].placement.depth < step.loops.size()) return fail("PW0304", subject + ": statements are isolated between these loops");
+  frame.loops[0].wave = static_cast<uint32_t>(step.loops.size());
+  frame.loops[1].mark = Mark{MarkKind::parallel, 0, "", false};
+  return t;
+}
+
+}  // namespace polyweft::schedules

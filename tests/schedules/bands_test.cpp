@@ -1,0 +1,117 @@
+// Bands: recurrences in skewed, tiled, folded, distributed loops, before all judges: evaluator, interpreter, tags, checker.
+#include "harness.h"
+#include "ir/interpreter.h"
+#include "poly/band.h"
+#include "poly/check/checker.h"
+#include "schedules/queries.h"
+#include "schedules/steps.h"
+
+namespace polyweft::test {
+namespace {
+
+schedules::Isl isl_for(const Program& program) {
+  return {nullptr, [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
+}
+
+Result<NestTemplate> replayed(const Program& program, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
+  auto trace = parse_trace("trace 1\n" + steps);
+  if (!trace) return trace.error();
+  EXPECT_EQ(parse_trace(trace->text())->text(), trace->text());
+  return schedules::replay(program, cls, *trace, isl_for(program));
+}
+
+void expect_right(const Program& program, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
+  SCOPED_TRACE(steps);
+  auto t = replayed(program, steps, cls);
+  ASSERT_TRUE(t.ok()) << described(t.error());
+  auto nest = instantiate(*t, values_of(t->trace));
+  ASSERT_TRUE(nest.ok()) << described(nest.error());
+  EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << print(*nest);
+  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
+  ir::EvaluateOptions wanted_options;
+  wanted_options.tags = cls;
+  ir::InterpreterOptions options;
+  options.with_tags = true;
+  auto wanted = ir::evaluate(program, inputs, wanted_options);
+  auto got = ir::interpret(*nest, inputs, options);
+  ASSERT_TRUE(wanted.ok() && got.ok());
+  EXPECT_EQ(got->tags, wanted->tags) << print(*nest);
+  auto check = poly::check_nest(program, *nest);
+  EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n" << print(*nest);
+}
+
+std::string refusal(const Program& program, const std::string& steps) {
+  auto t = replayed(program, steps);
+  return t ? "accepted" : described(t.error());
+}
+
+std::string heat(int steps, int cells) {
+  return "program heat(T = " + std::to_string(steps) + ", N = " + std::to_string(cells) +
+         ")\nin X: f32[N]\nlet A[0, i: N] = X[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * A[t-1, i] + 0.25 * (A[t-1, i-1] + A[t-1, i+1])\n"
+         "let A[t: 1..T+1, i: N] where i == 0 or i == N-1 = X[i]\nout Y[i: N] = A[T, i]\n";
+}
+const char* kHeat = "band heat [t, i] of A@2: [t, i + t], A@3: [t, i + t]\n";
+
+TEST(Bands, a_skewed_band_is_right_at_every_size) {
+  for (int steps : {1, 4})
+    for (int cells : {1, 3, 4, 13}) {
+      Program program = normalized_program(heat(steps, cells));
+      expect_right(program, kHeat);
+      expect_right(program, std::string(kHeat) + "tile heat [t: 2, i: 4]\n");
+      expect_right(program, std::string(kHeat) + "fold A d0 mod 2\ntile heat [t: 3, i: 5]\n");
+      expect_right(program, std::string(kHeat) + "fold A d0 mod 2\ntile heat [t: 3, i: 8]\ndistribute heat at t\nvectorize A@2 i 4\n");
+    }
+}
+
+TEST(Bands, skew_shift_and_reverse_make_the_same_band) {
+  Program program = normalized_program(heat(4, 12));
+  expect_right(program, "band heat [t, i] of A@2: [t, i], A@3: [t, i]\nskew heat i by t\ntile heat [t: 2, i: 4]\n");
+  expect_right(program, "band heat [t, i] of A@2: [t, i], A@3: [t, i]\nreverse heat i\nskew heat i by 2*t\ntile heat [t: 2, i: 4]\n");
+  expect_right(program, "band heat [t, i] of A@2: [t, i], A@3: [t, i]\nshift A@3.p1 i by 3\nskew heat i by 5*t\n");
+}
+
+TEST(Bands, what_reverses_a_relation_is_refused_with_its_distances) {
+  Program program = normalized_program(heat(4, 12));
+  EXPECT_NE(refusal(program, "band heat [i, t] of A@2: [i, t], A@3: [i, t]\n").find("PW0305"), std::string::npos);
+  EXPECT_NE(refusal(program, "band heat [t, i] of A@2: [t, i], A@3: [t, i]\ntile heat [t: 2, i: 4]\n").find("PW0305"), std::string::npos);
+  EXPECT_NE(refusal(program, std::string(kHeat) + "tile heat [t: 2, i: 4]\nparallel heat i.1\n").find("PW0306"), std::string::npos);
+  EXPECT_NE(refusal(program, std::string(kHeat) + "fold A d0 mod 1\ntile heat [t: 2, i: 4]\n").find("PW0305"), std::string::npos);
+  EXPECT_NE(refusal(program, "tile A@2 [t: 2]\n").find("PW0321"), std::string::npos);
+}
+
+const char* kJacobi =
+    "program jacobi(T = 5, N = 11)\nin A0: f64[N, N]\nin B0: f64[N, N]\nlet A[0, i: N, j: N] = A0[i, j]\n"
+    "let B[t: 1..T+1, i: 1..N-1, j: 1..N-1] = 0.2 * (A[t-1, i, j] + A[t-1, i, j-1] + A[t-1, i, j+1] + A[t-1, i+1, j] + A[t-1, i-1, j])\n"
+    "let B[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = B0[i, j]\n"
+    "let A[t: 1..T+1, i: 1..N-1, j: 1..N-1] = 0.2 * (B[t, i, j] + B[t, i, j-1] + B[t, i, j+1] + B[t, i+1, j] + B[t, i-1, j])\n"
+    "let A[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = A0[i, j]\n"
+    "out A_out[i: N, j: N] = A[T, i, j]\n";
+const char* kJacobiBand =
+    "band jacobi [t, i, j] of B: [t, i + 2*t, j + 2*t], A@2: [t, i + 2*t + 1, j + 2*t + 1], A@3: [t, i + 2*t + 1, j + 2*t + 1]\n"
+    "fold A d0 mod 1\nfold B d0 mod 1\n";
+
+TEST(Bands, jacobi_in_two_planes_and_time_tiles) {
+  Program program = normalized_program(kJacobi);
+  expect_right(program, kJacobiBand);
+  expect_right(program, std::string(kJacobiBand) + "tile jacobi [t: 2, j: 8]\npermute jacobi [i, t]\ndistribute jacobi at t\nvectorize B@1 j 4\nvectorize A@2 j 4\n");
+  expect_right(program, std::string(kJacobiBand) +
+                            "tile jacobi [t: 3, j: 8, i: 2]\npermute jacobi [t.1, j.1, i.1, t]\ndistribute jacobi at t\nvectorize B@1 j 4\nvectorize A@2 j 4\n"
+                            "permute B@1 [j, i]\npermute A@2 [j, i]\nunroll B@1 i\nunroll A@2 i\n");
+}
+
+const char* kCholesky =
+    "program cholesky(N = 9)\nin A: f64[N, N]\nlet L[j: N, j] = sqrt(A[j, j] + 100 - sum[k: 0..j] L[j, k] * L[j, k])\n"
+    "let L[i: N, j: 0..i] = (A[i, j] - sum[k: 0..j] L[i, k] * L[j, k]) / L[j, j]\nout partial R[i: N, j: 0..i+1] = L[i, j]\n";
+
+TEST(Bands, cholesky_with_its_sums_as_statements) {
+  Program program = normalized_program(kCholesky);
+  std::string names;
+  for (const Equation& e : program.equations) names += program.tensors[e.targets[0]].name + " ";
+  SCOPED_TRACE(names);
+  const std::string band = "band cholesky [k, i, j] of L.1: [k, j, j], L@1: [j, j, j], L.2: [k, i, j], L@2: [j, i, j]\n";
+  expect_right(program, band);
+  for (const char* sizes : {"k: 2, i: 2, j: 2", "k: 3, i: 2, j: 4", "k: 4, i: 4, j: 4"}) expect_right(program, band + "tile cholesky [" + sizes + "]\n");
+}
+
+}  // namespace
+}  // namespace polyweft::test
