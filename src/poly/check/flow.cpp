@@ -97,9 +97,13 @@ UnionMap Flow::schedule(const std::vector<size_t>& involved) const {
   return out;
 }
 
-Writers Flow::last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing) {
+Writers Flow::last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing, bool* is_same_cell) {
   if (by_arithmetic_) {
-    if (auto found = find_last_writers(nest_, statements_, {statement, &access, &when, &writes_[access.id]})) {
+    const ReadQuestion question{statement, &access, &when, &writes_[access.id]};
+    auto found = find_last_writers(nest_, statements_, question);
+    if (!found) found = once_.find(question);
+    if (found) {
+      if (is_same_cell) *is_same_cell = found->is_same_cell;
       *misses = !is_empty(found->missing);
       if (*misses) *missing = std::move(found->missing);
       return std::move(found->writers);
@@ -145,6 +149,7 @@ const Flow::CopyFacts& Flow::copy_facts(size_t number) {
     if (sub.data) throw Undecided{"a gathered copy into " + dst.name};
   Writers writers;
   Set never = empty_like(s.domain);
+  bool is_same_cell = false;
   if (copy.has_src) {
     bool tagged = dst.tensor != kNoTensor && src.tensor == dst.tensor && src.element.size() == dst.element.size();
     if (!tagged) worthless = s.domain;
@@ -154,12 +159,12 @@ const Flow::CopyFacts& Flow::copy_facts(size_t number) {
     if (!is_input(copy.src.id)) {
       bool misses = false;
       Set missing = worthless;
-      writers = last_writers(number, copy.src, valid, &misses, &missing);
+      writers = last_writers(number, copy.src, valid, &misses, &missing, &is_same_cell);
       if (misses) never = missing;
       if (misses) worthless = unite(std::move(worthless), std::move(missing));
     }
   }
-  copy_writers_[number] = CopyFacts{std::move(writers), std::move(worthless), std::move(never)};
+  copy_writers_[number] = CopyFacts{std::move(writers), std::move(worthless), std::move(never), is_same_cell};
   return *copy_writers_[number];
 }
 
@@ -225,10 +230,11 @@ Writers Flow::origins(const Read& read) {
   if (is_input(read.access->id) || is_empty(read.when)) return ends;
   bool misses = false;
   Set missing = read.when;
-  Writers open = last_writers(read.statement, *read.access, read.when, &misses, &missing);
+  bool is_same_cell = false;
+  Writers open = last_writers(read.statement, *read.access, read.when, &misses, &missing, &is_same_cell);
   if (misses) refuse_unwritten(read.statement, missing, read.access->id);
   const std::string& buffer = nest_.buffers[read.access->id].name;
-  require_same_cell(read, open);
+  if (!is_same_cell) require_same_cell(read, open);
   size_t longest = kMaxRounds;
   for (const Statement& s : statements_.all) longest += s.copy != nullptr;
   for (size_t hop = 0; !open.empty(); ++hop) {
@@ -256,7 +262,7 @@ Writers Flow::origins(const Read& read) {
         throw Refuted{"PW0403", describe(read.statement, r) + " reads a cell of " + buffer + " that " + describe(writer, at) + " left without the element it wants"};
       }
       Read through{writer, &w.copy->src, read.tensor, w.domain};
-      require_same_cell(through, facts.writers);
+      if (!facts.is_same_cell) require_same_cell(through, facts.writers);
       for (const auto& [source, copied] : facts.writers) {
         Map longer = compose(copied, pairs);
         if (is_empty(longer)) continue;

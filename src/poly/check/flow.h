@@ -3,6 +3,7 @@
 
 #include "poly/check/bodies.h"
 #include "poly/check/last_writers.h"
+#include "poly/check/once_written.h"
 
 namespace polyweft::poly::check {
 
@@ -15,7 +16,8 @@ class Flow {
         nest_(nest),
         statements_(statements),
         by_arithmetic_(by_arithmetic && statements.barriers.empty()),
-        copy_writers_(statements.all.size()) {
+        copy_writers_(statements.all.size()),
+        once_(context, program, nest, statements) {
     index_writes();
   }
   /// What each statement's good iterations are; the others write cells that nobody may want.
@@ -38,7 +40,7 @@ class Flow {
   bool is_input(BufferId buffer) const;
 
   /// Of what the statement reads on `when`; `missing` are the iterations that find nothing, where `misses`.
-  Writers last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing);
+  Writers last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing, bool* is_same_cell = nullptr);
 
  private:
   void index_writes();
@@ -47,6 +49,7 @@ class Flow {
     Writers writers;
     Set worthless;  ///< iterations that copy nothing of worth
     Set missing;    ///< iterations whose source was never written
+    bool is_same_cell = false;
   };
   const CopyFacts& copy_facts(size_t statement);
   UnionMap schedule(const std::vector<size_t>& involved) const;
@@ -60,6 +63,7 @@ class Flow {
   std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes_;
   std::vector<Set> good_;
   std::vector<std::optional<CopyFacts>> copy_writers_;
+  OnceWritten once_;
 };
 
 /// A point of a set that is not empty.

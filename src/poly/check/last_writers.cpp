@@ -2,52 +2,12 @@
 
 #include <algorithm>
 
+#include "poly/check/views.h"
+
 namespace polyweft::poly::check {
 namespace {
 
 constexpr size_t kMostBounds = 4;
-
-/// Where the paths of two statements part.
-struct Parting {
-  size_t shared = 0;  ///< loops around both
-  bool first_is_before = false;
-  bool is_same = false;
-};
-
-std::optional<Parting> part(const Statement& a, const Statement& b) {
-  Parting out;
-  if (a.number == b.number) return Parting{a.loops.size(), false, true};
-  for (size_t t = 0; t < std::min(a.time.size(), b.time.size()); ++t) {
-    if (a.time[t] == b.time[t]) {
-      if (a.time[t].is_constant()) continue;
-      bool is_loop = a.time[t] == Affine::variable(static_cast<VarId>(out.shared)) && out.shared < a.loops.size() && out.shared < b.loops.size() &&
-                     a.loops[out.shared] == b.loops[out.shared];
-      if (!is_loop) return std::nullopt;
-      ++out.shared;
-      continue;
-    }
-    if (!a.time[t].is_constant() || !b.time[t].is_constant()) return std::nullopt;
-    out.first_is_before = a.time[t].constant < b.time[t].constant;
-    return out;
-  }
-  return std::nullopt;
-}
-
-/// Statement, its cells (loops around the Alloc first) and ranges.
-struct View {
-  const Statement* s = nullptr;
-  std::vector<Affine> cell;
-  Box box;
-  Parting parting;  ///< of a writer: from the reader
-  size_t dimensions() const { return box.size(); }
-  /// Dimensions of one value only.
-  std::map<VarId, Affine> single_values() const {
-    std::map<VarId, Affine> out;
-    for (size_t d = 0; d < box.size(); ++d)
-      if (box[d].least == box[d].greatest) out[static_cast<VarId>(d)] = Affine::of(box[d].least);
-    return out;
-  }
-};
 
 /// Instances that agree with the reader's in the outer `equal` loops; carried: and are earlier in the next one.
 struct Class {
@@ -191,7 +151,7 @@ class Search {
       if (depth > 0 && !settle({depth - 1, true})) return std::nullopt;
     }
     if (!folds_.empty() && !is_empty(rest_)) return std::nullopt;  // never written, or another element's cell
-    return FoundWriters{std::move(found_), std::move(rest_)};
+    return FoundWriters{std::move(found_), std::move(rest_), false};
   }
 
  private:
@@ -199,11 +159,11 @@ class Search {
   bool look() {
     for (const Fold& fold : nest_.buffers[question_.access->id].folds)
       if (nest_.buffers[question_.access->id].extents[fold.dim] > fold.window) folds_.push_back(fold);
-    auto reader = view(question_.reader, *question_.access);
+    auto reader = view_of(nest_, statements_, question_.reader, *question_.access);
     if (!reader) return false;
     reader_ = *std::move(reader);
     for (const auto& [number, dst] : *question_.writes) {
-      auto writer = view(number, *dst);
+      auto writer = view_of(nest_, statements_, number, *dst);
       if (!writer || (!writers_.empty() && writers_.back().s->number == number)) return false;
       auto parting = part(*writer->s, *reader_.s);
       if (!parting) return false;
@@ -211,25 +171,6 @@ class Search {
       writers_.push_back(*std::move(writer));
     }
     return true;
-  }
-
-  std::optional<View> view(size_t number, const Access& access) const {
-    View out;
-    out.s = &statements_.all[number];
-    for (VarId d = 0; d < statements_.prefix[access.id]; ++d) out.cell.push_back(Affine::variable(d));
-    for (const Coordinate& c : logical_cell(*out.s, access)) {
-      if (c.is_interval) return std::nullopt;
-      out.cell.push_back(c.first);
-    }
-    auto box = box_of(*out.s, nest_);
-    if (!box) return std::nullopt;
-    out.box = *std::move(box);
-    std::map<VarId, Affine> single = out.single_values();
-    for (Affine& e : out.cell) {
-      if (!bounds_of(e, out.box)) return std::nullopt;  // so no product below leaves 64 bits
-      if (!single.empty()) e = substitute(e, single);
-    }
-    return out;
   }
 
   // --- folded dimensions ---

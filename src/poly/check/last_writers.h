@@ -21,7 +21,8 @@ using Writers = std::map<size_t, Map>;
 
 struct FoundWriters {
   Writers writers;
-  Set missing;  ///< iterations that read what was never written
+  Set missing;                ///< iterations that read what was never written
+  bool is_same_cell = false;  ///< known: each writer meant the logical cell that the reader wants
 };
 struct ReadQuestion {
   size_t reader = 0;

@@ -1,0 +1,193 @@
+#include "poly/check/once_written.h"
+
+#include <algorithm>
+
+#include "poly/check/bodies.h"
+
+namespace polyweft::poly::check {
+namespace {
+
+/// Whether in some pair { a -> b } a comes before b (or is the same instance, where `or_same`). True where that is not known.
+bool some_before(Map pairs, const View& a, const View& b, bool or_same) {
+  const auto parting = part(*a.s, *b.s);
+  if (!parting) return true;
+  for (int level = 0; level < static_cast<int>(parting->shared); ++level) {
+    Map before(isl_map_order_lt(pairs.copy(), isl_dim_in, level, isl_dim_out, level));
+    if (!is_empty(before)) return true;
+    pairs = Map(isl_map_equate(pairs.take(), isl_dim_in, level, isl_dim_out, level));
+    if (is_empty(pairs)) return false;
+  }
+  return parting->is_same ? or_same : parting->first_is_before;
+}
+
+/// The dimensions of b after those of a.
+std::map<VarId, Affine> after(const View& a, const View& b) {
+  std::map<VarId, Affine> out;
+  for (size_t d = 0; d < b.dimensions(); ++d) out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(a.dimensions() + d));
+  return out;
+}
+
+/// e == 0 or e >= 0 for a linear e.
+isl_basic_set* with_row(isl_basic_set* set, const Affine& e, bool is_equality) {
+  isl_local_space* space = isl_local_space_from_space(isl_basic_set_get_space(set));
+  isl_constraint* row = is_equality ? isl_constraint_alloc_equality(space) : isl_constraint_alloc_inequality(space);
+  isl_ctx* context = isl_basic_set_get_ctx(set);
+  row = isl_constraint_set_constant_val(row, isl_val_int_from_si(context, e.constant));
+  for (const Term& t : e.terms) row = isl_constraint_set_coefficient_val(row, isl_dim_set, static_cast<int>(t.var), isl_val_int_from_si(context, t.coeff));
+  return isl_basic_set_add_constraint(set, row);
+}
+
+}  // namespace
+
+bool OnceWritten::look(BufferId buffer, const Writes& writes, Cells& out) const {
+  for (const Fold& fold : nest_.buffers[buffer].folds) {
+    if (nest_.buffers[buffer].extents[fold.dim] <= fold.window) continue;
+    if (out.folded) return false;
+    out.folded = statements_.prefix[buffer] + fold.dim;
+    out.window = fold.window;
+  }
+  for (const auto& [number, dst] : writes) {
+    const Compute* compute = statements_.all[number].compute;
+    if (compute && compute->how != Write::store) return false;
+    auto writer = view_of(nest_, statements_, number, *dst);
+    if (!writer || (!out.writers.empty() && out.writers.back().s->number == number)) return false;
+    out.writers.push_back(*std::move(writer));
+  }
+  return true;
+}
+
+/// By intervals.
+bool OnceWritten::can_meet(const View& a, const View& b, const Cells& cells, Meet meet) const {
+  Box box = a.box;
+  box.insert(box.end(), b.box.begin(), b.box.end());
+  const std::map<VarId, Affine> shifted = after(a, b);
+  for (size_t x = 0; x < a.cell.size(); ++x) {
+    const Bounds apart = bounds_of(a.cell[x] - substitute(b.cell[x], shifted), box);
+    if (!apart) continue;
+    if (meet == Meet::later_cell && x == cells.folded) {
+      if (apart->greatest < cells.window) return false;
+    } else if (!apart->has_zero()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// { a -> b : one logical cell }, or a's cell lies in the memory of b's and is a later one.
+Map OnceWritten::meetings(const View& a, const View& b, const Cells& cells, Meet meet) const {
+  Space pairs(isl_space_map_from_domain_and_range(a.s->space.copy(), b.s->space.copy()));
+  Space flat(isl_space_wrap(pairs.copy()));
+  isl_basic_set* rows = isl_basic_set_universe(flat.copy());
+  std::vector<Guard> more;
+  const std::map<VarId, Affine> shifted = after(a, b);
+  const auto add = [&](const Affine& e, bool is_equality) {
+    if (e.is_linear())
+      rows = with_row(rows, e, is_equality);
+    else
+      more.push_back(is_equality ? guard_eq0(e) : guard_ge0(e));
+  };
+  for (size_t x = 0; x < a.cell.size(); ++x) {
+    const Affine apart = a.cell[x] - substitute(b.cell[x], shifted);
+    const bool is_later = meet == Meet::later_cell && x == cells.folded;
+    add(is_later ? apart - Affine::of(cells.window) : apart, !is_later);
+    if (is_later && cells.window > 1) more.push_back(guard_eq0(modulo(apart, cells.window)));
+  }
+  Set both(isl_set_from_basic_set(rows));
+  if (!more.empty()) both = intersect(std::move(both), holds(guard_all(std::move(more)), flat));
+  return restrict_range(restrict_domain(Map(isl_set_unwrap(both.take())), a.s->domain), b.s->domain);
+}
+
+bool OnceWritten::are_in_order(const Cells& cells) const {
+  for (const View& a : cells.writers)
+    for (const View& b : cells.writers) {
+      const bool is_same = a.s == b.s;
+      if (a.s->number <= b.s->number && can_meet(a, b, cells, Meet::one_cell)) {
+        Map twice = meetings(a, b, cells, Meet::one_cell);
+        if (is_same ? some_before(std::move(twice), a, b, false) : !is_empty(twice)) return false;
+      }
+      if (cells.folded && can_meet(a, b, cells, Meet::later_cell) && some_before(meetings(a, b, cells, Meet::later_cell), a, b, false)) return false;
+    }
+  return true;
+}
+
+/// Cells of the elements that an equation defines; nothing where each iteration of a loop around has cells of its own.
+std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equation, const Space& space) const {
+  const Buffer& buffer = nest_.buffers[id];
+  if (statements_.prefix[id] > 0 || buffer.element.size() != equation.slots.size()) return std::nullopt;
+  std::map<VarId, Affine> cell;
+  for (VarId x = 0; x < buffer.extents.size(); ++x) cell[kCellVar + x] = Affine::variable(x);
+  Indices indices;
+  for (VarId p = 0; p < program_.parameters.size(); ++p) indices[p] = Affine::of(program_.parameters[p].value);
+  std::vector<Guard> same;
+  for (uint32_t d = 0; d < equation.slots.size(); ++d) {
+    std::vector<VarId> used;
+    collect_variables(buffer.element[d], used);
+    if (std::any_of(used.begin(), used.end(), [](VarId v) { return v < kCellVar; })) return std::nullopt;
+    const Slot& slot = equation.slots[d];
+    const Affine element = substitute(buffer.element[d], cell);
+    if (slot.var != kNoVar)
+      indices[slot.var] = element;
+    else
+      same.push_back(guard_eq0(element - substitute(slot.position, indices)));
+  }
+  same.push_back(domain_guard(equation, indices, false));
+  return holds(guard_all(std::move(same)), space);
+}
+
+/// What is written, or less, in few pieces: all points of an equation where all are computed, else what each statement writes.
+Set OnceWritten::written_cells(BufferId id, const Cells& cells) const {
+  Space space = named_space(context_, "B", cells.writers.front().cell.size());
+  Set all(isl_set_empty(space.copy()));
+  std::map<EquationId, Set> by_equation;
+  for (const View& w : cells.writers) {
+    Set image = apply(w.s->domain, map_of(w.s->space, w.cell, "B"));
+    if (!w.s->compute) {
+      all = unite(std::move(all), std::move(image));
+      continue;
+    }
+    auto known = by_equation.find(w.s->compute->equation);
+    if (known == by_equation.end())
+      by_equation.emplace(w.s->compute->equation, std::move(image));
+    else
+      known->second = unite(known->second, std::move(image));
+  }
+  for (auto& [q, images] : by_equation) {
+    auto points = element_cells(id, program_.equations[q], space);
+    const bool is_whole = points && is_subset(*points, images);
+    all = unite(std::move(all), is_whole ? *std::move(points) : std::move(images));
+  }
+  return Set(isl_set_coalesce(all.take()));
+}
+
+const OnceWritten::Cells& OnceWritten::cells_of(BufferId buffer, const Writes& writes) {
+  if (cells_[buffer]) return *cells_[buffer];
+  Cells out;
+  out.is_once = !writes.empty() && look(buffer, writes, out) && are_in_order(out);
+  if (out.is_once) out.written = written_cells(buffer, out);
+  cells_[buffer] = std::move(out);
+  return *cells_[buffer];
+}
+
+std::optional<FoundWriters> OnceWritten::find(const ReadQuestion& question) {
+  const Cells& cells = cells_of(question.access->id, *question.writes);
+  if (!cells.is_once) return std::nullopt;
+  auto reader = view_of(nest_, statements_, question.reader, *question.access);
+  if (!reader) return std::nullopt;
+  FoundWriters out{{}, Set(isl_set_empty(reader->s->space.copy())), true};
+  Map wanted = map_of(reader->s->space, reader->cell, "B");
+  if (!is_subset(*question.when, apply(*cells.written, reverse(std::move(wanted))))) return std::nullopt;
+  for (const View& w : cells.writers) {
+    if (can_meet(w, *reader, cells, Meet::one_cell)) {
+      Map pairs = restrict_range(meetings(w, *reader, cells, Meet::one_cell), *question.when);
+      if (!is_empty(pairs)) {
+        if (some_before(reverse(pairs), *reader, w, true)) return std::nullopt;
+        out.writers.emplace(w.s->number, std::move(pairs));
+      }
+    }
+    if (!cells.folded || !can_meet(w, *reader, cells, Meet::later_cell)) continue;
+    if (some_before(restrict_range(meetings(w, *reader, cells, Meet::later_cell), *question.when), w, *reader, false)) return std::nullopt;
+  }
+  return out;
+}
+
+}  // namespace polyweft::poly::check

@@ -1,0 +1,51 @@
+// Private to the checker: last writers in buffers each of whose logical cells is written at most once, however the loops around are tiled and skewed.
+//
+// Then the only possible source of a read of cell c is the instance that writes c, which follows from the subscripts alone. Proved for the buffer, once:
+//   1. no two instances write one logical cell;
+//   2. in a folded dimension the cells that share memory are written in increasing order.
+// And for each read:
+//   3. every instance that writes the cell read comes before the reader, and some instance writes it;
+//   4. whoever writes a later cell into the same memory comes after the reader (an instance reads before it writes).
+// So between the writer of c and the reader nobody else writes that memory: an earlier cell's writer is before c's by 2, a later one's after the reader by 4.
+// 1 to 4 are emptiness questions about pairs of instances, one for each loop that may carry the pair; isl answers most of them over the rationals. There is no
+// lexicographic maximum over tile loops, which is what isl's dataflow spends its time on. What is not found so is left to others.
+#pragma once
+
+#include "poly/check/last_writers.h"
+#include "poly/check/views.h"
+
+namespace polyweft::poly::check {
+
+class OnceWritten {
+ public:
+  using Writes = std::vector<std::pair<size_t, const Access*>>;
+  OnceWritten(Context& context, const Program& program, const LoopNest& nest, const Statements& statements)
+      : context_(context), program_(program), nest_(nest), statements_(statements), cells_(nest.buffers.size()) {}
+  /// Nothing where the conditions do not hold.
+  std::optional<FoundWriters> find(const ReadQuestion& question);
+
+ private:
+  struct Cells {
+    bool is_once = false;
+    std::vector<View> writers;
+    std::optional<size_t> folded = std::nullopt;  ///< coordinate, prefix included
+    int64_t window = 1;
+    std::optional<Set> written = std::nullopt;  ///< cells, with the tuple B
+  };
+  const Cells& cells_of(BufferId buffer, const Writes& writes);
+  bool look(BufferId buffer, const Writes& writes, Cells& out) const;
+  bool are_in_order(const Cells& cells) const;
+  Set written_cells(BufferId buffer, const Cells& cells) const;
+  std::optional<Set> element_cells(BufferId buffer, const Equation& equation, const Space& space) const;
+  enum class Meet { one_cell, later_cell };
+  Map meetings(const View& a, const View& b, const Cells& cells, Meet meet) const;
+  bool can_meet(const View& a, const View& b, const Cells& cells, Meet meet) const;
+
+  Context& context_;
+  const Program& program_;
+  const LoopNest& nest_;
+  const Statements& statements_;
+  std::vector<std::optional<Cells>> cells_;
+};
+
+}  // namespace polyweft::poly::check

@@ -1,0 +1,35 @@
+// Private to the checker: accesses as plain affine cells over boxes, and the places where the paths of two statements part.
+#pragma once
+
+#include "poly/check/boxes.h"
+
+namespace polyweft::poly::check {
+
+/// Where the paths of two statements part.
+struct Parting {
+  size_t shared = 0;  ///< loops around both
+  bool first_is_before = false;
+  bool is_same = false;
+};
+/// Nothing where times do not alternate between shared loops and places of the text.
+std::optional<Parting> part(const Statement& a, const Statement& b);
+
+/// Statement, its cells (loops around the Alloc first) and ranges.
+struct View {
+  const Statement* s = nullptr;
+  std::vector<Affine> cell;
+  Box box;
+  Parting parting;  ///< of a writer: from the reader
+  size_t dimensions() const { return box.size(); }
+  /// Dimensions of one value only.
+  std::map<VarId, Affine> single_values() const {
+    std::map<VarId, Affine> out;
+    for (size_t d = 0; d < box.size(); ++d)
+      if (box[d].least == box[d].greatest) out[static_cast<VarId>(d)] = Affine::of(box[d].least);
+    return out;
+  }
+};
+/// Nothing where a subscript is gathered, or a range is not known.
+std::optional<View> view_of(const LoopNest& nest, const Statements& statements, size_t number, const Access& access);
+
+}  // namespace polyweft::poly::check
