@@ -11,7 +11,7 @@ namespace polyweft::poly {
 namespace {
 
 /// Operations of isl for the whole answer.
-constexpr unsigned long kBandQuota = 30 * kQuota;
+constexpr unsigned long kBandQuota = 20 * kQuota;
 
 void add(std::vector<Pairs>& out, Relation::Kind kind, TensorId tensor, const Points& source, const Points& sink, int access, Map map) {
   if (!is_empty(map)) out.push_back({kind, tensor, &source, &sink, access, Map(isl_map_coalesce(map.take()))});
@@ -124,21 +124,6 @@ bool is_same(const Relation& a, const Relation& b) {
          a.is_lex_positive == b.is_lex_positive;
 }
 
-std::vector<Relation> relations(const BandModel& band) {
-  std::vector<Pairs> pairs = flow_and_order_pairs(band);
-  add_fold_pairs(band, pairs);
-  std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int>, Relation> by_access;
-  for (const Pairs& each : pairs) {
-    Relation next = Measure(band, each).relation();
-    auto [at, is_new] = by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access}, next);
-    if (!is_new) merge(at->second, next);
-  }
-  std::vector<Relation> out;
-  for (const auto& [access, relation] : by_access)
-    if (std::none_of(out.begin(), out.end(), [&](const Relation& known) { return is_same(known, relation); })) out.push_back(relation);
-  return out;
-}
-
 void add_hulls(const BandModel& band, BandFacts& facts) {
   const size_t statements = band.question().statements.size();
   facts.lo.assign(statements, std::vector<int64_t>(band.members(), 0));
@@ -235,6 +220,19 @@ std::vector<Pairs> flow_and_order_pairs(const BandModel& band) {
   return out;
 }
 
+std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs) {
+  std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int>, Relation> by_access;
+  for (const Pairs& each : pairs) {
+    Relation next = Measure(band, each).relation();
+    auto [at, is_new] = by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access}, next);
+    if (!is_new) merge(at->second, next);
+  }
+  std::vector<Relation> out;
+  for (const auto& [access, relation] : by_access)
+    if (std::none_of(out.begin(), out.end(), [&](const Relation& known) { return is_same(known, relation); })) out.push_back(relation);
+  return out;
+}
+
 Result<BandFacts> band_facts(const Program& program, const BandQuestion& question) {
   if (Status ok = validate(program, question); !ok) return ok.error();
   Context context;
@@ -245,7 +243,9 @@ Result<BandFacts> band_facts(const Program& program, const BandQuestion& questio
     BandFacts out;
     refused = fold_conflict(band);
     if (refused) return out;
-    out.relations = relations(band);
+    std::vector<Pairs> pairs = flow_and_order_pairs(band);
+    add_fold_pairs(band, pairs);
+    out.relations = measured(band, pairs);
     add_hulls(band, out);
     add_inside(band, out);
     return out;

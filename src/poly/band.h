@@ -39,9 +39,10 @@ struct BandProposal {
   std::vector<Mapped> statements;  ///< in the order in which they run at equal members
   std::vector<std::string> names;  ///< of members
 };
-/// The bands of a bound, normalized program: one for each group of equations that need each other, with the equations of its tensors that may run there (borders, first
-/// planes do not). Conditions that are no conjunction are cut into disjoint pieces. A group without an affine map is left out.
-/// serial: isl's schedule of least fusion; the lexicographic test is passed by all.
+/// The bands of a bound, normalized program: one for each group of equations that need each other, with the equations of its tensors that may run there (borders; first
+/// planes do not) and recurrences that nobody else reads, where all move along its first member. Conditions that are no conjunction are cut into disjoint pieces, which
+/// share their equation's map. Each statement has each of its own indices, forwards or backwards, as some member. A group without such maps has a band of isl's schedule,
+/// where that is affine, else none. All distances are lexicographically positive, or zero and from an earlier to a later statement. PW083x. 2-100 ms.
 Result<std::vector<BandProposal>> propose_bands(const Program& program);
 
 }  // namespace polyweft::poly

@@ -79,10 +79,15 @@ Status validate(const Program& program, const BandQuestion& question) {
   return Ok{};
 }
 
-BandModel::BandModel(const Model& model, const BandQuestion& question) : model_(model), question_(question) {
+BandModel::BandModel(const Model& model, BandQuestion question) : model_(model), question_(std::move(question)) {
   std::vector<Set> first_done;
   for (EquationId q = 0; q < program().equations.size(); ++q) first_done.emplace_back(isl_set_empty(model.statement_space(q).take()));
-  for (uint32_t s = 0; s < question.statements.size(); ++s) add_points(s, first_done);
+  std::vector<std::vector<Affine>> members;
+  for (uint32_t s = 0; s < question_.statements.size(); ++s) {
+    add_points(s, first_done);
+    members.push_back(question_.statements[s].members);
+  }
+  map(members);
 }
 
 void BandModel::add_points(uint32_t s, std::vector<Set>& first_done) {
@@ -98,17 +103,28 @@ void BandModel::add_points(uint32_t s, std::vector<Set>& first_done) {
     if (!mentions_from(guard, reduced)) first = intersect(std::move(first), where);
     all = intersect(std::move(all), std::move(where));
   }
-  all = Set(isl_set_coalesce(all.take()));
-  const bool has_folds = !is_empty(all);
-  std::vector<Affine> at_first = statement.members;
-  for (Affine& member : at_first)
-    if (mentions_from(member, reduced)) member = Affine::of(has_folds ? integer(Val(isl_set_min_val(all.get(), value(member, space, 0).get()))) : 0);
-  if (has_folds) points_.push_back({s, q, false, all, statement.members});
+  if (!is_empty(all)) points_.push_back({s, q, false, Set(isl_set_coalesce(all.take())), {}});
   if (equation.rhs->op != Op::reduce) return;
   first = subtract(std::move(first), first_done[q]);
   if (is_empty(first)) return;
   first_done[q] = unite(first_done[q], first);
-  points_.push_back({s, q, true, std::move(first), std::move(at_first)});
+  points_.push_back({s, q, true, std::move(first), {}});
+}
+
+void BandModel::map(const std::vector<std::vector<Affine>>& members) {
+  for (uint32_t s = 0; s < members.size(); ++s) question_.statements[s].members = members[s];
+  for (Points& points : points_) {
+    points.members.clear();
+    for (const Affine& member : members[points.statement]) points.members.push_back(at(points, member));
+  }
+}
+
+Affine BandModel::at(const Points& points, const Affine& member) const {
+  if (!points.first || !mentions_from(member, program().index_var(own_indices(program().equations[points.equation])))) return member;
+  for (const Points& folds : points_)
+    if (folds.statement == points.statement && !folds.first)
+      return Affine::of(integer(Val(isl_set_min_val(folds.instances.get(), value(member, model_.statement_space(points.equation), 0).get()))));
+  return Affine::of(0);
 }
 
 std::vector<std::pair<int, Map>> BandModel::reads(const Points& at, TensorId tensor) const {

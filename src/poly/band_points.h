@@ -20,8 +20,12 @@ Status validate(const Program& program, const BandQuestion& question);
 
 class BandModel {
  public:
-  /// `model` and `question` (validated) must outlive it. Throws IslFailure.
-  BandModel(const Model& model, const BandQuestion& question);
+  /// `model` must outlive it; the question is validated. Throws IslFailure.
+  BandModel(const Model& model, BandQuestion question);
+  BandModel(const BandModel&) = delete;  // pairs point to its points
+  BandModel& operator=(const BandModel&) = delete;
+  /// Other values for the members; the points stay where they are.
+  void map(const std::vector<std::vector<Affine>>& members);
 
   const Model& model() const { return model_; }
   const Program& program() const { return model_.program(); }
@@ -33,6 +37,8 @@ class BandModel {
   std::vector<std::pair<int, Map>> reads(const Points& at, TensorId tensor) const;
   /// { S_q -> T }; nothing where the equation does not define the tensor.
   std::optional<Map> writes(const Points& at, TensorId tensor) const;
+  /// The value of a member at these points: that of first values stands still where folds move.
+  Affine at(const Points& points, const Affine& member) const;
   /// The value of a member on a set space whose dimensions from `offset` on are the indices of the points' equation.
   Aff value(const Affine& member, const Space& space, uint32_t offset) const;
 
@@ -40,7 +46,7 @@ class BandModel {
   void add_points(uint32_t statement, std::vector<Set>& first_done);
 
   const Model& model_;
-  const BandQuestion& question_;
+  BandQuestion question_;
   std::vector<Points> points_;
 };
 
@@ -56,6 +62,8 @@ struct Pairs {
 };
 /// What `sink` reads of `source`, and the order of folds of one element.
 std::vector<Pairs> flow_and_order_pairs(const BandModel& band);
+/// A relation for each access, in the order of kind, source, sink, tensor and access.
+std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs);
 /// Of each pair the coordinates of the source, then those of the sink.
 Set flat(const Pairs& pairs);
 /// member(sink) - member(source) on `space`, that of flat pairs.

@@ -29,9 +29,9 @@ struct Level {
 
 class Planner {
  public:
-  Planner(const BandModel& band, BandStyle style) : band_(band), style_(style), pairs_(flow_and_order_pairs(band)), used_(statements()) {
+  Planner(const BandModel& band, const std::vector<Pairs>& relations, BandStyle style) : band_(band), style_(style), used_(statements()) {
     plan_.members.resize(statements());
-    for (const Pairs& pairs : pairs_) {
+    for (const Pairs& pairs : relations) {
       Set all = flat(pairs);
       needs_.push_back({&pairs, pairs.source->statement, pairs.sink->statement, pairs.kind == Relation::Kind::order, all, all});
     }
@@ -59,19 +59,9 @@ class Planner {
   bool is_covered(uint32_t s) const { return used_[s].size() >= first_reduced(s) - first_index(); }
   bool must_permute() const { return style_ != BandStyle::serial; }
 
-  /// The value where points stand: first values stand still where folds move.
-  Affine at(const Points& points, const Affine& value) const {
-    if (!points.first || !mentions_from(value, first_reduced(points.statement))) return value;
-    for (const Points& folds : band_.points())
-      if (folds.statement == points.statement && !folds.first) {
-        Aff on = band_.value(value, band_.model().statement_space(points.equation), 0);
-        return Affine::of(integer(Val(isl_set_min_val(folds.instances.get(), on.get()))));
-      }
-    return Affine::of(0);
-  }
   Aff distance_of(const Need& need, const Level& level) const {
     const Points &from = *need.pairs->source, &to = *need.pairs->sink;
-    return distance(band_, *need.pairs, at(from, level.values[need.source]), at(to, level.values[need.sink]), Space(isl_set_get_space(need.all.get())));
+    return distance(band_, *need.pairs, band_.at(from, level.values[need.source]), band_.at(to, level.values[need.sink]), Space(isl_set_get_space(need.all.get())));
   }
   int64_t least_distance(const Need& need, const Level& level) const {
     const Set& where = must_permute() ? need.all : need.rest;
@@ -320,7 +310,6 @@ class Planner {
 
   const BandModel& band_;
   BandStyle style_;
-  std::vector<Pairs> pairs_;
   std::vector<Need> needs_;
   std::vector<std::vector<VarId>> used_;  ///< own indices that a member moves with
   BandPlan plan_;
@@ -328,8 +317,8 @@ class Planner {
 
 }  // namespace
 
-std::optional<BandPlan> plan_band(const BandModel& band, BandStyle style) {
-  return Planner(band, style).plan();
+std::optional<BandPlan> plan_band(const BandModel& band, const std::vector<Pairs>& pairs, BandStyle style) {
+  return Planner(band, pairs, style).plan();
 }
 
 }  // namespace polyweft::poly
