@@ -8,7 +8,7 @@ namespace polyweft::poly {
 namespace {
 
 /// Neighbours are moved by a few places; what needs more runs after.
-constexpr int64_t kFarthestShift = 8;
+constexpr int64_t kFarthestShift = 4;
 constexpr size_t kMostMembers = 12;
 /// Combinations of indices that a search for folds may look at.
 constexpr int kMostTrials = 400;

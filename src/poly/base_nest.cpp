@@ -53,6 +53,18 @@ Result<NodeId> body_of(const Model& model, const std::vector<Ordered>& order, co
   return builder.sequence(std::move(children));
 }
 
+Result<LoopNest> nest_in(const Model& model, const std::vector<Ordered>& order, NumericsClass cls, const std::vector<Box>& hulls, const BaseOptions& options) {
+  const Program& program = model.program();
+  auto times = answer(model.context(), kLoopQuota, program.name + ": base order", [&] { return timeline(model, order); });
+  if (!times) return times.error();
+  NestBuilder builder(program, cls, hulls, windows_of(model, *times, hulls));
+  if (auto fits = check_workspace(builder, program, options); !fits) return fits.error();
+  auto body = answer(model.context(), kLoopQuota, program.name + ": loops", [&] { return body_of(model, order, *times, builder); });
+  if (!body) return body.error();
+  if (!*body) return body->error();
+  return builder.finish(**body);
+}
+
 }  // namespace
 
 Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const BaseOptions& options) {
@@ -63,14 +75,12 @@ Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const Base
   // A quota bounds no time: with ten times as many operations isl's scheduler spent minutes in one integer program, and the order by elements is at hand.
   auto order = base_order(model, kQuota);
   if (!order) return order.error();
-  auto times = answer(context, kLoopQuota, program.name + ": base order", [&] { return timeline(model, *order); });
-  if (!times) return times.error();
-  NestBuilder builder(program, cls, *hulls, windows_of(model, *times, *hulls));
-  if (auto fits = check_workspace(builder, program, options); !fits) return fits.error();
-  auto body = answer(context, kLoopQuota, program.name + ": loops", [&] { return body_of(model, *order, *times, builder); });
-  if (!body) return body.error();
-  if (!*body) return body->error();
-  return builder.finish(**body);
+  auto nest = nest_in(model, *order, cls, *hulls, options);
+  if (nest || nest.error().code != "PW0820") return nest;
+  auto leaner = order_by_bands(model);
+  if (!leaner) return nest;
+  auto second = nest_in(model, *leaner, cls, *hulls, options);
+  return second ? second : nest;
 }
 
 }  // namespace polyweft::poly

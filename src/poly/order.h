@@ -56,5 +56,7 @@ struct Ordered {
 /// The whole program's base order: of each component an affine one, whole or in pieces; where sizes are numbers, at last one element by element. PW0208 where
 /// none was found.
 Result<std::vector<Ordered>> base_order(const Model& model, unsigned long quota);
+/// The same by bands (propose.cpp), which keep fewer planes alive: what moves in time runs step by step. Sizes must be numbers. PW0208 where some recurrence has none.
+Result<std::vector<Ordered>> order_by_bands(const Model& model);
 
 }  // namespace polyweft::poly

@@ -89,14 +89,22 @@ std::optional<BandPlan> plan_of(const Group& group, const Times& times) {
   return out;
 }
 
-std::optional<BandProposal> mapped(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component) {
+/// What the members of a band are for: loops that steps change, folds as members where they can be; or times of elements.
+enum class Purpose : uint8_t { loops, times };
+
+std::vector<BandStyle> styles_for(Purpose purpose) {
+  if (purpose == Purpose::times) return {BandStyle::serial};
+  return {BandStyle::folds, BandStyle::permutable, BandStyle::serial};
+}
+
+std::optional<BandProposal> mapped(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, Purpose purpose) {
   BandQuestion question;
   for (uint32_t v : component) question.statements.push_back({graph.statements[v].equation, {}, {Affine::of(0)}});
   if (!validate(model.program(), question)) return std::nullopt;
   std::optional<Group> group;
   const bool is_ready = attempt(model.context(), kProposalQuota, [&] { return &group.emplace(model, std::move(question)); }).has_value();
   if (!is_ready) return std::nullopt;
-  for (BandStyle style : {BandStyle::folds, BandStyle::permutable, BandStyle::serial}) {
+  for (BandStyle style : styles_for(purpose)) {
     auto found = attempt(model.context(), kProposalQuota, [&]() -> std::optional<BandProposal> {
       auto plan = plan_band(group->band, group->pairs, style);
       return plan ? tested(*group, *plan) : std::nullopt;
@@ -171,38 +179,110 @@ bool is_read_only_by(const Program& program, const ElementGraph& graph, const Fo
 }
 
 /// Takes producers that only this group reads into its band, where all move along its first member: run before it they would keep all their planes.
-void absorb(const Model& model, const ElementGraph& graph, Found& group, std::vector<Found>& producers) {
+void absorb(const Model& model, const ElementGraph& graph, Purpose purpose, Found& group, std::vector<Found>& producers) {
   for (Found& producer : producers) {
     if (!producer.band || !group.band || !is_read_only_by(model.program(), graph, producer, group)) continue;
     Found both{producer.statements, std::nullopt};
     both.statements.insert(both.statements.end(), group.statements.begin(), group.statements.end());
-    both.band = mapped(model, graph, both.statements);
+    both.band = mapped(model, graph, both.statements, purpose);
     if (!both.band || std::any_of(both.band->statements.begin(), both.band->statements.end(), [](const Mapped& m) { return m.members[0].is_constant(); })) continue;
     group = std::move(both);
     producer.band.reset();
   }
 }
 
+/// All groups, with a band where one was found and no other group has taken them in.
+Result<std::vector<Found>> bands_of(const Model& model, const ElementGraph& graph, Purpose purpose) {
+  Context& context = model.context();
+  const Program& program = model.program();
+  auto groups = answer(context, 4 * kQuota, program.name + ": recurrences", [&] { return recurrences(program, graph); });
+  if (!groups) return groups.error();
+  std::vector<Found> out;
+  for (Found& group : *groups) {
+    const int stops = context.quota_stops();
+    group.band = mapped(model, graph, group.statements, purpose);
+    if (!group.band && context.quota_stops() > stops)
+      return fail("PW0830", program.name + ": a band of " + graph.statements[group.statements[0]].name + " not found within the quota");
+    absorb(model, graph, purpose, group, out);
+    out.push_back(std::move(group));
+  }
+  return out;
+}
+
+/// { S[x] -> [members, position] } of the elements of the band's statement at a position.
+Map times_of(const Model& model, const Statement& statement, const BandProposal& band, size_t position) {
+  const Mapped& mapped = band.statements[position];
+  const Space space = model.statement_space(mapped.equation);
+  isl_aff_list* list = isl_aff_list_alloc(model.context().get(), static_cast<int>(mapped.members.size()) + 1);
+  const BandModel values(model, {{mapped}, {}});
+  for (const Affine& member : mapped.members) list = isl_aff_list_add(list, values.value(member, space, 0).take());
+  list = isl_aff_list_add(list, values.value(Affine::of(static_cast<int64_t>(position)), space, 0).take());
+  const Space time(isl_space_set_alloc(model.context().get(), 0, static_cast<unsigned>(mapped.members.size()) + 1));
+  isl_space* to = isl_space_map_from_domain_and_range(space.copy(), time.copy());
+  Map members(isl_map_from_multi_aff(isl_multi_aff_from_aff_list(to, list)));
+  Map element = restrict_domain(model.element_map(mapped.equation, model.program().equations[mapped.equation].targets.front()), model.instances(mapped.equation));
+  element = Map(isl_map_set_tuple_name(element.take(), isl_dim_out, statement.name.c_str()));
+  return Map(isl_map_coalesce(compose(reverse(std::move(element)), std::move(members)).take()));
+}
+
+/// The group as a part of an order; nothing where its members are no times of elements.
+std::optional<Ordered> ordered(const Model& model, const ElementGraph& graph, const Found& group) {
+  Ordered out;
+  out.recursive = true;
+  UnionMap times(isl_union_map_empty_ctx(model.context().get()));
+  for (size_t k = 0; k < group.band->statements.size(); ++k) {
+    auto is_it = [&](uint32_t v) { return graph.statements[v].equation == group.band->statements[k].equation; };
+    const uint32_t v = *std::find_if(group.statements.begin(), group.statements.end(), is_it);
+    out.statements.push_back(graph.statements[v]);
+    out.times.push_back(times_of(model, graph.statements[v], *group.band, k));
+    times = UnionMap(isl_union_map_add_map(times.take(), out.times.back().copy()));
+  }
+  if (!is_order(model.context(), needs_within(graph, group.statements), times)) return std::nullopt;
+  return out;
+}
+
 }  // namespace
+
+Result<std::vector<Ordered>> order_by_bands(const Model& model) {
+  const std::string& name = model.program().name;
+  auto graph = answer(model.context(), 4 * kQuota, name + ": dependences", [&] { return element_graph(model); });
+  if (!graph) return graph.error();
+  auto groups = bands_of(model, *graph, Purpose::times);
+  if (!groups) return groups.error();
+  auto order = answer(model.context(), kProposalQuota, name + ": order by bands", [&] {
+    std::optional<std::vector<Ordered>> out(std::in_place);
+    for (const auto& component : merged_components(model.program(), *graph)) {
+      if (!is_recursive(*graph, component)) {
+        out->push_back({{graph->statements[component[0]]}, false, {}});
+        continue;
+      }
+      auto holds = [&](const Found& f) {
+        return std::any_of(component.begin(), component.end(), [&](uint32_t v) { return std::find(f.statements.begin(), f.statements.end(), v) != f.statements.end(); });
+      };
+      auto group = std::find_if(groups->begin(), groups->end(), [&](const Found& f) { return f.band && holds(f); });
+      if (group == groups->end()) return std::optional<std::vector<Ordered>>();
+      const bool is_last = std::find(component.begin(), component.end(), group->statements.back()) != component.end();
+      if (!is_last) continue;  // taken in by a later group
+      auto part = ordered(model, *graph, *group);
+      if (!part) return std::optional<std::vector<Ordered>>();
+      out->push_back(*std::move(part));
+    }
+    return out;
+  });
+  if (!order) return order.error();
+  if (!*order) return fail("PW0208", name + ": a recurrence has no band");
+  return **std::move(order);
+}
 
 Result<std::vector<BandProposal>> propose_bands(const Program& program) {
   Context context;
   Model model(context, program, Sizes::bound);
   auto graph = answer(context, 4 * kQuota, program.name + ": dependences", [&] { return element_graph(model); });
   if (!graph) return graph.error();
-  auto groups = answer(context, 4 * kQuota, program.name + ": recurrences", [&] { return recurrences(program, *graph); });
+  auto groups = bands_of(model, *graph, Purpose::loops);
   if (!groups) return groups.error();
-  std::vector<Found> found;
-  for (Found& group : *groups) {
-    const int stops = context.quota_stops();
-    group.band = mapped(model, *graph, group.statements);
-    if (!group.band && context.quota_stops() > stops)
-      return fail("PW0830", program.name + ": a band of " + graph->statements[group.statements[0]].name + " not found within the quota");
-    absorb(model, *graph, group, found);
-    found.push_back(std::move(group));
-  }
   std::vector<BandProposal> out;
-  for (const Found& group : found) {
+  for (const Found& group : *groups) {
     if (!group.band) continue;
     auto pieces = answer(context, 10 * kQuota, program.name + ": pieces of borders", [&] { return cut(model, *group.band); });
     if (!pieces) return pieces.error();

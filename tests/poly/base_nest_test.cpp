@@ -31,9 +31,9 @@ bool same(const Literal& a, const Literal& b, double bound) {
   return a.f == b.f || (std::isnan(a.f) && std::isnan(b.f)) || std::fabs(a.f - b.f) <= bound;
 }
 
-void expect_equal_to_the_evaluator(const Program& bound, NumericsClass cls, uint64_t seed) {
+void expect_equal_to_the_evaluator(const Program& bound, NumericsClass cls, uint64_t seed, const poly::BaseOptions& limits = {}) {
   SCOPED_TRACE(bound.name + " " + name_of(cls));
-  auto nest = poly::base_nest(normalize(bound), cls);
+  auto nest = poly::base_nest(normalize(bound), cls, limits);
   ASSERT_TRUE(nest.ok()) << nest.error().message;
   Status verified = verify(*nest);
   ASSERT_TRUE(verified.ok()) << verified.error().message << "\n" << print(*nest);
@@ -115,6 +115,22 @@ TEST(BaseNest, folds_the_recurrences_of_the_language) {
     ASSERT_TRUE(nest.ok()) << nest.error().message;
     EXPECT_EQ(folded_extents(buffer_named(*nest, found->second.first)), found->second.second) << program.name;
   }
+}
+
+TEST(BaseNest, keeps_fewer_planes_where_the_first_order_does_not_fit) {
+  std::ifstream in(PW_SOURCE_DIR "/examples/polybench/adi.weft");
+  Program program = parsed({std::istreambuf_iterator<char>(in), {}});
+  Program bound = polyweft::bind(program, *make_binding(program, {{"TSTEPS", 20}, {"N", 20}}));
+  poly::BaseOptions options;
+  options.workspace_limit_bytes = 32'000;
+  expect_equal_to_the_evaluator(bound, NumericsClass::strict, 3, options);
+  auto nest = poly::base_nest(normalize(bound), NumericsClass::strict, options);
+  ASSERT_TRUE(nest.ok()) << nest.error().message;
+  EXPECT_EQ(folded_extents(buffer_named(*nest, "p")), (std::vector<int64_t>{1, 18, 19}));
+  options.workspace_limit_bytes = 64;
+  auto refused = poly::base_nest(normalize(bound), NumericsClass::strict, options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "PW0820");
 }
 
 TEST(BaseNest, refuses_above_the_workspace_limit_with_the_bytes) {
