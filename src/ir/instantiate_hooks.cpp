@@ -234,7 +234,67 @@ View Emitter::make_accumulator(const Body& body, size_t depth, TensorId tensor, 
   return View{buffer, window.origin, std::nullopt, stride};
 }
 
+namespace {
+
+constexpr int64_t kMostClasses = 16;  ///< of tiles that a condition crosses: each is a copy of the block
+
+}  // namespace
+
+/// The tiles that a condition crosses, one copy for each value of its least corner: where an index is counted from the others, its conditions are constants.
+std::vector<Body> Emitter::tile_classes(const Body& body, size_t condition, const Affine& least, std::vector<Guard>& tests) const {
+  const Affine& e = body.stage->inside[condition];
+  const Affine spread = corner(body, e, std::nullopt, true) - least;
+  int64_t unit = 0;
+  for (const Term& term : least.terms) unit = std::gcd(unit, term.quasi ? 1 : term.coeff * (term.var < nest_.params.size() ? 1 : facts_[term.var - nest_.params.size()].step));
+  const auto moved = std::find_if(e.terms.begin(), e.terms.end(), [&](const Term& term) { return std::abs(term.coeff) == 1 && !body.ranges[index_of(term.var)].is_cut(); });
+  if (!spread.is_constant() || unit == 0 || moved == e.terms.end()) return {};
+  const int64_t first = numeric_bounds(least).first;
+  std::vector<Body> out;
+  for (int64_t value = -1; value >= std::max(-spread.constant, first); --value) {
+    if ((value - least.constant) % unit != 0) continue;
+    out.push_back(body);
+    Range& range = out.back().ranges[index_of(moved->var)];
+    range.origin = range.origin + moved->coeff * (Affine::of(value) - least);
+    tests.push_back(guard_eq0(least - Affine::of(value)));
+  }
+  return out;
+}
+
+/// Conditions on data indices alone are the same in all iterations inside: tested once around the accumulator. Tiles that one of them crosses are classes of their own.
+std::optional<NodeId> Emitter::hook_tile_classes(const Body& body, size_t depth, size_t which) {
+  if (body.classed || body.stage->accumulator->scope != Scope::reg) return std::nullopt;
+  Body inside = body, crossed = body;
+  std::vector<Guard> tests;
+  size_t last = 0;
+  for (size_t k = 0; k < body.done.size(); ++k) {
+    const Affine& condition = body.stage->inside[k];
+    if (body.done[k] || mentions_reduced(body, condition)) continue;
+    const Affine least = corner(body, condition, std::nullopt, false);
+    inside.done[k] = 1;
+    if (numeric_bounds(least).first >= 0) {
+      crossed.done[k] = 1;
+      continue;
+    }
+    tests.push_back(guard_ge0(least));
+    last = k;
+  }
+  if (tests.empty()) return std::nullopt;
+  inside.classed = crossed.classed = true;
+  crossed.crossed = true;
+  std::vector<Guard> at;
+  std::vector<Body> classes;
+  if (tests.size() == 1) classes = tile_classes(crossed, last, corner(body, body.stage->inside[last], std::nullopt, false), at);
+  NodeId rest = kNoNode;
+  if (classes.empty() || classes.size() > kMostClasses)
+    rest = hook_accumulator(std::move(crossed), depth, which);
+  else
+    for (size_t k = classes.size(); k-- > 0;) rest = add(If{at[k], hook_accumulator(std::move(classes[k]), depth, which), rest});
+  const NodeId whole = hook_accumulator(std::move(inside), depth, which);
+  return add(If{guard_all(std::move(tests)), whole, rest});
+}
+
 NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
+  if (auto classes = hook_tile_classes(body, depth, which)) return *classes;
   const Stage& stage = *body.stage;
   std::vector<int64_t> lanes;
   for (size_t k = depth; k < body.loops.size(); ++k) {

@@ -78,6 +78,8 @@ struct Body {
   bool branched = false;      ///< register limits are settled
   std::set<uint32_t> masked;  ///< indices whose limits are left to the masks of their vector loop
   bool inset_tried = false;
+  bool classed = false;            ///< conditions on data indices alone were tested around the accumulator
+  bool crossed = false;            ///< and some of them do not hold in the whole tile
   bool initialized = false;        ///< a reduction's first value is written: conditions on reduced indices may cut
   std::vector<View> accumulators;  ///< one a component of the state; empty: results go to the tensors
   std::vector<Affine> lanes;       ///< accumulator's dimensions after the tensor's: one a register loop over a reduced index
@@ -173,6 +175,8 @@ class Emitter {
   NodeId emit_branch(Body body, size_t depth, uint32_t index);
   NodeId emit_serialized(Body body, size_t depth, uint32_t index);
   NodeId emit_inset(Body body, size_t depth);
+  std::optional<NodeId> emit_divided(const Body& body, size_t depth, const Range& bounds);
+  NodeId serial_loop(Body body, size_t depth, const Range& bounds, int64_t end);
   bool all_register_from(const Body& body, size_t depth) const;
 
   // instantiate_hooks.cpp
@@ -185,6 +189,8 @@ class Emitter {
   Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const;
   std::string round_to_tiles(const Body& body, size_t depth, Buffer& made) const;
   NodeId hook_accumulator(Body body, size_t depth, size_t which);
+  std::optional<NodeId> hook_tile_classes(const Body& body, size_t depth, size_t which);
+  std::vector<Body> tile_classes(const Body& body, size_t condition, const Affine& least, std::vector<Guard>& tests) const;
   View make_accumulator(const Body& body, size_t depth, TensorId tensor, const std::vector<int64_t>& lanes);
   NodeId within(const std::vector<View>& views, NodeId body);
   NodeId hook_init(Body body, size_t depth, size_t which);

@@ -17,7 +17,7 @@ NodeId Emitter::emit(Body body, size_t depth) {
 
 NodeId Emitter::after_hooks(Body body, size_t depth) {
   if (depth == body.loops.size()) return body.stage->is_frame ? kNoNode : leaf(body);
-  if (!body.inset_tried && all_register_from(body, depth)) {
+  if (!body.inset_tried && !body.crossed && all_register_from(body, depth)) {
     body.inset_tried = true;
     return emit_inset(std::move(body), depth);
   }
@@ -151,10 +151,20 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   const Range range = body.ranges[loop.index];
   if (!range.is_cut() && loop.step >= range.extent) return emit(std::move(body), depth + 1);
   const Range bounds = cut(body, loop.index, Cut::outset);
-  int64_t step = std::min(loop.step, range.extent);
-  int64_t whole = range.extent / step * step, tail = range.extent - whole;
-  bool split = tail > 0 && whole > 0 && !bounds.is_cut() && loop.mark == MarkKind::serial && feeds_registers(body, depth);
-  int64_t end = split ? whole : range.extent;
+  const int64_t step = std::min(loop.step, range.extent), whole = range.extent / step * step, tail = range.extent - whole;
+  const bool split = tail > 0 && whole > 0 && !bounds.is_cut() && loop.mark == MarkKind::serial && feeds_registers(body, depth);
+  if (auto divided = emit_divided(body, depth, bounds)) return *divided;
+  NodeId node = serial_loop(body, depth, bounds, split ? whole : range.extent);
+  if (!split) return node;
+  body.ranges[loop.index] = Range{range.origin + Affine::of(whole), tail, {}, {}};
+  return seq({node, emit(std::move(body), depth + 1)});
+}
+
+/// for x in max(0, bounds)..min(end, bounds). At less than the whole range only what fills its steps is left.
+NodeId Emitter::serial_loop(Body body, size_t depth, const Range& bounds, int64_t end) {
+  const SizedLoop loop = body.loops[depth];
+  const Range range = body.ranges[loop.index];
+  const int64_t step = std::min(loop.step, range.extent);
   VarId var = variable(loop.name, step, (end - 1) / step * step);
   Loop out;
   out.var = var;
@@ -162,24 +172,46 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   out.mark.kind = loop.mark;
   if (loop.mark == MarkKind::axis) out.mark.detail = loop.detail;
   out.mark.non_temporal = loop.non_temporal && body.leaf == Leaf::compute;
-  out.lo.of = {Affine::of(0)};
-  out.hi.of = {Affine::of(end)};
   // A constant limit has moved the origin that the others are counted from.
   const Affine moved = bounds.origin - range.origin;
+  out.lo.of = {Affine::of(moved.constant / step * step)};
+  out.hi.of = {Affine::of(std::min(end, moved.constant + bounds.extent))};
   for (const Affine& e : bounds.lower) out.lo.of.push_back(step == 1 ? e + moved : step * floor_div(e + moved, step));
   for (const Limit& limit : bounds.upper) out.hi.of.push_back(limit.e + moved);
-  Body inner = body;
-  inner.ranges[loop.index] = advanced(range, Affine::variable(var), step);
-  if (split) inner.ranges[loop.index].upper.clear();
+  body.ranges[loop.index] = advanced(range, Affine::variable(var), step);
+  if (end < range.extent) body.ranges[loop.index].upper.clear();
   if (step == 1)
-    inner.ranges[loop.index] = Range{range.origin + Affine::variable(var), 1, {}, {}};
+    body.ranges[loop.index] = Range{range.origin + Affine::variable(var), 1, {}, {}};
   else
-    for (Limit& limit : inner.ranges[loop.index].upper) limit.positive = true;
-  out.body = emit(std::move(inner), depth + 1);
-  NodeId node = add(std::move(out));
-  if (!split) return node;
-  body.ranges[loop.index] = Range{range.origin + Affine::of(whole), tail, {}, {}};
-  return seq({node, emit(std::move(body), depth + 1)});
+    for (Limit& limit : body.ranges[loop.index].upper) limit.positive = true;
+  out.body = emit(std::move(body), depth + 1);
+  return add(std::move(out));
+}
+
+/// A reduced loop around a block of registers, of whose rows some begin later or end sooner: one loop over what only some rows need, one over what all need,
+/// instead of a test in each iteration.
+std::optional<NodeId> Emitter::emit_divided(const Body& body, size_t depth, const Range& bounds) {
+  const SizedLoop& loop = body.loops[depth];
+  if (!loop.reduced || loop.step != 1 || loop.mark != MarkKind::serial || body.leaf != Leaf::compute || body.inset_tried || !all_register_from(body, depth + 1))
+    return std::nullopt;
+  const Range& range = body.ranges[loop.index];
+  Body whole = body, some = body;
+  Range of_whole = bounds, of_some = bounds;
+  int begins = 0, ends = 0;
+  for (size_t k = 0; k < body.done.size(); ++k) {
+    const Affine& condition = body.stage->inside[k];
+    const int64_t coeff = condition.coefficient(index_var(loop.index));
+    if (!is_applicable(body, k) || (coeff != 1 && coeff != -1) || others_fixed(body, condition, index_var(loop.index))) continue;
+    const Affine least = corner(body, condition, index_var(loop.index), false) + coeff * bounds.origin;  // coeff * x + least >= 0 for all rows
+    whole.done[k] = 1;
+    coeff > 0 ? ++begins : ++ends;
+    if (coeff > 0) of_whole.lower.push_back(Affine::of(0) - least), of_some.upper.push_back({Affine::of(0) - least, false});
+    if (coeff < 0) of_whole.upper.push_back({least + Affine::of(1), false}), of_some.lower.push_back(least + Affine::of(1));
+  }
+  if (begins + ends != 1) return std::nullopt;
+  some.inset_tried = true;
+  const NodeId part = serial_loop(std::move(some), depth, of_some, range.extent), rest = serial_loop(std::move(whole), depth, of_whole, range.extent);
+  return begins ? seq({part, rest}) : seq({rest, part});
 }
 
 /// for p in 0..parts: the part's number is a dimension of the buffer for partial results.
@@ -342,15 +374,16 @@ NodeId Emitter::emit_unroll(Body body, size_t depth) {
 /// vector v in 0..min(lanes, limits): a lane is active iff inside.
 NodeId Emitter::emit_vector(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
-  Range range = cut(body, loop.index, Cut::exact_upper);
-  if (!range.lower.empty() || range.extent > loop.lanes)
-    return error("PW0311", "vectorize " + loop.name + ": more iterations than lanes, or lanes that start late",
+  Range range = cut(body, loop.index, Cut::exact);
+  if (range.extent > loop.lanes)
+    return error("PW0311", "vectorize " + loop.name + ": more iterations than lanes",
                  {"the extent is " + std::to_string(range.extent) + ", lanes " + std::to_string(loop.lanes)});
   VarId var = variable(loop.name, 1, range.extent - 1, true);
   Loop out;
   out.var = var;
   out.lo.of = {Affine::of(0)};
   out.hi.of = {Affine::of(range.extent)};
+  for (const Affine& e : range.lower) out.lo.of.push_back(e);
   for (const Limit& limit : range.upper) out.hi.of.push_back(limit.e);
   out.mark.kind = MarkKind::vector;
   out.mark.width = static_cast<int32_t>(loop.lanes);
