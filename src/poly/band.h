@@ -44,5 +44,7 @@ struct BandProposal {
 /// share their equation's map. Each statement has each of its own indices, forwards or backwards, as some member. A group without such maps has a band of isl's schedule,
 /// where that is affine, else none. All distances are lexicographically positive, or zero and from an earlier to a later statement. PW083x. 2-100 ms.
 Result<std::vector<BandProposal>> propose_bands(const Program& program);
+/// The proposal as a step of a trace; pieces are left to the step.
+BandStep band_step(const Program& program, const BandProposal& proposal, const std::string& name);
 
 }  // namespace polyweft::poly

@@ -102,14 +102,12 @@ std::string statement_text(const Program& program, const Mapped& statement, cons
   return out + "]" + conditions + (lo == hi ? ", empty" : ", in " + span(lo, last));
 }
 
-std::string band_text(const Program& program, const BandProposal& proposal, const BandFacts& facts) {
-  std::string out = "band [";
-  for (size_t m = 0; m < proposal.names.size(); ++m) out += (m ? ", " : "") + proposal.names[m];
-  out += "]:";
+std::string band_text(const Program& program, const BandProposal& proposal, const BandFacts& facts, const std::string& band) {
+  std::string out = print(Step(band_step(program, proposal, band))) + "\n";
   std::string permutable;
   for (size_t m = 0; m < proposal.names.size(); ++m)
     if (std::all_of(facts.relations.begin(), facts.relations.end(), [&](const Relation& r) { return r.lo[m] >= 0; })) permutable += " " + proposal.names[m];
-  out += permutable.empty() ? "\n" : " no distance is negative along" + permutable + "\n";
+  if (!permutable.empty()) out += "  no distance is negative along" + permutable + "\n";
   for (size_t s = 0; s < proposal.statements.size(); ++s) out += "  " + statement_text(program, proposal.statements[s], facts.lo[s], facts.hi[s]) + "\n";
   auto name = [&](uint32_t s) { return statement_name(program, proposal.statements[s].equation); };
   std::vector<std::string> lines;  // pieces of an equation tend to say the same
@@ -126,10 +124,11 @@ Result<std::string> bands_text(const Program& program) {
   auto proposals = propose_bands(program);
   if (!proposals) return proposals.error();
   std::string out;
+  int number = 0;
   for (const BandProposal& proposal : *proposals) {
     auto facts = band_facts(program, {proposal.statements, {}});
     if (!facts) return facts.error();
-    out += band_text(program, proposal, *facts);
+    out += band_text(program, proposal, *facts, "band" + std::to_string(++number));
   }
   return out;
 }

@@ -32,7 +32,8 @@ TEST(Show, prints_bands_with_their_distances) {
       "program p(N = 5)\nin X: f32[N, N]\nlet A[0, j: N] = X[0, j]\nlet A[i: 1..N, j: N] = A[i-1, j] + (A[i-1, j+1] where j+1 < N else 0)\nout R[j: N] = A[N-1, j]");
   std::string text = *poly::show_schedule(normalize(polyweft::bind(program, *make_binding(program, {}))));
   EXPECT_EQ(text.substr(text.find("band")),
-            "band [i, j]: no distance is negative along i j\n"
+            "band band1 [i, j] of A@2: [i, -j]\n"
+            "  no distance is negative along i j\n"
             "  A@2: [i, -j], in (1..4, -4..0)\n"
             "  flow A@2 -> A@2 (1, 0)\n"
             "  flow A@2 -> A@2 (1, 1)\n");

@@ -1,0 +1,53 @@
+// A proposed band as traces write it.
+#include <algorithm>
+
+#include "poly/band.h"
+
+namespace polyweft::poly {
+namespace {
+
+/// "A", or "A@1", "A@2" where several equations define A. A tuple goes by the first of its names that people wrote.
+std::string name_in_traces(const Program& program, EquationId equation) {
+  const auto& targets = program.equations[equation].targets;
+  auto written = std::find_if(targets.begin(), targets.end(), [&](TensorId id) { return !program.tensors[id].hidden; });
+  const TensorId target = written == targets.end() ? targets.front() : *written;
+  int number = 0, count = 0;
+  for (EquationId q = 0; q < program.equations.size(); ++q) {
+    const auto& others = program.equations[q].targets;
+    if (std::find(others.begin(), others.end(), target) == others.end()) continue;
+    ++count;
+    if (q <= equation) ++number;
+  }
+  return program.tensors[target].name + (count > 1 ? "@" + std::to_string(number) : "");
+}
+
+LinearText text_of(const Program& program, const Affine& e, const std::vector<std::string>& names) {
+  LinearText out;
+  out.constant = e.constant;
+  for (const Term& term : e.terms) {
+    if (term.var < program.index_var(0))
+      out.constant += term.coeff * program.parameters[term.var].value;
+    else
+      out.terms.emplace_back(term.coeff, names[term.var]);
+  }
+  return out;
+}
+
+}  // namespace
+
+BandStep band_step(const Program& program, const BandProposal& proposal, const std::string& name) {
+  BandStep out;
+  out.name = name;
+  out.members = proposal.names;
+  std::vector<EquationId> done;
+  for (const Mapped& statement : proposal.statements) {
+    if (std::find(done.begin(), done.end(), statement.equation) != done.end()) continue;
+    done.push_back(statement.equation);
+    const std::vector<std::string> names = variable_names(program, program.equations[statement.equation]);
+    out.statements.push_back({name_in_traces(program, statement.equation), {}});
+    for (const Affine& member : statement.members) out.statements.back().members.push_back(text_of(program, member, names));
+  }
+  return out;
+}
+
+}  // namespace polyweft::poly
