@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "app.h"
+#include "deadline.h"
 #include "settings.h"
 
 namespace polyweft::cli {
@@ -16,8 +17,19 @@ int complete(const std::vector<std::string>& words) {
   return kDone;
 }
 
+// The clock runs before the program is read.
+Status start_clock(CLI::App& verb, const OutputOptions& output) {
+  const auto* option = verb.get_option_no_throw("--deadline");
+  if (!option || option->count() == 0) return Ok{};
+  const auto limit = parse_duration("--deadline", option->as<std::string>());
+  if (!limit) return limit.error();
+  end_after(*limit, output);
+  return Ok{};
+}
+
 int run_verb(CommandLine& line, const OutputOptions& output) {
   if (auto applied = apply_settings(innermost(*line.app)); !applied) return report(applied.error(), output);
+  if (auto started = start_clock(innermost(*line.app), output); !started) return report(started.error(), output);
   for (const auto& [sub, verb] : line.verbs)
     if (sub->parsed()) return verb();
   return kBadInput;

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "deadline.h"
+
 namespace polyweft::cli {
 
 void CommonOptions::add_to(CLI::App& app) {
@@ -18,6 +20,7 @@ void CommonOptions::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--database", database, "Schedule database (default: the XDG data folder)")->type_name("PATH");
   app.add_option("--target", target, "Target: host, x86-64-v3, x86-64-v4, or a description file")->type_name("NAME")->capture_default_str();
+  app.add_option("--deadline", deadline, "End the command with an error after this time: 60s, 500ms, 5m (default: none; each analysis has 10 s)")->type_name("TIME");
   app.add_option("--color", color, "Colours: auto, always or never")->type_name("WHEN")->check(CLI::IsMember({"auto", "always", "never"}))->capture_default_str();
   app.add_flag("--json", json, "JSON Lines on standard output");
 }
@@ -82,6 +85,11 @@ Result<Tuner> make_tuner(const CommonOptions& options) {
   if (!target) return target.error();
   TunerOptions tuner;
   tuner.database = database_of(options);
+  if (!options.deadline.empty()) {
+    auto deadline = parse_duration("--deadline", options.deadline);
+    if (!deadline) return deadline.error();
+    tuner.isl_deadline = *deadline;
+  }
   if (const char* helpers = std::getenv("POLYWEFT_HELPERS")) tuner.helper_directory = helpers;
   return Tuner(std::move(target).value(), std::move(tuner));
 }

@@ -17,6 +17,7 @@ struct CommonOptions : OutputOptions {
   std::string numerics = "reassoc";
   std::string database;  ///< empty: the XDG data folder
   std::string target = "host";
+  std::string deadline;  ///< empty: none but the one of each polyhedral analysis
   std::string schedule;  ///< path of a trace; run, build, bench and show
 
   void add_to(CLI::App& app);

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 
+#include "deadline.h"
 #include "tune_progress.h"
 #include "verbs.h"
 
@@ -35,17 +36,6 @@ void catch_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-// "60s", "500ms", "2m", "90" (seconds).
-Result<std::chrono::milliseconds> parse_budget(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
-  const double scale = unit == "ms" ? 1 : unit == "s" || unit.empty() ? 1e3 : unit == "m" ? 60e3 : unit == "h" ? 3600e3 : 0;
-  if (end == text.c_str() || scale == 0 || !(value * scale >= 1) || value * scale > 1e12)
-    return fail("PW0003", "--budget " + text + ": expected a duration, e.g. 60s, 500ms or 5m");
-  return std::chrono::milliseconds(static_cast<int64_t>(value * scale));
-}
-
 // "0.9-of-roofline", "0.9".
 Result<double> parse_share(const std::string& text) {
   char* end = nullptr;
@@ -64,7 +54,7 @@ Result<TuneOptions> tune_options(const TuneCommand& command) {
   TuneOptions tune;
   if (auto filled = fill_task(command, tune); !filled) return filled.error();
   if (!command.budget.empty()) {
-    auto budget = parse_budget(command.budget);
+    auto budget = parse_duration("--budget", command.budget);
     if (!budget) return budget.error();
     tune.budget = *budget;
   } else if (command.trials > 0) {

@@ -7,9 +7,11 @@ namespace {
 
 constexpr int64_t kLongestMs = int64_t{24} * 3600 * 1000;
 
+constexpr size_t kLongestSymbol = size_t{1} << 20;  // a program's name may be as long as its text
+
 bool is_symbol(std::string_view name) {
   const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$'; };
-  return !name.empty() && name.size() <= 256 && std::all_of(name.begin(), name.end(), fits);
+  return !name.empty() && name.size() <= kLongestSymbol && std::all_of(name.begin(), name.end(), fits);
 }
 
 void put(ByteWriter& out, const LoadableKernel& kernel) {

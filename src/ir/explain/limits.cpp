@@ -28,6 +28,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0833", "The polyhedral helper ended unexpectedly. The program is refused and nothing was stored; please report it."},
     {"PW0834", "isl gave up on this question."},
     {"PW0835", "isl's loops for this recurrence use an operator that nests do not have."},
+    {"PW0836", "The command did not end by its --deadline and ended itself, helper processes included. What was stored before is kept."},
 });
 
 }  // namespace
