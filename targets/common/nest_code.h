@@ -80,6 +80,12 @@ class NestCode {
     llvm::Value* first = nullptr;
     int64_t step_bytes = 0;
   };
+  struct AlignedLoad {
+    llvm::Instruction* load = nullptr;
+    llvm::Value* pointer = nullptr;
+    BufferId buffer = 0;
+    Affine offset;
+  };
   struct Streams {
     VarId var = 0;
     int64_t step = 1;
@@ -88,11 +94,15 @@ class NestCode {
     std::vector<llvm::Value*> bases;               ///< of buffers allocated before the loop
     std::map<std::string, llvm::Value*> integers;  ///< integer values known before the loop
     std::map<std::string, Stream> of;              ///< by buffer and terms
+    std::vector<AlignedLoad> loads;                ///< whole aligned vectors
+    std::vector<bool> stored;                      ///< buffers that the loop writes
+    bool has_neighbours = false;                   ///< some vectors are made from two of these
   };
 
   // pointers of loops: nest_streams.cpp
   llvm::Value* stream_pointer(BufferId id, const Affine& offset);
   void move_streams(Streams& streams, llvm::BasicBlock* latch);
+  void rotate_neighbours(Streams& streams);
 
   // control: nest_control.cpp
   void on(const Seq&);
@@ -181,6 +191,11 @@ class NestCode {
 
   // memory: nest_memory.cpp; states of several components: nest_combiners.cpp
   Place place_of(const Access& access);
+  Place place_at(BufferId id, const Affine& offset);
+  int64_t alignment_of(BufferId id, const Affine& offset) const;
+  void name_place(Place& place, BufferId id, const Affine& offset) const;
+  llvm::Value* load_between(BufferId id, const Place& place);
+  void note_aligned(BufferId id, const Place& place, llvm::Value* value);
   llvm::Value* load(const Access& access);
   void store(const Access& access, llvm::Value* value);
   llvm::Value* load_place(const Place& place, ElementType type);

@@ -159,10 +159,10 @@ VarFacts NestCode::loop_facts(const Loop& loop) const {
   out.hi = INT64_MAX / 4;
   for (const auto& e : loop.lo.of) out.lo = std::max(out.lo, facts_.range(fold(e)).lo);
   for (const auto& e : loop.hi.of) out.hi = std::min(out.hi, facts_.range(fold(e)).hi - 1);
-  out.divisor = loop.lo.of.size() == 1 ? facts_.known_divisor(fold(loop.lo.of[0])) : 1;
-  if (loop.lo.of.size() == 1) {
-    const Affine lo = fold(loop.lo.of[0]);
-    out.divisor = lo == Affine::of(0) ? loop.step : std::gcd(loop.step, lo.is_constant() ? lo.constant : facts_.known_divisor(lo));
+  out.divisor = loop.step;
+  for (const auto& e : loop.lo.of) {
+    const Affine lo = fold(e);
+    out.divisor = std::gcd(out.divisor, lo.is_constant() ? lo.constant : facts_.known_divisor(lo));
   }
   // The last value taken: lo + step * floor((hi - lo) / step), where lo is a constant.
   if (loop.lo.of.size() == 1 && fold(loop.lo.of[0]).is_constant() && out.hi < INT64_MAX / 8 && out.hi >= out.lo)
@@ -360,13 +360,16 @@ void NestCode::serial_loop(const Loop& loop) {
   bind_variable(loop.var, iv, facts);
   loads_.clear();
   quotients_ = 0;
-  Streams streams{loop.var, loop.step, lo, before, header, bases_, integers, {}};
+  std::vector<bool> stored(nest_.buffers.size(), false);
+  visit_accesses(loop.body, [&](const Access& access, bool is_write) { stored[access.id] = stored[access.id] || is_write; });
+  Streams streams{loop.var, loop.step, lo, before, header, bases_, integers, {}, {}, std::move(stored), false};
   Streams* const outer = std::exchange(streams_, is_straight(nest_, loop.body, true) ? &streams : nullptr);
   emit(loop.body);
   streams_ = outer;
   // A loop from -18 to 0 wraps as an unsigned number.
   llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", facts.lo >= 0, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
+  if (streams.has_neighbours && latch == header) rotate_neighbours(streams);
   move_streams(streams, latch);
   b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after);
   iv->addIncoming(next, latch);

@@ -6,6 +6,7 @@
 namespace polyweft::targets {
 namespace {
 
+constexpr int64_t kLineBytes = 64;
 constexpr VarId kGather = 0x7fffff00;  // stands for a data-dependent subscript while offsets are computed
 
 }  // namespace
@@ -33,16 +34,40 @@ llvm::Value* NestCode::base_of(BufferId id) {
   return bases_[id];
 }
 
+/// Lanes a fixed stride apart, no data in the subscripts.
+NestCode::Place NestCode::place_at(BufferId id, const Affine& offset) {
+  Place place;
+  place.stride = offset.coefficient(kLane);
+  place.alignment = alignment_of(id, offset);
+  llvm::Type* type = scalar_.memory_type(nest_.buffers[id].type);
+  llvm::Value* pointer = stream_pointer(id, offset);
+  if (!pointer) {
+    pointer = base_of(id);
+    if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
+  }
+  if (offset.constant != 0) pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
+  place.pointer = pointer;
+  name_place(place, id, offset);
+  return place;
+}
+
+int64_t NestCode::alignment_of(BufferId id, const Affine& offset) const {
+  const Buffer& buffer = nest_.buffers[id];
+  const int64_t element = size_bytes(buffer.type);
+  const int64_t base_alignment = buffer.scope == Scope::argument && !buffer.is_packed && !aligned_[id] ? element : 64;
+  return std::gcd(base_alignment, facts_.known_divisor(offset - Affine::variable(kLane, offset.coefficient(kLane))) * element);
+}
+
+void NestCode::name_place(Place& place, BufferId id, const Affine& offset) const {
+  char mask[48];
+  std::snprintf(mask, sizeof mask, "@%u@%p", lanes_.width, static_cast<void*>(lanes_.mask));
+  place.offset = offset;
+  place.key = std::to_string(id) + ":" + key_of(offset) + mask;
+}
+
 NestCode::Place NestCode::place_of(const Access& access) {
-  const Buffer& buffer = nest_.buffers[access.id];
   std::vector<llvm::Value*> gathers;
   Affine offset = offset_of(access, &gathers);
-  Place place;
-  llvm::Type* type = scalar_.memory_type(buffer.type);
-  const int64_t element = size_bytes(buffer.type);
-  const int64_t base_alignment = buffer.scope == Scope::argument && !buffer.is_packed && !aligned_[access.id] ? element : 64;
-  place.stride = offset.coefficient(kLane);
-  place.alignment = std::gcd(base_alignment, facts_.known_divisor(offset - Affine::variable(kLane, place.stride)) * element);
   bool lane_inside = false;
   for (const auto& term : offset.terms) {
     Affine one;
@@ -51,26 +76,22 @@ NestCode::Place NestCode::place_of(const Access& access) {
     lane_inside |= !plain_lane && depends_on_lane(one);
     if (!term.quasi && term.var >= kGather && term.var < kGather + gathers.size()) lane_inside |= ScalarCode::lanes(variables_[term.var]) > 1;
   }
-  if (lane_inside || (!gathers.empty() && lanes_.width > 1)) {
-    place.pointer = base_of(access.id);
+  const bool by_lane = lane_inside || (!gathers.empty() && lanes_.width > 1);
+  if (!by_lane && gathers.empty()) return place_at(access.id, offset);
+  Place place;
+  place.stride = offset.coefficient(kLane);
+  place.alignment = alignment_of(access.id, offset);
+  place.pointer = base_of(access.id);
+  llvm::Type* type = scalar_.memory_type(nest_.buffers[access.id].type);
+  if (by_lane)
     place.offsets = scalar_.splat(integer(offset), lanes_.width);
-  } else {
-    llvm::Value* pointer = gathers.empty() ? stream_pointer(access.id, offset) : nullptr;
-    if (!pointer) {
-      pointer = base_of(access.id);
-      if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
-    }
-    if (offset.constant != 0) pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
-    place.pointer = pointer;
-  }
+  else
+    place.pointer = b_.CreateInBoundsGEP(type, place.pointer, integer(offset));
   if (!gathers.empty()) {
     clear_caches();                                                                                 // the stand-ins are free again
     for (size_t k = 0; k < gathers.size(); ++k) variables_.erase(kGather + static_cast<VarId>(k));  // a parallel loop hands all variables on
   } else {
-    char mask[48];
-    std::snprintf(mask, sizeof mask, "@%u@%p", lanes_.width, static_cast<void*>(lanes_.mask));
-    place.offset = offset;
-    place.key = std::to_string(access.id) + ":" + key_of(offset) + mask;
+    name_place(place, access.id, offset);
   }
   return place;
 }
@@ -160,10 +181,47 @@ llvm::Value* NestCode::load(const Access& access) {
   if (place.key.empty()) return load_place(place, buffer.type);
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
   if (const auto it = loads_.find(place.key); it != loads_.end()) return it->second.value;
-  llvm::Value* value = load_place(place, buffer.type);
+  llvm::Value* value = load_between(access.id, place);
+  if (!value) {
+    value = load_place(place, buffer.type);
+    note_aligned(access.id, place, value);
+  }
   loads_[place.key] = {value, Known::Span{access.id, place.offset, lanes_.width}};
   prefetch(access, place);
   return value;
+}
+
+void NestCode::note_aligned(BufferId id, const Place& place, llvm::Value* value) {
+  auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
+  if (streams_ && load && place.alignment == kLineBytes && nest_.buffers[id].scope == Scope::heap) streams_->loads.push_back({load, place.pointer, id, place.offset});
+}
+
+/// A vector that starts late inside one aligned vector and ends in the next, from these two: its load would take part of two cache lines, and the lower one was the
+/// higher one of the iteration before (rotate_neighbours). Only the late ones, so that loads and shuffles share the work. What is read beside the wanted elements
+/// lies in their cache lines. Null where this does not hold.
+llvm::Value* NestCode::load_between(BufferId id, const Place& place) {
+  const Buffer& buffer = nest_.buffers[id];
+  const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
+  if (!streams_ || streams_->stored[id] || !scalar_.units().scale || buffer.scope != Scope::heap || lanes_.mask || place.offsets || place.stride != 1) return nullptr;
+  const int64_t late = (place.offset.constant % width + width) % width;
+  const Affine before = place.offset - Affine::of(late);
+  if (bytes < 4 || width * bytes != kLineBytes || late <= width / 2 || alignment_of(id, before) < kLineBytes) return nullptr;
+  const auto block = [&](const Affine& offset) {
+    const Place whole = place_at(id, offset);
+    Known& known = loads_[whole.key];
+    if (known.value) return known.value;
+    known = {load_place(whole, buffer.type), Known::Span{id, offset, lanes_.width}};
+    note_aligned(id, whole, known.value);
+    return known.value;
+  };
+  llvm::Value* first = block(before);
+  llvm::Value* second = block(before + Affine::of(width));
+  if (first->getType() != second->getType() || !llvm::isa<llvm::FixedVectorType>(first->getType())) return nullptr;
+  streams_->has_neighbours = true;
+  // LLVM 22 takes a permutation for it, which needs its indices in a register and overwrites an operand.
+  auto* call = llvm::FunctionType::get(first->getType(), {first->getType(), first->getType()}, false);
+  const std::string text = (bytes == 8 ? "valignq $$" : "valignd $$") + std::to_string(late) + ", $1, $2, $0";
+  return b_.CreateCall(call, llvm::InlineAsm::get(call, text, "=v,v,v", false), {first, second});
 }
 
 /// One hint a cache line of the vector, however many rows of an unrolled block read it; addresses past the buffer's end do no harm, a hint never faults.

@@ -6,6 +6,11 @@
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
+namespace {
+
+constexpr size_t kMostRotated = 16;  // vectors held from one iteration to the next; half of the registers
+
+}  // namespace
 
 /// Address of the element at `offset` without its constant and its lane; null where the loop around does not move it evenly.
 llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
@@ -59,6 +64,47 @@ void NestCode::move_streams(Streams& streams, llvm::BasicBlock* latch) {
       stream->pointer->eraseFromParent();
     }
   }
+}
+
+/// What one iteration loads and the next one would load again a step lower stays in its register: { V[x-1], V[x], V[x+1] } needs one load an iteration. These are
+/// buffers that the loop does not write.
+void NestCode::rotate_neighbours(Streams& streams) {
+  std::vector<std::pair<const AlignedLoad*, const AlignedLoad*>> pairs;  // lower, higher
+  for (const AlignedLoad& low : streams.loads)
+    for (const AlignedLoad& high : streams.loads) {
+      const Affine step = Affine::of(low.offset.coefficient(streams.var) * streams.step);
+      const bool is_next = low.buffer == high.buffer && !streams.stored[low.buffer] && !(step == Affine::of(0)) && high.offset - low.offset == step;
+      if (is_next && low.load->getParent() == streams.header && high.load->getParent() == streams.header) pairs.emplace_back(&low, &high);
+    }
+  if (pairs.empty() || pairs.size() > kMostRotated) return;
+  const llvm::IRBuilder<>::InsertPointGuard guard(b_);
+  llvm::BasicBlock* entered = llvm::BasicBlock::Create(b_.getContext(), "entered", function_, streams.header);
+  streams.before->getTerminator()->replaceSuccessorWith(streams.header, entered);
+  streams.header->replacePhiUsesWith(streams.before, entered);
+  b_.SetInsertPoint(entered);
+  b_.CreateBr(streams.header);
+  std::vector<std::pair<llvm::PHINode*, const AlignedLoad*>> rotated;
+  for (const auto& [low, high] : pairs) {
+    auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(low->pointer);
+    auto* stream = llvm::dyn_cast<llvm::PHINode>(gep ? gep->getPointerOperand() : low->pointer);
+    if (!stream || stream->getParent() != streams.header) continue;
+    b_.SetInsertPoint(entered->getTerminator());
+    llvm::Value* pointer = stream->getIncomingValueForBlock(entered);
+    if (gep) {
+      auto* copy = llvm::cast<llvm::GetElementPtrInst>(gep->clone());
+      copy->setOperand(0, pointer);
+      pointer = b_.Insert(copy);
+    }
+    auto* first = llvm::cast<llvm::LoadInst>(low->load->clone());
+    first->setOperand(0, pointer);
+    b_.Insert(first);
+    auto* phi = llvm::PHINode::Create(low->load->getType(), 2, "", streams.header->begin());
+    phi->addIncoming(first, entered);
+    phi->addIncoming(high->load, streams.header);
+    rotated.emplace_back(phi, low);
+  }
+  for (const auto& [phi, low] : rotated) low->load->replaceAllUsesWith(phi);
+  streams.before = entered;
 }
 
 }  // namespace polyweft::targets

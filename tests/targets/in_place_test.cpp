@@ -62,6 +62,38 @@ TEST(InPlaceNests, an_interleaving_copy_in_one_buffer_keeps_the_order_of_rows) {
       parsed(in_place("i, r, v", "", "for i in 0 .. 12 { for r in 0 .. 2 unroll { for v in 0 .. 8 vector 8 { copy A[i, 2*v + r] <- A[i, 16 - 8*r + v] } } }\n")));
 }
 
+/// B from A, rows 8 or 16 columns a step, from a start that may lie behind the end.
+std::string neighbours(const std::string& lo, const std::string& hi, int rows, int vectors, const std::string& sum, const std::string& target) {
+  const std::string step = std::to_string(8 * vectors);
+  std::string text = in_place("i, x, r, u, v, e, f", "",
+                              "alloc B {\nfor e in 0 .. 12 { for f in 0 .. 40 { copy B[e, f] <- X[e, f] } }\nfor i in 1 .. 11 step " + std::to_string(rows) +
+                                  " { for x in " + lo + " .. " + hi + " step " + step + " { for r in 0 .. " + std::to_string(rows) + " unroll { for u in 0 .. " +
+                                  std::to_string(vectors) + " unroll { for v in 0 .. 8 vector 8 { compute 0(i, v) store: " + target + "[i + r, x + 8*u + v] <- " + sum +
+                                  " } } } } }\n" + "for c in 0 .. 12 { for d in 0 .. 40 { compute 1(c, d) store: Y[c, d] <- (A[c, d] + B[c, d]) } }\n}\n");
+  text.erase(text.rfind("for c in 0 .. 12 { for d in 0 .. 40 { copy"));
+  text.replace(text.find("buffer Y"), 0, "buffer B: f64[12, 40] heap align 64\n");
+  return text + "} }\n";
+}
+
+TEST(Neighbours, go_from_register_to_register) {
+  const auto targets = runnable_targets();
+  size_t round = 0;
+  const auto check = [&](const std::string& text) {
+    const LoopNest nest = parsed(text);
+    EXPECT_EQ(compiled_difference(nest, targets.front(), ++round), "") << print(nest);
+  };
+  const auto at = [](const char* buffer, int d) { return std::string(buffer) + "[i + r, x + 8*u + v" + (d < 0 ? " - " : " + ") + std::to_string(std::abs(d)) + "]"; };
+  for (const char* lo : {"8", "max(8, 40 - 8*i)"})
+    for (int rows : {1, 2})
+      for (const char* target : {"A", "B"}) {
+        const std::string left = at("B", -1), centre = at("B", 0), right = at("B", 1), far = at("B", -3);
+        const bool is_own = target[0] == 'B';  // then a lane must not read what an earlier one writes
+        check(neighbours(lo, "min(32, 8*i)", rows, 1, is_own ? "(" + centre + " + " + right + ")" : "((" + left + " + " + centre + ") + " + right + ")", target));
+        check(neighbours(lo, "32", rows, 1, "(" + (is_own ? at("B", 7) : left) + " + " + (is_own ? right : far) + ")", target));
+      }
+  expect_same_bits(parsed(neighbours("8", "25", 2, 2, "(" + at("B", -1) + " + " + at("B", -2) + ")", "A")));
+}
+
 /// Lanes of `first` .. first + 8 between two bounds.
 std::string lanes(const std::string& first, const std::string& lo, const std::string& hi, const std::string& body) {
   return "for i in 0 .. 12 { for j in -8 .. 48 step 8 { for v in max(" + first + ", " + lo + ") .. min(" + first + " + 8, " + hi + ") vector 8 { " + body + " } } }\n";

@@ -1,0 +1,70 @@
+// The checker on recurrences in folded storage, tiled in skewed time: nests as schedules for PolyBench's LARGE sizes make them, and what is wrong by one.
+#include <fstream>
+#include <sstream>
+
+#include "harness.h"
+#include "poly/check/checker.h"
+
+namespace polyweft::test {
+namespace {
+
+std::string contents(const std::string& path) {
+  std::stringstream out;
+  out << std::ifstream(std::string(PW_SOURCE_DIR) + "/" + path).rdbuf();
+  return out.str();
+}
+std::string nest_text(const std::string& name) {
+  return contents("tests/schedules/nests/" + name + ".nest");
+}
+Program polybench(const std::string& name, const std::map<std::string, int64_t>& sizes) {
+  return normalized_program(contents("examples/polybench/" + name + ".weft"), sizes);
+}
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+poly::NestCheck check(const Program& program, const std::string& text) {
+  auto nest = parse_loop_nest(text);
+  if (!nest) return {Verdict::not_proven, nest.error().code, nest.error().message, 0, 0};
+  return poly::check_nest(program, *nest);
+}
+
+TEST(CheckerOfTimeTiles, proves_jacobi_in_two_planes_at_large) {
+  const poly::NestCheck found = check(polybench("jacobi_2d", {{"TSTEPS", 500}, {"N", 1300}}), nest_text("jacobi_2d_large"));
+  EXPECT_EQ(found.verdict, Verdict::proven) << found.message;
+  EXPECT_LT(found.isl_operations, 2'000'000u);  // isl's dataflow takes 6,600,000
+}
+
+TEST(CheckerOfTimeTiles, proves_seidel_and_cholesky_at_large) {
+  EXPECT_EQ(check(polybench("seidel_2d", {{"TSTEPS", 500}, {"N", 2000}}), nest_text("seidel_2d_large")).verdict, Verdict::proven);
+  EXPECT_EQ(check(polybench("cholesky", {{"N", 2000}}), nest_text("cholesky_large")).verdict, Verdict::proven);
+}
+
+TEST(CheckerOfTimeTiles, refutes_what_is_wrong_by_one) {
+  const std::string text = nest_text("jacobi_2d_small");
+  const Program program = polybench("jacobi_2d", {{"TSTEPS", 7}, {"N", 45}});
+  EXPECT_EQ(check(program, text).verdict, Verdict::proven);
+  const std::pair<const char*, const char*> mutants[] = {
+      {"min(xl0 + 8, 44)", "min(xl0 + 7, 44)"},        // a lane less
+      {"for t in max(tt,", "for t in max(tt + 1,"},    // a step less
+      {"for ib in 2*tt ..", "for ib in 2*tt + 1 .."},  // rows one late
+      {"max(jt - 16*t - 8, 8)", "max(jt - 16*t, 8)"},  // columns of A less skewed than their tile
+      {"A[t - 1, ib - 2*t - 0 + r1, v1 - 1]", "A[t - 1, ib - 2*t - 0 + r1, v1 - 2]"},
+  };
+  for (const auto& [from, to] : mutants) {
+    const poly::NestCheck found = check(program, with(text, from, to));
+    EXPECT_EQ(found.verdict, Verdict::refuted) << from << " -> " << to << ": " << found.code << " " << found.message;
+  }
+}
+
+TEST(CheckerOfTimeTiles, the_small_one_computes_what_the_program_means) {
+  const Program program = polybench("jacobi_2d", {{"TSTEPS", 7}, {"N", 45}});
+  auto nest = parse_loop_nest(nest_text("jacobi_2d_small"));
+  ASSERT_TRUE(nest.ok());
+  EXPECT_EQ(difference(program, *nest, 4, ir::DataKind::random), "");
+}
+
+}  // namespace
+}  // namespace polyweft::test
