@@ -68,33 +68,43 @@ std::string instance_text(const Program& program, const Points& at, const std::v
 /// Distances of pairs in one flat set: coordinates of the source, then of the sink.
 class Measure {
  public:
-  Measure(const BandModel& band, const Pairs& pairs) : band_(band), pairs_(pairs), flat_(flat(pairs)), space_(isl_set_get_space(flat_.get())) {}
+  Measure(const BandModel& band, const Pairs& pairs) : band_(band), pairs_(pairs), flat_(flat(pairs)), space_(isl_set_get_space(flat_.get())) {
+    for (uint32_t m = 0; m < band_.members(); ++m) distances_.push_back(distance(band_, pairs_, pairs_.source->members[m], pairs_.sink->members[m], space_));
+  }
 
-  Relation relation() {
-    Relation out{pairs_.kind, pairs_.source->statement, pairs_.sink->statement, pairs_.tensor, {}, {}, false, true, ""};
+  /// The pairs by the first member along which their distance is not zero, and its sign: twice the member's number, and one more where it is negative.
+  std::vector<std::pair<uint32_t, Relation>> relations() const {
+    std::vector<std::pair<uint32_t, Relation>> out;
     Set rest = flat_;
-    bool is_done = false;  // no pair is left whose distances so far are zero
     for (uint32_t m = 0; m < band_.members(); ++m) {
-      Aff distance = poly::distance(band_, pairs_, pairs_.source->members[m], pairs_.sink->members[m], space_);
-      out.lo.push_back(integer(Val(isl_set_min_val(flat_.get(), distance.get()))));
-      out.hi.push_back(integer(Val(isl_set_max_val(flat_.get(), distance.get()))));
-      if (is_done) continue;
-      if (out.lo[m] < 0 && out.is_lex_positive) {
-        Set wrong = intersect(rest, Set(isl_set_from_basic_set(isl_aff_neg_basic_set(distance.copy()))));
-        if (!is_empty(wrong)) {
-          out.is_lex_positive = false;
-          out.witness = words(wrong);
-        }
-      }
-      if (out.lo[m] == 0 && out.hi[m] == 0) continue;
-      if (out.lo[m] <= 0 && out.hi[m] >= 0) rest = intersect(std::move(rest), Set(isl_set_from_basic_set(isl_aff_zero_basic_set(distance.take()))));
-      is_done = out.lo[m] > 0 || out.hi[m] < 0 || is_empty(rest);
+      const auto [lo, hi] = range(rest, m);
+      if (lo == 0 && hi == 0) continue;
+      if (hi > 0) out.emplace_back(2 * m, box(lo > 0 ? rest : intersect(rest, positive(m)), true));
+      if (lo < 0) out.emplace_back(2 * m + 1, box(hi < 0 ? rest : intersect(rest, negative(m)), false));
+      if (lo > 0 || hi < 0) return out;
+      rest = intersect(std::move(rest), Set(isl_set_from_basic_set(isl_aff_zero_basic_set(distances_[m].copy()))));
+      if (is_empty(rest)) return out;
     }
-    out.may_be_zero = !is_done;
+    out.emplace_back(2 * band_.members(), box(rest, true));
+    out.back().second.may_be_zero = true;
     return out;
   }
 
  private:
+  std::pair<int64_t, int64_t> range(const Set& part, uint32_t m) const {
+    return {integer(Val(isl_set_min_val(part.get(), distances_[m].get()))), integer(Val(isl_set_max_val(part.get(), distances_[m].get())))};
+  }
+  Set positive(uint32_t m) const { return Set(isl_set_from_basic_set(isl_aff_neg_basic_set(isl_aff_neg(distances_[m].copy())))); }
+  Set negative(uint32_t m) const { return Set(isl_set_from_basic_set(isl_aff_neg_basic_set(distances_[m].copy()))); }
+  Relation box(const Set& part, bool is_in_order) const {
+    Relation out{pairs_.kind, pairs_.source->statement, pairs_.sink->statement, pairs_.tensor, {}, {}, false, is_in_order, is_in_order ? "" : words(part)};
+    for (uint32_t m = 0; m < band_.members(); ++m) {
+      const auto [lo, hi] = range(part, m);
+      out.lo.push_back(lo);
+      out.hi.push_back(hi);
+    }
+    return out;
+  }
   std::string words(const Set& wrong) const {
     auto found = poly::witness(band_.model(), wrong, kBandQuota);
     if (!found) throw IslFailure();
@@ -107,6 +117,7 @@ class Measure {
   const Pairs& pairs_;
   Set flat_;
   Space space_;
+  std::vector<Aff> distances_;
 };
 
 void merge(Relation& into, const Relation& more) {
@@ -114,9 +125,6 @@ void merge(Relation& into, const Relation& more) {
     into.lo[m] = std::min(into.lo[m], more.lo[m]);
     into.hi[m] = std::max(into.hi[m], more.hi[m]);
   }
-  into.may_be_zero |= more.may_be_zero;
-  if (into.is_lex_positive) into.witness = more.witness;
-  into.is_lex_positive &= more.is_lex_positive;
 }
 
 bool is_same(const Relation& a, const Relation& b) {
@@ -221,12 +229,12 @@ std::vector<Pairs> flow_and_order_pairs(const BandModel& band) {
 }
 
 std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs) {
-  std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int>, Relation> by_access;
-  for (const Pairs& each : pairs) {
-    Relation next = Measure(band, each).relation();
-    auto [at, is_new] = by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access}, next);
-    if (!is_new) merge(at->second, next);
-  }
+  std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int, uint32_t>, Relation> by_access;
+  for (const Pairs& each : pairs)
+    for (const auto& [first, next] : Measure(band, each).relations()) {
+      auto [at, is_new] = by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access, first}, next);
+      if (!is_new) merge(at->second, next);
+    }
   std::vector<Relation> out;
   for (const auto& [access, relation] : by_access)
     if (std::none_of(out.begin(), out.end(), [&](const Relation& known) { return is_same(known, relation); })) out.push_back(relation);

@@ -19,8 +19,9 @@ struct BandQuestion {
   std::vector<Mapped> statements;
   std::vector<BandFold> folds;
 };
-/// Relations without pairs are left out, and so are second ones that are equal in all but their accesses. An instance that reads a cell and then takes it
-/// itself is no anti relation: it reads first.
+/// Relations come apart by access and by the first member along which their distance is not zero, so that boxes of distances tell of the order what there is to tell:
+/// such a member has lo > 0 (or hi < 0: not in order), those before it lo = hi = 0. Relations without pairs are left out, and so are second ones that are equal in all
+/// but their accesses. An instance that reads a cell and then takes it itself is no anti relation: it reads first.
 struct BandFacts {
   std::vector<Relation> relations;
   std::vector<std::vector<int64_t>> lo, hi;  ///< hull of each statement's instances, half open, one a member; lo == hi where it has none

@@ -62,7 +62,7 @@ struct Pairs {
 };
 /// What `sink` reads of `source`, and the order of folds of one element.
 std::vector<Pairs> flow_and_order_pairs(const BandModel& band);
-/// A relation for each access, in the order of kind, source, sink, tensor and access.
+/// Relations for each access, in the order of kind, source, sink, tensor and access, and of the member that has the first distance.
 std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs);
 /// Of each pair the coordinates of the source, then those of the sink.
 Set flat(const Pairs& pairs);

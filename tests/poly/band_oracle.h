@@ -158,19 +158,18 @@ class BandOracle {
   }
 
   void relate(poly::Relation::Kind kind, TensorId tensor, int access, const Moment& source, const Moment& sink) {
-    auto [found, is_new] = related_.try_emplace({kind, source.statement, sink.statement, tensor, access},
-                                                poly::Relation{kind, source.statement, sink.statement, tensor, {}, {}, false, true, ""});
-    poly::Relation& out = found->second;
     std::vector<int64_t> distance;
     for (size_t k = 0; k < source.members.size(); ++k) distance.push_back(sink.members[k] - source.members[k]);
-    if (is_new) out.lo = out.hi = distance;
+    size_t first = 0;
+    while (first < distance.size() && distance[first] == 0) ++first;
+    const bool is_zero = first == distance.size(), is_backward = !is_zero && distance[first] < 0;
+    auto [found, is_new] = related_.try_emplace({kind, source.statement, sink.statement, tensor, access, first, is_backward},
+                                                poly::Relation{kind, source.statement, sink.statement, tensor, distance, distance, is_zero, !is_backward, ""});
+    poly::Relation& out = found->second;
     for (size_t k = 0; k < distance.size(); ++k) {
       out.lo[k] = std::min(out.lo[k], distance[k]);
       out.hi[k] = std::max(out.hi[k], distance[k]);
     }
-    const std::vector<int64_t> zero(distance.size(), 0);
-    out.may_be_zero |= distance == zero;
-    out.is_lex_positive &= distance >= zero;
   }
 
   /// Whether `later` takes the cell of `e` after it.
@@ -279,7 +278,7 @@ class BandOracle {
 
   const Program& program_;
   const poly::BandQuestion& question_;
-  std::map<std::tuple<poly::Relation::Kind, uint32_t, uint32_t, TensorId, int>, poly::Relation> related_;
+  std::map<std::tuple<poly::Relation::Kind, uint32_t, uint32_t, TensorId, int, size_t, bool>, poly::Relation> related_;
   std::vector<std::vector<Moment>> all_;  ///< of each equation
 };
 

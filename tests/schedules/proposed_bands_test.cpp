@@ -88,6 +88,12 @@ TEST(ProposedBands, of_all_examples_are_right_in_tiles) {
   for (const auto& path : examples()) expect_right_in_bands(small_program(path, 5), true);
 }
 
+/// T4@2 reads T3@2 at distances (0, 1) and (3, -2): a box around both holds (0, -2), which no pair has.
+TEST(ProposedBands, are_not_refused_for_distances_that_no_pair_has) {
+  const Program source = ir::random_program(1791);
+  EXPECT_EQ(expect_right_in_bands(normalize(polyweft::bind(source, *make_binding(source, {}))), true), 1u);
+}
+
 TEST(ProposedBands, of_random_programs_are_right) {
   size_t bands = 0;
   for (uint64_t seed = 0; seed < 150 && !testing::Test::HasFailure(); ++seed) {
