@@ -195,6 +195,9 @@ class NestCode {
   int64_t alignment_of(BufferId id, const Affine& offset) const;
   void name_place(Place& place, BufferId id, const Affine& offset) const;
   llvm::Value* load_between(BufferId id, const Place& place);
+  llvm::Value* load_turned(const Access& access);
+  llvm::Value* aligned_load(BufferId id, const Affine& offset);
+  llvm::Value* joined(llvm::Value* first, llvm::Value* second, int64_t late, int64_t element_bytes);
   void note_aligned(BufferId id, const Place& place, llvm::Value* value);
   llvm::Value* load(const Access& access);
   void store(const Access& access, llvm::Value* value);

@@ -177,6 +177,7 @@ llvm::Value* NestCode::load(const Access& access) {
     llvm::Type* type = register_type_of(access.id);
     return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
   }
+  if (llvm::Value* turned = load_turned(access)) return turned;
   const Place place = place_of(access);
   if (place.key.empty()) return load_place(place, buffer.type);
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
@@ -196,6 +197,43 @@ void NestCode::note_aligned(BufferId id, const Place& place, llvm::Value* value)
   if (streams_ && load && place.alignment == kLineBytes && nest_.buffers[id].scope == Scope::heap) streams_->loads.push_back({load, place.pointer, id, place.offset});
 }
 
+/// Lanes k and up of one aligned vector, then the first ones of another: what stands above or below a vector whose lanes are rows, the storage skewed alike. Null
+/// where the lanes are not so.
+llvm::Value* NestCode::load_turned(const Access& access) {
+  const Buffer& buffer = nest_.buffers[access.id];
+  const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
+  if (!scalar_.units().scale || buffer.scope != Scope::heap || lanes_.mask || bytes < 4 || width * bytes != kLineBytes) return nullptr;
+  if (std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; })) return nullptr;
+  const Affine offset = offset_of(access, nullptr);
+  if (!uses(offset - Affine::variable(kLane, offset.coefficient(kLane)), kLane)) return nullptr;
+  std::vector<Affine> at;
+  for (int64_t lane = 0; lane < width; ++lane) at.push_back(facts_.simplify(substitute(offset, {{kLane, Affine::of(lane)}})));
+  int64_t turn = 1;
+  while (turn < width && at[static_cast<size_t>(turn)] - at[0] == Affine::of(turn)) ++turn;
+  if (turn == width) return nullptr;
+  for (int64_t lane = turn; lane < width; ++lane)
+    if (!(at[static_cast<size_t>(lane)] - at[static_cast<size_t>(turn)] == Affine::of(lane - turn))) return nullptr;
+  const Affine first = at[0] - Affine::of(width - turn) + Affine::variable(kLane), second = at[static_cast<size_t>(turn)] + Affine::variable(kLane);
+  if (alignment_of(access.id, first) < kLineBytes || alignment_of(access.id, second) < kLineBytes) return nullptr;
+  return joined(aligned_load(access.id, first), aligned_load(access.id, second), width - turn, bytes);
+}
+
+llvm::Value* NestCode::aligned_load(BufferId id, const Affine& offset) {
+  const Place whole = place_at(id, offset);
+  Known& known = loads_[whole.key];
+  if (known.value) return known.value;
+  known = {load_place(whole, nest_.buffers[id].type), Known::Span{id, offset, lanes_.width}};
+  note_aligned(id, whole, known.value);
+  return known.value;
+}
+
+/// Lanes `late` and up of the first, then of the second. LLVM 22 takes a permutation for it, which needs its indices in a register and overwrites an operand.
+llvm::Value* NestCode::joined(llvm::Value* first, llvm::Value* second, int64_t late, int64_t element_bytes) {
+  auto* call = llvm::FunctionType::get(first->getType(), {first->getType(), first->getType()}, false);
+  const std::string text = (element_bytes == 8 ? "valignq $$" : "valignd $$") + std::to_string(late) + ", $1, $2, $0";
+  return b_.CreateCall(call, llvm::InlineAsm::get(call, text, "=v,v,v", false), {first, second});
+}
+
 /// A vector that starts late inside one aligned vector and ends in the next, from these two: its load would take part of two cache lines, and the lower one was the
 /// higher one of the iteration before (rotate_neighbours). Only the late ones, so that loads and shuffles share the work. What is read beside the wanted elements
 /// lies in their cache lines. Null where this does not hold.
@@ -206,22 +244,10 @@ llvm::Value* NestCode::load_between(BufferId id, const Place& place) {
   const int64_t late = (place.offset.constant % width + width) % width;
   const Affine before = place.offset - Affine::of(late);
   if (bytes < 4 || width * bytes != kLineBytes || late <= width / 2 || alignment_of(id, before) < kLineBytes) return nullptr;
-  const auto block = [&](const Affine& offset) {
-    const Place whole = place_at(id, offset);
-    Known& known = loads_[whole.key];
-    if (known.value) return known.value;
-    known = {load_place(whole, buffer.type), Known::Span{id, offset, lanes_.width}};
-    note_aligned(id, whole, known.value);
-    return known.value;
-  };
-  llvm::Value* first = block(before);
-  llvm::Value* second = block(before + Affine::of(width));
-  if (first->getType() != second->getType() || !llvm::isa<llvm::FixedVectorType>(first->getType())) return nullptr;
+  llvm::Value* first = aligned_load(id, before);
+  llvm::Value* second = aligned_load(id, before + Affine::of(width));
   streams_->has_neighbours = true;
-  // LLVM 22 takes a permutation for it, which needs its indices in a register and overwrites an operand.
-  auto* call = llvm::FunctionType::get(first->getType(), {first->getType(), first->getType()}, false);
-  const std::string text = (bytes == 8 ? "valignq $$" : "valignd $$") + std::to_string(late) + ", $1, $2, $0";
-  return b_.CreateCall(call, llvm::InlineAsm::get(call, text, "=v,v,v", false), {first, second});
+  return joined(first, second, late, bytes);
 }
 
 /// One hint a cache line of the vector, however many rows of an unrolled block read it; addresses past the buffer's end do no harm, a hint never faults.

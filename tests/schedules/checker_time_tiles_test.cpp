@@ -42,6 +42,17 @@ TEST(CheckerOfTimeTiles, proves_seidel_and_cholesky_at_large) {
   EXPECT_EQ(check(polybench("cholesky", {{"N", 2000}}), nest_text("cholesky_large")).verdict, Verdict::proven);
 }
 
+TEST(CheckerOfTimeTiles, proves_rows_as_lanes_in_skewed_storage) {
+  const poly::NestCheck found = check(polybench("seidel_2d", {{"TSTEPS", 500}, {"N", 2000}}), nest_text("seidel_2d_lanes_large"));
+  EXPECT_EQ(found.verdict, Verdict::proven) << found.message;
+  const std::string text = nest_text("seidel_2d_lanes_small");
+  const Program program = polybench("seidel_2d", {{"TSTEPS", 8}, {"N", 48}});
+  EXPECT_EQ(check(program, text).verdict, Verdict::proven);
+  auto nest = parse_loop_nest(text);
+  ASSERT_TRUE(nest.ok());
+  EXPECT_EQ(difference(program, *nest, 4, ir::DataKind::random), "");
+}
+
 TEST(CheckerOfTimeTiles, refutes_what_is_wrong_by_one) {
   const std::string text = nest_text("jacobi_2d_small");
   const Program program = polybench("jacobi_2d", {{"TSTEPS", 7}, {"N", 45}});

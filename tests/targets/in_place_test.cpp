@@ -2,6 +2,9 @@
 // may be.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -92,6 +95,20 @@ TEST(Neighbours, go_from_register_to_register) {
         check(neighbours(lo, "32", rows, 1, "(" + (is_own ? at("B", 7) : left) + " + " + (is_own ? right : far) + ")", target));
       }
   expect_same_bits(parsed(neighbours("8", "25", 2, 2, "(" + at("B", -1) + " + " + at("B", -2) + ")", "A")));
+}
+
+std::string fixture(const std::string& name) {
+  std::stringstream out;
+  out << std::ifstream(PW_SOURCE_DIR "/tests/schedules/nests/" + name + ".nest").rdbuf();
+  return out.str();
+}
+
+TEST(Neighbours, rows_as_lanes_turn_and_time_tiles_rotate) {
+  for (const char* name : {"seidel_2d_lanes_small", "jacobi_2d_small"}) {
+    const LoopNest nest = parsed(fixture(name));
+    for (const Target& target : runnable_targets())
+      if (target.name == "host" || target.name == "x86-64-v3") EXPECT_EQ(compiled_difference(nest, target, 3), "") << name;
+  }
 }
 
 /// Lanes of `first` .. first + 8 between two bounds.

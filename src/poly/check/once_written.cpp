@@ -119,6 +119,10 @@ std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equat
   Indices indices;
   for (VarId p = 0; p < program_.parameters.size(); ++p) indices[p] = Affine::of(program_.parameters[p].value);
   std::vector<Guard> same;
+  for (VarId x = 0; x < buffer.extents.size(); ++x) {
+    same.push_back(guard_ge0(Affine::variable(x)));
+    same.push_back(guard_ge0(Affine::of(buffer.extents[x] - 1) - Affine::variable(x)));
+  }
   for (uint32_t d = 0; d < equation.slots.size(); ++d) {
     std::vector<VarId> used;
     collect_variables(buffer.element[d], used);
