@@ -163,18 +163,24 @@ std::vector<Found> recurrences(const Program& program, const ElementGraph& graph
   return out;
 }
 
-/// Whether nothing outside of `by` reads what `group` makes.
+/// Whether `by` reads what `group` makes, and no other equation names one of its tensors (whichever elements it reads: the order of other nests goes by tensors).
 bool is_read_only_by(const Program& program, const ElementGraph& graph, const Found& group, const Found& by) {
-  auto holds = [](const Found& f, uint32_t v) { return std::find(f.statements.begin(), f.statements.end(), v) != f.statements.end(); };
-  for (uint32_t v : group.statements)
-    for (TensorId target : program.equations[graph.statements[v].equation].targets)
-      if (program.tensors[target].kind != TensorKind::local) return false;
-  bool is_read = false;
-  for (const Need& need : graph.needs) {
-    if (!holds(group, need.to) || holds(group, need.from)) continue;
-    if (!holds(by, need.from)) return false;
-    is_read = true;
+  std::vector<TensorId> made;
+  std::vector<char> is_inside(program.equations.size(), 0);
+  for (uint32_t v : group.statements) {
+    const auto& targets = program.equations[graph.statements[v].equation].targets;
+    made.insert(made.end(), targets.begin(), targets.end());
+    is_inside[graph.statements[v].equation] = 1;
   }
+  if (std::any_of(made.begin(), made.end(), [&](TensorId id) { return program.tensors[id].kind != TensorKind::local; })) return false;
+  for (uint32_t v : by.statements) is_inside[graph.statements[v].equation] = 2;
+  bool is_read = false;
+  for (EquationId q = 0; q < program.equations.size(); ++q)
+    for (const PlacedRead& read : placed_reads(program.equations[q])) {
+      if (is_inside[q] == 1 || std::find(made.begin(), made.end(), read.node->access.id) == made.end()) continue;
+      if (is_inside[q] == 0) return false;
+      is_read = true;
+    }
   return is_read;
 }
 
