@@ -90,25 +90,61 @@ std::vector<Timed> timeline(const Model& model, const std::vector<Ordered>& orde
   return out;
 }
 
+namespace {
+
+/// { element -> time } of one statement.
+struct Accesses {
+  Map writes, reads;
+};
+
+Accesses accesses(const Model& model, const Timed& each, TensorId tensor, const Map& none) {
+  Accesses out{none, none};
+  const Equation& equation = model.program().equations[each.equation];
+  if (std::find(equation.targets.begin(), equation.targets.end(), tensor) != equation.targets.end()) {
+    Map element = reverse(model.element_map(each.equation, tensor));
+    out.writes = compose(element, each.start);
+    if (each.folds) out.reads = compose(element, *each.folds);
+  }
+  for (const PlacedRead& read : placed_reads(equation))
+    if (read.node->access.id == tensor)
+      out.reads = unite(std::move(out.reads), compose(reverse(model.read_map(each.equation, read)), each.folds ? *each.folds : each.start));
+  return out;
+}
+
+/// Pairs of elements, the first touched by one statement when another writes the second: nothing says which of the two comes first.
+Map at_once(const std::vector<Accesses>& all, Map Accesses::* touches) {
+  std::optional<Map> out;
+  for (const Accesses& one : all)
+    for (const Accesses& other : all) {
+      if (&one == &other) continue;
+      Map pairs = compose(one.*touches, reverse(other.writes));
+      out = out ? unite(*std::move(out), std::move(pairs)) : std::move(pairs);
+    }
+  return *std::move(out);
+}
+
+}  // namespace
+
 std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const Box& box) {
   Space space = model.tensor_space(tensor);
   Space time(isl_space_range(isl_map_get_space(times.front().start.get())));
-  Map writes(isl_map_empty(isl_space_map_from_domain_and_range(space.copy(), time.copy())));
-  Map reads = writes;
+  const Map none(isl_map_empty(isl_space_map_from_domain_and_range(space.copy(), time.copy())));
+  Map writes = none, reads = none;
+  std::vector<Accesses> all;
   for (const Timed& each : times) {
-    const Equation& equation = model.program().equations[each.equation];
-    if (std::find(equation.targets.begin(), equation.targets.end(), tensor) != equation.targets.end()) {
-      Map element = reverse(model.element_map(each.equation, tensor));
-      writes = unite(std::move(writes), compose(element, each.start));
-      if (each.folds) reads = unite(std::move(reads), compose(element, *each.folds));
-    }
-    for (const PlacedRead& read : placed_reads(equation))
-      if (read.node->access.id == tensor) reads = unite(std::move(reads), compose(reverse(model.read_map(each.equation, read)), each.folds ? *each.folds : each.start));
+    all.push_back(accesses(model, each, tensor, none));
+    writes = unite(std::move(writes), all.back().writes);
+    reads = unite(std::move(reads), all.back().reads);
+    if (is_empty(all.back().writes) && is_empty(all.back().reads)) all.pop_back();
   }
   writes = Map(isl_map_coalesce(writes.take()));
   reads = Map(isl_map_coalesce(reads.take()));
   Map later = compose(compose(writes, Map(isl_map_lex_lt(time.copy()))), reverse(writes));
   Map alive = compose(compose(reads, Map(isl_map_lex_gt(time.copy()))), reverse(writes));
+  if (all.size() > 1) {
+    later = unite(std::move(later), at_once(all, &Accesses::writes));
+    alive = unite(std::move(alive), at_once(all, &Accesses::reads));
+  }
   Set apart(isl_set_coalesce(isl_map_deltas(intersect(std::move(later), std::move(alive)).take())));
   std::vector<int64_t> windows;
   for (uint32_t d = 0; d < box.lo.size(); ++d) {
