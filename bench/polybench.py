@@ -2,7 +2,7 @@
 """The kernels of examples/polybench beside plain C loops through gcc, clang and clang with Polly, one thread, f64.
 
     bench/polybench.py [--polyweft build/release/src/cli/polyweft] [--size file|small|medium|large] [--budget 20s] [--only NAME ...] [--rounds 5] [--json FILE]
-                       [--plain clang ...] [--keep FOLDER]
+                       [--plain clang ...] [--library] [--keep FOLDER]
 
 All kernels of a row live in one process; a round calls each once (short ones many times), the ratio is the median over the rounds of other / polyweft.
 Products and factorizations have numpy and scipy (OpenBLAS on one thread) beside the compilers, where these are installed; `best` is the better of the two.
@@ -104,7 +104,9 @@ def our_function(options, path, bindings, folder):
     if options.budget:
         run([options.polyweft, "tune", path, *bindings, "--budget", options.budget])
     library = os.path.join(folder, name + ".so")
-    run([options.polyweft, "build", path, *bindings, "--emit", "shared", "-o", library])
+    trace = os.path.join(ROOT, "schedules", "library", "polybench_" + os.path.splitext(os.path.basename(path))[0] + ".trace")
+    by_hand = ["--schedule", trace] if options.library and os.path.exists(trace) else []
+    run([options.polyweft, "build", path, *bindings, *by_hand, "--emit", "shared", "-o", library])
     return getattr(ctypes.CDLL(library), name)
 
 
@@ -228,6 +230,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--plain", nargs="*", choices=list(COMPILERS)[1:], default=list(COMPILERS)[1:], help="compilers beside the oracle")
+    parser.add_argument("--library", action="store_true", help="use the traces of schedules/library, which are made for --size large")
     parser.add_argument("--keep", help="folder for the times of slow plain loops")
     parser.add_argument("--json")
     options = parser.parse_args()
