@@ -160,10 +160,7 @@ VarFacts NestCode::loop_facts(const Loop& loop) const {
   for (const auto& e : loop.lo.of) out.lo = std::max(out.lo, facts_.range(fold(e)).lo);
   for (const auto& e : loop.hi.of) out.hi = std::min(out.hi, facts_.range(fold(e)).hi - 1);
   out.divisor = loop.step;
-  for (const auto& e : loop.lo.of) {
-    const Affine lo = fold(e);
-    out.divisor = std::gcd(out.divisor, lo.is_constant() ? lo.constant : facts_.known_divisor(lo));
-  }
+  for (const auto& e : loop.lo.of) out.divisor = std::gcd(out.divisor, facts_.divisor(fold(e)));
   // The last value taken: lo + step * floor((hi - lo) / step), where lo is a constant.
   if (loop.lo.of.size() == 1 && fold(loop.lo.of[0]).is_constant() && out.hi < INT64_MAX / 8 && out.hi >= out.lo)
     out.hi = out.lo + (out.hi - out.lo) / loop.step * loop.step;

@@ -1,6 +1,7 @@
 #include "targets/common/ranges.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 namespace polyweft::targets {
@@ -188,15 +189,19 @@ Affine Facts::without_exact_quotients(const Affine& e) const {
   return out;
 }
 
-int64_t Facts::known_divisor(const Affine& e) const {
-  int64_t out = std::gcd<int64_t>(64, e.constant);
+int64_t Facts::divisor(const Affine& e) const {
+  int64_t out = std::abs(e.constant);
   for (const auto& term : e.terms) {
     int64_t divisor = 1;
     if (!term.quasi)
       if (const auto it = facts_.find(term.var); it != facts_.end()) divisor = it->second.divisor;
     out = std::gcd(out, scaled(term.coeff, divisor));
   }
-  return out == 0 ? 64 : out;
+  return out;
+}
+
+int64_t Facts::known_divisor(const Affine& e) const {
+  return std::gcd<int64_t>(64, divisor(e));
 }
 
 }  // namespace polyweft::targets

@@ -37,6 +37,8 @@ class Facts {
   Affine simplify(const Affine& e) const;
   /// Element offset of a logical index in a buffer: folds, layout and pads applied.
   Affine offset(const Buffer& buffer, const std::vector<Affine>& index) const;
+  /// The greatest number known to divide e for all values of its variables; 0: e is 0.
+  int64_t divisor(const Affine& e) const;
   /// Largest power of two (at most 64) that divides e for all values of its variables.
   int64_t known_divisor(const Affine& e) const;
 
