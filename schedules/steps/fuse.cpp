@@ -3,9 +3,12 @@
 //   for i.1: ..Y..          for i.1: ..Y..; for the same i: Z
 //   for i: Z
 //
+// What Z alone reads of Y lives in a buffer of that iteration.
+//
 // Legal where every flow Y -> Z has distance 0 along the shared indices (delta box lo = hi = 0, read off the subscripts), no reduced loop of Y
 // stands outside (else Y is not final yet), and Z's other sources are earlier nests. Distance 0 also keeps the loop parallel (T2).
 #include <algorithm>
+#include <map>
 
 #include "schedules/hulls.h"
 #include "schedules/placement.h"
@@ -56,6 +59,29 @@ Status check_distances(const NestTemplate& t, const Stage& stage, const Stage& h
   return Ok{};
 }
 
+/// Tile loops of the host that conditions may skip would skip points of the guest, unless the guest has the same conditions. Those on reduced indices skip folds only.
+Status check_conditions(const NestTemplate& t, const Stage& stage, const Stage& host, const Ties& ties, const std::string& subject) {
+  std::map<VarId, Affine> tied;
+  for (auto [own, other] : ties) tied[t.program.index_var(other)] = Affine::variable(t.program.index_var(own));
+  for (const Affine& condition : host.inside) {
+    bool is_shared = false, is_reduced = false;
+    for (const Term& term : condition.terms) {
+      const uint32_t index = term.var - t.program.index_var(0);
+      is_shared |= tied.count(term.var) > 0;
+      is_reduced |= index >= host.data_indices;
+    }
+    if (!is_shared || is_reduced) continue;
+    std::map<VarId, Affine> map = tied;
+    for (const Term& term : condition.terms)
+      if (!map.count(term.var))
+        if (auto own = partner_of(t, stage, host, term.var - t.program.index_var(0))) map[term.var] = Affine::variable(t.program.index_var(*own));
+    const bool knows_all = std::all_of(condition.terms.begin(), condition.terms.end(), [&](const Term& term) { return map.count(term.var) > 0; });
+    if (!knows_all || std::find(stage.inside.begin(), stage.inside.end(), substitute(condition, map)) == stage.inside.end())
+      return fail("PW0314", subject + ": the shared indices of " + host.name + " have conditions of their own");
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step) {
@@ -85,11 +111,7 @@ Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step) {
       return fail("PW0314", subject + ": " + index_name(t, stage, *own) + " and " + index_name(t, host, index) + " have different ranges");
     if (std::none_of(ties.begin(), ties.end(), [&](const auto& tie) { return tie.first == *own; })) ties.push_back({*own, index});
   }
-  // Tile loops of the host that conditions may skip would skip points of the guest.
-  for (const Affine& condition : host.inside)
-    for (auto [own, other] : ties)
-      if (condition.coefficient(t.program.index_var(other)) != 0)
-        return fail("PW0314", subject + ": the shared indices of " + host.name + " have conditions of their own");
+  if (auto status = check_conditions(t, stage, host, ties, subject); !status) return status.error();
   if (auto status = check_distances(t, stage, host, ties, subject); !status) return status.error();
   if (auto status = is_open_place(host, *depth, subject); !status) return status.error();
   if (auto status = sources_are_ready(t, *id, *host_id, *depth, subject); !status) return status.error();

@@ -216,6 +216,9 @@ NodeId Emitter::root() {
   for (const Stage& stage : t_.stages)
     if (stage.placement.kind == Placement::Kind::compute_at || stage.placement.kind == Placement::Kind::inlined)
       for (TensorId id : equation_of(stage).targets) private_ones.insert(id);
+  for (uint32_t s = 0; s < t_.stages.size(); ++s)
+    if (private_results(s))
+      for (TensorId id : equation_of(t_.stages[s]).targets) private_ones.insert(id);
   for (TensorId id = 0; id < t_.program.tensors.size(); ++id)
     if (t_.program.tensors[id].kind == TensorKind::local && original(id) == id && !private_ones.count(id)) allocated.push_back(make_tensor_buffer(id));
   std::vector<NodeId> nests;

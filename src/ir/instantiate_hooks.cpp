@@ -35,11 +35,7 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
     if (t_.stages[guest].placement.kind == Placement::Kind::fused && t_.stages[guest].placement.depth == depth)
       (t_.stages[guest].placement.alone ? alone : after).push_back(guest);
   if (!alone.empty() && number++ == which) return hook_alone(body, depth, which, alone);
-  if (!after.empty() && number++ == which) {
-    std::vector<NodeId> children = {hooks(body, depth, which + 1)};
-    for (uint32_t guest : after) children.push_back(stage.is_frame ? with_fixed_conditions(body_tied(guest, body), 0) : emit(body_tied(guest, body), 0));
-    return seq(std::move(children));
-  }
+  if (!after.empty() && number++ == which) return hook_fused(std::move(body), depth, which, after);
   if (depth < body.loops.size() && body.loops[depth].part && number++ == which) return hook_parts(std::move(body), depth, which);
   if (stage.accumulator && stage.accumulator->depth == depth && number++ == which) return hook_accumulator(std::move(body), depth, which);
   bool starts_reduction = stage.reduces && !stage.accumulator && (depth == body.loops.size() || body.loops[depth].reduced);
@@ -104,6 +100,47 @@ NodeId Emitter::hook_alone(const Body& body, size_t depth, size_t which, const s
   NodeId rest = hooks(body, depth, which + 1);
   if (then == kNoNode) return rest;
   return add(If{guard_ge0(least), then, rest});
+}
+
+/// The outermost loop at whose end all readers of a stage's results run: in each iteration the results fit into a buffer of its own. Nothing where somebody else reads
+/// them.
+std::optional<size_t> Emitter::private_results(uint32_t stage_id) const {
+  const Stage& stage = t_.stages[stage_id];
+  if (stage.placement.kind != Placement::Kind::at_root || stage.is_frame) return std::nullopt;
+  std::optional<size_t> depth;
+  for (TensorId target : equation_of(stage).targets) {
+    if (t_.program.tensors[target].kind != TensorKind::local || original(target) != target) return std::nullopt;
+    for (uint32_t k = 0; k < t_.stages.size(); ++k) {
+      const Stage& reader = t_.stages[k];
+      const auto& made = equation_of(reader).targets;
+      if (k != stage_id && std::count(made.begin(), made.end(), target)) return std::nullopt;
+      if (reader.placement.kind == Placement::Kind::inlined || !reads_tensor(equation_of(reader), target)) continue;
+      if (reader.placement.kind != Placement::Kind::fused || reader.placement.alone || reader.placement.host != stage_id) return std::nullopt;
+      depth = std::min<size_t>(depth.value_or(reader.placement.depth), reader.placement.depth);
+    }
+  }
+  return depth;
+}
+
+/// rest, then the guests on the same ranges; what only they read is kept near.
+NodeId Emitter::hook_fused(Body body, size_t depth, size_t which, const std::vector<uint32_t>& guests) {
+  constexpr int64_t kMostStackBytes = 32 << 10;
+  std::vector<View> own;
+  const auto& targets = equation_of(*body.stage).targets;
+  if (private_results(body.id) == depth) {
+    const Window window = slot_window(body);
+    for (TensorId tensor : targets) {
+      const int64_t cells = std::accumulate(window.extent.begin(), window.extent.end(), int64_t{1}, std::multiplies<>());
+      const bool is_small = cells * size_bytes(t_.program.tensors[tensor].type) <= kMostStackBytes;
+      own.push_back({make_window(window, tensor, is_small ? Scope::stack : Scope::heap, ".l"), window.origin, std::nullopt});
+      views_[tensor].push_back(own.back());
+    }
+  }
+  const bool is_frame = body.stage->is_frame;
+  std::vector<NodeId> children = {hooks(body, depth, which + 1)};
+  for (uint32_t guest : guests) children.push_back(is_frame ? with_fixed_conditions(body_tied(guest, body), 0) : emit(body_tied(guest, body), 0));
+  for (size_t k = 0; k < own.size(); ++k) views_[targets[k]].pop_back();
+  return within(own, seq(std::move(children)));
 }
 
 /// True while every reduced loop outside the accumulator is in its first iteration.
@@ -245,8 +282,10 @@ std::vector<Body> Emitter::tile_classes(const Body& body, size_t condition, cons
   const Affine& e = body.stage->inside[condition];
   const Affine spread = corner(body, e, std::nullopt, true) - least;
   int64_t unit = 0;
-  for (const Term& term : least.terms) unit = std::gcd(unit, term.quasi ? 1 : term.coeff * (term.var < nest_.params.size() ? 1 : facts_[term.var - nest_.params.size()].step));
-  const auto moved = std::find_if(e.terms.begin(), e.terms.end(), [&](const Term& term) { return std::abs(term.coeff) == 1 && !body.ranges[index_of(term.var)].is_cut(); });
+  for (const Term& term : least.terms)
+    unit = std::gcd(unit, term.quasi ? 1 : term.coeff * (term.var < nest_.params.size() ? 1 : facts_[term.var - nest_.params.size()].step));
+  const auto moved =
+      std::find_if(e.terms.begin(), e.terms.end(), [&](const Term& term) { return std::abs(term.coeff) == 1 && !body.ranges[index_of(term.var)].is_cut(); });
   if (!spread.is_constant() || unit == 0 || moved == e.terms.end()) return {};
   const int64_t first = numeric_bounds(least).first;
   std::vector<Body> out;

@@ -176,6 +176,7 @@ class Emitter {
   NodeId emit_serialized(Body body, size_t depth, uint32_t index);
   NodeId emit_inset(Body body, size_t depth);
   std::optional<NodeId> emit_divided(const Body& body, size_t depth, const Range& bounds);
+  std::optional<Range> edge_steps(const Body& body, const SizedLoop& loop, const Range& bounds, const Affine& limit, bool begins) const;
   NodeId serial_loop(Body body, size_t depth, const Range& bounds, int64_t end);
   bool all_register_from(const Body& body, size_t depth) const;
 
@@ -184,6 +185,8 @@ class Emitter {
   NodeId hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id);
   NodeId hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion);
   NodeId hook_parts(Body body, size_t depth, size_t which);
+  NodeId hook_fused(Body body, size_t depth, size_t which, const std::vector<uint32_t>& guests);
+  std::optional<size_t> private_results(uint32_t stage_id) const;
   NodeId hook_alone(const Body& body, size_t depth, size_t which, const std::vector<uint32_t>& guests);
   Window slot_window(const Body& body) const;
   Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const;

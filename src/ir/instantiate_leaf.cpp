@@ -9,11 +9,21 @@ const Reduction* reduction_of(const Equation& equation) {
   return equation.rhs && equation.rhs->op == Op::reduce ? &equation.rhs->reduction : nullptr;
 }
 
+namespace {
+
+/// A product, or in class reassoc a sum of products: each is folded by itself.
+bool is_foldable(NumericsClass cls, const Expr& e) {
+  if (e->op == Op::add && cls == NumericsClass::reassoc) return is_foldable(cls, e->args[0]) && is_foldable(cls, e->args[1]);
+  return e->op == Op::mul;
+}
+
+}  // namespace
+
 bool is_fused(NumericsClass cls, const Equation& equation, bool fuses_halves) {
   const Reduction* reduction = reduction_of(equation);
   if (cls == NumericsClass::strict || !reduction || reduction->reducer != Reducer::sum) return false;
   const Expr& body = equation.rhs->args[0];
-  return body->op == Op::mul && (body->type == ElementType::f32 || body->type == ElementType::f64 || (fuses_halves && body->type == ElementType::f16));
+  return is_foldable(cls, body) && (body->type == ElementType::f32 || body->type == ElementType::f64 || (fuses_halves && body->type == ElementType::f16));
 }
 
 Access access_to(const View& view, const std::vector<Affine>& element) {

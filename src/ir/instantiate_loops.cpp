@@ -188,6 +188,17 @@ NodeId Emitter::serial_loop(Body body, size_t depth, const Range& bounds, int64_
   return add(std::move(out));
 }
 
+/// What only some rows of a block need of a reduced index, where these are so few values that they are written out: at `limit` the last row begins (the first one ends).
+std::optional<Range> Emitter::edge_steps(const Body& body, const SizedLoop& loop, const Range& bounds, const Affine& limit, bool begins) const {
+  constexpr int64_t kMostSteps = 16;
+  const std::vector<Affine>& lower = bounds.lower;
+  if (begins ? lower.size() != 1 || !bounds.upper.empty() : !lower.empty() || bounds.upper.size() != 1) return std::nullopt;
+  const Affine start = begins ? lower[0] : limit, end = begins ? limit : bounds.upper[0].e, width = end - start;
+  if (!width.is_constant() || width.constant < 1 || width.constant > kMostSteps || body.ranges[loop.index].is_cut()) return std::nullopt;
+  if (numeric_bounds(start).first < 0 || numeric_bounds(end).second > bounds.extent) return std::nullopt;
+  return Range{bounds.origin + start, width.constant, {}, {}};
+}
+
 /// A reduced loop around a block of registers, of whose rows some begin later or end sooner: one loop over what only some rows need, one over what all need,
 /// instead of a test in each iteration.
 std::optional<NodeId> Emitter::emit_divided(const Body& body, size_t depth, const Range& bounds) {
@@ -210,7 +221,10 @@ std::optional<NodeId> Emitter::emit_divided(const Body& body, size_t depth, cons
   }
   if (begins + ends != 1) return std::nullopt;
   some.inset_tried = true;
-  const NodeId part = serial_loop(std::move(some), depth, of_some, range.extent), rest = serial_loop(std::move(whole), depth, of_whole, range.extent);
+  const auto steps = edge_steps(body, loop, bounds, begins ? of_some.upper.back().e : of_some.lower.back(), begins > 0);
+  if (steps) some.ranges[loop.index] = *steps, some.loops[depth].mark = MarkKind::unroll;
+  const NodeId part = steps ? emit_unroll(std::move(some), depth) : serial_loop(std::move(some), depth, of_some, range.extent);
+  const NodeId rest = serial_loop(std::move(whole), depth, of_whole, range.extent);
   return begins ? seq({part, rest}) : seq({rest, part});
 }
 

@@ -253,6 +253,7 @@ class Interpreter {
   }
 
   Literal fused_sum(const ExprNode& product, const Literal& sum) {
+    if (product.op == Op::add) return fused_sum(*product.args[1], fused_sum(*product.args[0], sum));
     PW_CHECK(product.op == Op::mul);
     Literal args[3] = {value_of(*product.args[0]).value, value_of(*product.args[1]).value, sum};
     return apply(Op::fma, sum.type, args, MathLibrary::own);

@@ -331,7 +331,11 @@ class Verifier {
   }
 
   bool is_fusable(const Compute& c) const {
-    return c.how == Write::accumulate && c.reducer == Reducer::sum && c.rhs.size() == 1 && is_float(c.rhs[0]->type) && c.rhs[0]->op == Op::mul;
+    return c.how == Write::accumulate && c.reducer == Reducer::sum && c.rhs.size() == 1 && is_float(c.rhs[0]->type) && is_sum_of_products(*c.rhs[0]);
+  }
+  bool is_sum_of_products(const ExprNode& e) const {
+    if (e.op == Op::add && nest_.cls == NumericsClass::reassoc) return is_sum_of_products(*e.args[0]) && is_sum_of_products(*e.args[1]);
+    return e.op == Op::mul;
   }
 
   // --- accesses and expressions ---

@@ -215,6 +215,7 @@ class NestCode {
   llvm::Value* short_index(llvm::Value* index);  ///< i32; INT64_MAX (no index yet) is INT32_MAX
   llvm::Value* long_index(llvm::Value* index);
   llvm::Value* operand_for(const Access& dst, const Expr& e);
+  llvm::Value* fused_sum(const Expr& product, llvm::Value* state);
   void accumulate(const Compute& compute);
   std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
   void pair_exponentials(const Combiner& combiner);

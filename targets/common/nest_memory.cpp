@@ -312,15 +312,20 @@ void NestCode::store(const Access& access, llvm::Value* value) {
   forget_loads(access.id, place);
 }
 
+/// The state and a product, rounded once; of a sum of products one after the other.
+llvm::Value* NestCode::fused_sum(const Expr& product, llvm::Value* state) {
+  if (product->op == Op::add) return fused_sum(product->args[1], fused_sum(product->args[0], state));
+  if (product->op != Op::mul) throw Refusal{fail("PW0501", "a fused accumulation needs a product")};
+  std::vector<llvm::Value*> operands = {expression(product->args[0]), expression(product->args[1]), state};
+  scalar_.unify(operands);
+  return scalar_.fma(product->type, operands[0], operands[1], operands[2]);
+}
+
 void NestCode::accumulate(const Compute& compute) {
   std::vector<llvm::Value*> state;
   for (const auto& dst : compute.dst) state.push_back(load(dst));
   if (compute.fused) {
-    const Expr& product = compute.rhs[0];
-    if (product->op != Op::mul) throw Refusal{fail("PW0501", "a fused accumulation needs a product")};
-    std::vector<llvm::Value*> operands = {expression(product->args[0]), expression(product->args[1]), state[0]};
-    scalar_.unify(operands);
-    store(compute.dst[0], scalar_.fma(product->type, operands[0], operands[1], operands[2]));
+    store(compute.dst[0], fused_sum(compute.rhs[0], state[0]));
     return;
   }
   std::vector<llvm::Value*> all = state;

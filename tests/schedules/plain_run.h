@@ -154,11 +154,12 @@ class PlainRun {
     if (k > 0) return ir::integer_literal(type, -1);
     return ir::identity(c.reducer == Reducer::argmax ? Reducer::max : Reducer::min, type);
   }
+  Literal fused(const Expr& e, const Literal& state) {
+    if (e->op == Op::add) return fused(e->args[1], fused(e->args[0], state));
+    return ir::apply(Op::fma, e->type, std::vector<Literal>{value(e->args[0]), value(e->args[1]), state});
+  }
   std::vector<Literal> folded(const Compute& c, const std::vector<Literal>& state, const std::vector<Literal>& values) {
-    if (c.fused) {
-      std::vector<Literal> args = {value(c.rhs[0]->args[0]), value(c.rhs[0]->args[1]), state[0]};
-      return {ir::apply(Op::fma, c.rhs[0]->type, args)};
-    }
+    if (c.fused) return {fused(c.rhs[0], state[0])};
     if (c.reducer == Reducer::combiner) return combined(nest_.combiners[c.combiner], state, values);
     if (c.reducer != Reducer::argmax && c.reducer != Reducer::argmin) return {ir::combine(c.reducer, state[0], values[0])};
     std::vector<int64_t> best, index;

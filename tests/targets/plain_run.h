@@ -96,12 +96,16 @@ class PlainRun {
     for (const Expr& arg : e->args) args.push_back(value(arg));
     return ir::apply(e->op, e->type, args, ir::MathLibrary::own);
   }
+  Literal fused(const Expr& e, const Literal& state) {
+    if (e->op == Op::add) return fused(e->args[1], fused(e->args[0], state));
+    const Literal args[] = {value(e->args[0]), value(e->args[1]), state};
+    return ir::apply(Op::fma, e->type, args);
+  }
   void on(const Compute& c) {
     if (c.how == Write::init) return init(c);
     std::vector<Literal> terms;
     if (c.fused) {
-      const Literal args[] = {value(c.rhs[0]->args[0]), value(c.rhs[0]->args[1]), cell(c.dst[0])};
-      cell(c.dst[0]) = ir::apply(Op::fma, c.rhs[0]->type, args);
+      cell(c.dst[0]) = fused(c.rhs[0], cell(c.dst[0]));
       return;
     }
     for (const Expr& e : c.rhs) terms.push_back(value(e));

@@ -211,6 +211,7 @@ class Proof {
     bool fits = r.reducer == c.reducer && (r.reducer != Reducer::combiner || (r.combiner == c.combiner && combiner_fits(c.combiner)));
     if (!fits) throw Refuted{"PW0402", "a compute folds " + program_.tensors[equation.targets[0]].name + " by another reducer than its equation"};
     if (c.fused && nest_.cls == NumericsClass::strict) throw Refuted{"PW0402", "a fused multiply-add in class strict"};
+    if (c.fused && nest_.cls != NumericsClass::reassoc && c.rhs[0]->op != Op::mul) throw Refuted{"PW0402", "products of a sum folded one by one outside class reassoc"};
   }
 
   bool combiner_fits(uint32_t k) const {
