@@ -9,8 +9,8 @@
 namespace polyweft::schedules {
 namespace {
 
-/// Old indices while both kinds are in one expression.
-constexpr VarId kOld = 0x40000000u;
+/// Old and new indices while both kinds are in one expression.
+constexpr VarId kOld = 0x40000000u, kNew = 0x60000000u;
 
 struct Solver {
   const NestTemplate& t;
@@ -61,45 +61,28 @@ struct Solver {
     }
     return Ok{};
   }
-  /// Rows over old data indices: row == member.
   Status solve_data(const std::vector<std::string>& members) {
     std::vector<Affine> rows;
-    std::map<VarId, Affine> renamed;
+    std::map<VarId, Affine> renamed, back;
     for (uint32_t k = 0; k < data; ++k) renamed[var(k)] = Affine::variable(kOld + k);
-    for (uint32_t m = 0; m < members.size(); ++m)
-      if (!is_reduced(place.members[m])) rows.push_back(substitute(place.members[m], renamed) - Affine::variable(var(out.index_of_member[m])));
-    std::map<VarId, Affine> solved;
-    for (uint32_t done = 0; done < data; ++done) {
-      const auto [row, pivot] = unit_pivot(rows);
-      if (row == rows.size()) {
-        for (uint32_t k = 0; k < data; ++k)
-          if (!solved.count(kOld + k))
-            return fail("PW0324", subject + ": the members do not give index " + old.index_names[k] + " of " + name_of_statement() + " by whole numbers",
-                        {"let some member have the index with coefficient 1 or -1"});
-      }
-      const int64_t coeff = rows[row].coefficient(pivot);
-      const Affine value = -coeff * (rows[row] - Affine::variable(pivot, coeff));
-      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(row));
-      const std::map<VarId, Affine> step = {{pivot, value}};
-      for (Affine& other : rows) other = substitute(other, step);
-      for (auto& [v, e] : solved) e = substitute(e, step);
-      solved[pivot] = value;
+    for (uint32_t m = 0; m < members.size(); ++m) {
+      if (is_reduced(place.members[m])) continue;
+      back[kNew + static_cast<VarId>(rows.size())] = Affine::variable(var(out.index_of_member[m]));
+      rows.push_back(substitute(place.members[m], renamed));
     }
-    for (uint32_t k = 0; k < data; ++k) map[var(k)] = solved.at(kOld + k);
-    for (const Affine& row : rows) {  // row == 0 over the new indices
-      out.stage.inside.push_back(row);
-      out.stage.inside.push_back(Affine::of(0) - row);
+    std::vector<Affine> rest;
+    const auto solved = inverse(rows, kOld, data, kNew, &rest);
+    if (!solved)
+      return fail("PW0324", subject + ": the members do not give the indices of " + t.program.tensors[old.targets[0]].name + " by whole numbers",
+                  {"let some member have each index with coefficient 1 or -1"});
+    for (uint32_t k = 0; k < data; ++k) map[var(k)] = substitute((*solved)[k], back);
+    for (const Affine& row : rest) {  // row == 0 over the new indices
+      const Affine e = substitute(row, back);
+      out.stage.inside.push_back(e);
+      out.stage.inside.push_back(Affine::of(0) - e);
     }
     return Ok{};
   }
-  /// Row and variable with coefficient 1 or -1; old data indices only.
-  static std::pair<size_t, VarId> unit_pivot(const std::vector<Affine>& rows) {
-    for (size_t r = 0; r < rows.size(); ++r)
-      for (const Term& term : rows[r].terms)
-        if (term.var >= kOld && (term.coeff == 1 || term.coeff == -1)) return {r, term.var};
-    return {rows.size(), kNoVar};
-  }
-  std::string name_of_statement() const { return t.program.tensors[old.targets[0]].name; }
 
   /// The domain over the new indices.
   void conditions() {
@@ -158,6 +141,36 @@ struct Solver {
 };
 
 }  // namespace
+
+std::optional<std::vector<Affine>> inverse(const std::vector<Affine>& rows, VarId first, uint32_t count, VarId result, std::vector<Affine>* rest) {
+  std::vector<Affine> open;
+  for (uint32_t k = 0; k < rows.size(); ++k) open.push_back(rows[k] - Affine::variable(result + k));
+  auto is_wanted = [&](VarId v) { return v >= first && v < first + count; };
+  std::map<VarId, Affine> solved;
+  while (solved.size() < count) {
+    size_t row = 0;
+    const Term* pivot = nullptr;
+    for (; row < open.size(); ++row) {
+      auto found =
+          std::find_if(open[row].terms.begin(), open[row].terms.end(), [&](const Term& term) { return is_wanted(term.var) && (term.coeff == 1 || term.coeff == -1); });
+      if (found == open[row].terms.end()) continue;
+      pivot = &*found;
+      break;
+    }
+    if (!pivot) return std::nullopt;
+    const VarId v = pivot->var;
+    const Affine value = -pivot->coeff * (open[row] - Affine::variable(v, pivot->coeff));
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(row));
+    const std::map<VarId, Affine> step = {{v, value}};
+    for (Affine& other : open) other = substitute(other, step);
+    for (auto& [other, e] : solved) e = substitute(e, step);
+    solved[v] = value;
+  }
+  std::vector<Affine> out;
+  for (uint32_t k = 0; k < count; ++k) out.push_back(solved.at(first + k));
+  if (rest) *rest = std::move(open);
+  return out;
+}
 
 Result<Reindexed> reindexed(const NestTemplate& t, const BandPlace& place, const std::vector<std::string>& members, const std::string& subject) {
   const Equation& old = t.program.equations[place.equation];

@@ -34,6 +34,7 @@ Result<NestTemplate> skew(NestTemplate t, const SkewStep& step, const Isl& isl);
 Result<NestTemplate> shift(NestTemplate t, const ShiftStep& step, const Isl& isl);
 Result<NestTemplate> reverse(NestTemplate t, const ReverseStep& step, const Isl& isl);
 Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step);
+Result<NestTemplate> store(NestTemplate t, const StoreStep& step);
 Result<NestTemplate> wavefront(NestTemplate t, const WavefrontStep& step);
 Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl);
 Result<NestTemplate> rfactor(NestTemplate t, const RfactorStep& step);

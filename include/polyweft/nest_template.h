@@ -121,6 +121,13 @@ struct TensorFold {
   bool forward = true;
   bool operator==(const TensorFold&) const = default;
 };
+/// Where the elements of a tensor lie: coordinates of the cell as functions of those of the element, and back.
+struct TensorStorage {
+  TensorId tensor = 0;
+  std::vector<Affine> cell;     ///< outermost first, over kCellVar + d, coordinate d of the element
+  std::vector<Affine> element;  ///< over kCellVar + k, coordinate k of the cell
+  bool operator==(const TensorStorage&) const = default;
+};
 /// One equation and its loops.
 struct Stage {
   EquationId equation = 0;
@@ -149,6 +156,7 @@ struct NestTemplate {
   std::vector<Stage> stages;  ///< in an order in which nests of their own may run; inside a frame in sequence
   std::vector<Band> bands;
   std::vector<TensorFold> folds;
+  std::vector<TensorStorage> storages;
   std::vector<std::pair<TensorId, TensorId>> aliases;  ///< a tensor that stands for another in some reads, which have copies of their own
   Trace trace;                                         ///< what made it; its decisions and constraints are the search space
   bool fuses_products = true;                          ///< classes that may round a*b+c once do so; false for a target without such an instruction

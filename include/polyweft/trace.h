@@ -159,6 +159,12 @@ struct IsolateStep {
   LinearText where;
   bool operator==(const IsolateStep&) const = default;
 };
+/// store A [d0, d2 + 2*d1, d1]: element (d0, d1, d2) of A lies in the cell with these coordinates, the last of which moves fastest.
+struct StoreStep {
+  std::string tensor;
+  std::vector<LinearText> cell;
+  bool operator==(const StoreStep&) const = default;
+};
 /// wavefront jacobi [t.1, i.1, j.1]: the first of these outermost tile loops counts the sum of their tiles' numbers; what it leaves free runs at once, along the second.
 struct WavefrontStep {
   std::string band;
@@ -221,7 +227,7 @@ struct BindStep {
 };
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
                           DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
-                          ReverseStep, FoldStep, IsolateStep, WavefrontStep>;
+                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

@@ -6,6 +6,7 @@
 // over the members, or distance 0 and its source earlier in the sequence. Borders, whose conditions are no conjunctions, are cut into disjoint pieces.
 // skew, shift and reverse change one member of a band; its loops begin anew, so they come before tile and the rest.
 #include <algorithm>
+#include <cctype>
 
 #include "schedules/bands.h"
 #include "schedules/hulls.h"
@@ -47,19 +48,30 @@ struct Member {
   uint32_t stage = 0;
   std::string name;
   BandPlace place;
+  size_t pieces = 1;  ///< of the statement
 };
+
+/// "A@3.p2" is the second piece of A@3; 0: all of a statement.
+std::pair<std::string, size_t> whole_and_piece(const NestTemplate& t, const std::string& name) {
+  const size_t cut = name.rfind(".p");
+  if (cut == std::string::npos || !stages_named(t, name).empty()) return {name, 0};
+  size_t number = 0;
+  for (size_t k = cut + 2; k < name.size() && number < 1000; ++k)
+    number = std::isdigit(static_cast<unsigned char>(name[k])) ? 10 * number + static_cast<size_t>(name[k] - '0') : 1000;
+  return {name.substr(0, cut), number};
+}
 
 Result<std::vector<Member>> members_of(const NestTemplate& t, const BandStep& step) {
   std::vector<Member> out;
   const std::string subject = "band " + step.name;
   for (const auto& statement : step.statements) {
-    const std::vector<uint32_t> stages = stages_named(t, statement.name);
+    const auto [name, number] = whole_and_piece(t, statement.name);
+    const std::vector<uint32_t> stages = stages_named(t, name);
     if (stages.empty()) return stage_named(t, statement.name).error();
     for (uint32_t id : stages) {
       const Stage& stage = t.stages[id];
       if (stage.placement.kind != Placement::Kind::at_root || stage.is_frame || stage.origin)
         return fail("PW0304", subject + ": " + stage.name + " is placed or split already", {"the band comes first"});
-      if (std::any_of(out.begin(), out.end(), [&](const Member& m) { return m.stage == id; })) return fail("PW0304", subject + ": " + stage.name + " is named twice");
       BandPlace place;
       place.equation = stage.equation;
       for (const LinearText& text : statement.members) {
@@ -69,11 +81,19 @@ Result<std::vector<Member>> members_of(const NestTemplate& t, const BandStep& st
       }
       auto pieces = disjoint_pieces(domain_of(t.program, equation_of(t, stage)));
       if (!pieces) return fail("PW0324", subject + ": the conditions of " + stage.name + " make more than 64 pieces");
+      if (number > pieces->size()) return fail("PW0302", subject + ": " + name + " has " + std::to_string(pieces->size()) + " pieces");
       for (size_t k = 0; k < pieces->size(); ++k) {
+        if (number > 0 && k + 1 != number) continue;
         place.piece = (*pieces)[k];
-        out.push_back({id, stage.name + (pieces->size() > 1 ? ".p" + std::to_string(k + 1) : ""), place});
+        out.push_back({id, stage.name + (pieces->size() > 1 ? ".p" + std::to_string(k + 1) : ""), place, pieces->size()});
+        if (std::count_if(out.begin(), out.end(), [&](const Member& m) { return m.name == out.back().name; }) > 1)
+          return fail("PW0304", subject + ": " + out.back().name + " is named twice");
       }
     }
+  }
+  for (const Member& member : out) {
+    const auto named = static_cast<size_t>(std::count_if(out.begin(), out.end(), [&](const Member& m) { return m.stage == member.stage; }));
+    if (named != member.pieces) return fail("PW0304", subject + ": not all pieces of " + t.stages[member.stage].name + " are named");
   }
   return out;
 }

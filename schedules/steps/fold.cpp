@@ -30,6 +30,9 @@ Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl) 
   if (dim == t.program.tensors[*tensor].rank) return fail("PW0303", subject + ": there is no such dimension", {"dimensions are d0, d1, .."});
   for (const TensorFold& other : t.folds)
     if (other.tensor == *tensor && other.dim == dim) return fail("PW0304", subject + ": it is folded already");
+  for (const TensorStorage& storage : t.storages)
+    if (storage.tensor == *tensor && std::find(storage.cell.begin(), storage.cell.end(), Affine::variable(kCellVar + dim)) == storage.cell.end())
+      return fail("PW0308", subject + ": the tensor is stored in cells that have no such dimension");
   bool is_made_in_band = false;
   for (uint32_t b = 0; b < t.bands.size(); ++b)
     for (uint32_t s : stages_of(t, b)) is_made_in_band |= defines(equation_of(t, t.stages[s]), *tensor);

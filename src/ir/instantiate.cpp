@@ -67,6 +67,66 @@ void Emitter::check_register_index(const Access& access) {
   }
 }
 
+bool Emitter::made_in_band(TensorId id) const {
+  return std::any_of(t_.stages.begin(), t_.stages.end(), [&](const Stage& stage) {
+    const auto& targets = equation_of(stage).targets;
+    return stage.placement.kind == Placement::Kind::fused && t_.stages[stage.placement.host].is_frame && std::find(targets.begin(), targets.end(), id) != targets.end();
+  });
+}
+
+namespace {
+
+/// Rows of several cache lines begin on lines, and not all at one place of the first cache: what lies above and below in a stencil is then aligned alike.
+void align_rows(Buffer& buffer) {
+  constexpr int64_t kLine = 64, kAlias = 4096;
+  const int64_t bytes = size_bytes(buffer.type);
+  if (buffer.layout.pieces.size() < 2 || buffer.layout.pieces.back().factor * bytes < 4 * kLine) return;
+  int64_t row = (buffer.layout.pieces.back().factor * bytes + kLine - 1) / kLine * kLine;
+  if (row % kAlias == 0) row += kLine;
+  buffer.layout.pad.assign(buffer.layout.pieces.size(), 0);
+  buffer.layout.pad.back() = row / bytes - buffer.layout.pieces.back().factor;
+}
+
+}  // namespace
+
+namespace {
+
+/// Least and greatest value over the elements of a box.
+std::pair<int64_t, int64_t> reach(const Affine& e, const Box& box) {
+  std::pair<int64_t, int64_t> out{e.constant, e.constant};
+  for (const Term& term : e.terms) {
+    const size_t d = term.var - kCellVar;
+    const int64_t first = term.coeff * box.lo[d], last = term.coeff * std::max(box.lo[d], box.hi[d] - 1);
+    out.first += std::min(first, last);
+    out.second += std::max(first, last);
+  }
+  return out;
+}
+
+/// The dimension of the cells that is dimension d of the elements.
+uint32_t cell_dimension(const TensorStorage& storage, uint32_t d) {
+  for (uint32_t k = 0; k < storage.cell.size(); ++k)
+    if (storage.cell[k] == Affine::variable(kCellVar + d)) return k;
+  return 0;
+}
+
+void move_cells(const TensorStorage& storage, const Box& box, Buffer& buffer, View& view) {
+  buffer.extents.clear();
+  view.origin.clear();
+  std::map<VarId, Affine> shifted;
+  for (uint32_t k = 0; k < storage.cell.size(); ++k) {
+    const auto [least, most] = reach(storage.cell[k], box);
+    buffer.extents.push_back(most - least + 1);
+    view.origin.push_back(Affine::of(least));
+    shifted[kCellVar + k] = Affine::variable(kCellVar + k) + Affine::of(least);
+  }
+  buffer.element.clear();
+  for (const Affine& e : storage.element) buffer.element.push_back(substitute(e, shifted));
+  view.cell = storage.cell;
+}
+
+}  // namespace
+
 BufferId Emitter::make_tensor_buffer(TensorId id) {
   const Tensor& tensor = t_.program.tensors[id];
   Buffer buffer;
@@ -77,9 +137,18 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
     buffer.extents.push_back(std::max<int64_t>(box.hi[d] - box.lo[d], 0));
     buffer.element.push_back(Affine::variable(kCellVar + static_cast<VarId>(d)) + Affine::of(box.lo[d]));
   }
-  for (const TensorFold& fold : t_.folds)
-    if (fold.tensor == id && fold.window < buffer.extents[fold.dim]) buffer.folds.push_back({fold.dim, fold.window});
+  View view;
+  for (int64_t lo : box.lo) view.origin.push_back(Affine::of(lo));
+  const TensorStorage* storage = nullptr;
+  for (const TensorStorage& each : t_.storages)
+    if (each.tensor == id) storage = &each;
+  if (storage) move_cells(*storage, box, buffer, view);
+  for (const TensorFold& fold : t_.folds) {
+    const uint32_t dim = storage ? cell_dimension(*storage, fold.dim) : fold.dim;
+    if (fold.tensor == id && fold.window < buffer.extents[dim]) buffer.folds.push_back({dim, fold.window});
+  }
   buffer.layout = row_major(folded_extents(buffer));
+  if (tensor.kind == TensorKind::local && made_in_band(id)) align_rows(buffer);
   buffer.tensor = id;
   buffer.scope = Scope::heap;
   if (tensor.kind == TensorKind::input || tensor.kind == TensorKind::output) {
@@ -93,8 +162,7 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
     buffer.data = tensor.data;
   }
   nest_.buffers.push_back(std::move(buffer));
-  View view{static_cast<BufferId>(nest_.buffers.size() - 1), {}, std::nullopt};
-  for (int64_t lo : box.lo) view.origin.push_back(Affine::of(lo));
+  view.buffer = static_cast<BufferId>(nest_.buffers.size() - 1);
   views_[id].push_back(view);
   return view.buffer;
 }

@@ -55,7 +55,10 @@ struct View {
   std::vector<Affine> origin;
   std::optional<uint32_t> only_stage;
   std::vector<int64_t> stride = {};  ///< elements between cells; empty: 1 in each dimension
+  std::vector<Affine> cell = {};     ///< over kCellVar + d, coordinates of the element: those of the cell, before the origin is taken off; empty: the element's own
 };
+/// The cell of an element, origin taken off.
+std::vector<Affine> cell_of(const View& view, const std::vector<Affine>& element);
 
 /// What the innermost place of a nest does.
 enum class Leaf : uint8_t { compute, init, load, store, fill };
@@ -124,6 +127,7 @@ class Emitter {
   // instantiate.cpp: root, buffers, sizes
   void make_tensor_buffers();
   BufferId make_tensor_buffer(TensorId id);
+  bool made_in_band(TensorId id) const;
   NodeId root();
   const Promotion* layout_ahead(TensorId tensor) const;
   void pack_const_inputs();

@@ -26,13 +26,20 @@ bool is_fused(NumericsClass cls, const Equation& equation, bool fuses_halves) {
   return is_foldable(cls, body) && (body->type == ElementType::f32 || body->type == ElementType::f64 || (fuses_halves && body->type == ElementType::f16));
 }
 
+std::vector<Affine> cell_of(const View& view, const std::vector<Affine>& element) {
+  std::map<VarId, Affine> map;
+  for (uint32_t d = 0; d < element.size(); ++d) map[kCellVar + d] = element[d];
+  std::vector<Affine> out;
+  const size_t rank = view.cell.empty() ? element.size() : view.cell.size();
+  for (size_t k = 0; k < rank; ++k) out.push_back((view.cell.empty() ? element[k] : substitute(view.cell[k], map)) - view.origin[k]);
+  return out;
+}
+
 Access access_to(const View& view, const std::vector<Affine>& element) {
   Access out;
   out.id = view.buffer;
-  for (size_t d = 0; d < element.size(); ++d) {
-    const Affine apart = element[d] - view.origin[d];
-    out.index.push_back({view.stride.empty() ? apart : floor_div(apart, view.stride[d]), nullptr, {}, {}});
-  }
+  const std::vector<Affine> cell = cell_of(view, element);
+  for (size_t d = 0; d < cell.size(); ++d) out.index.push_back({view.stride.empty() ? cell[d] : floor_div(cell[d], view.stride[d]), nullptr, {}, {}});
   return out;
 }
 
@@ -73,6 +80,11 @@ Expr Emitter::with_buffers(const Expr& e, uint32_t stage_id) {
     const View& view = view_of(node->access.id, stage_id);
     Access access;
     access.id = view.buffer;
+    if (!view.cell.empty()) {  // no gathers: `store` saw to it
+      std::vector<Affine> element;
+      for (const Subscript& s : node->access.index) element.push_back(without_lanes(s.affine));
+      return make_read(node->type, access_to(view, element));
+    }
     for (size_t d = 0; d < node->access.index.size(); ++d) {
       Subscript s = node->access.index[d];
       s.affine = without_lanes(s.affine) - view.origin[d];

@@ -82,6 +82,11 @@ struct Printer {
     return "band " + s.name + " [" + joined(s.members, ", ") + "] of " + joined(statements, ", ");
   }
   std::string operator()(const IsolateStep& s) const { return "isolate " + joined(s.statements, ", ") + " in " + s.band + " at " + s.at + " where " + text_of(s.where); }
+  std::string operator()(const StoreStep& s) const {
+    std::vector<std::string> cell;
+    for (const auto& coordinate : s.cell) cell.push_back(text_of(coordinate));
+    return "store " + s.tensor + " [" + joined(cell, ", ") + "]";
+  }
   std::string operator()(const WavefrontStep& s) const { return "wavefront " + s.band + " [" + joined(s.loops, ", ") + "]"; }
   std::string operator()(const SkewStep& s) const { return "skew " + s.band + " " + s.member + " by " + text_of(s.by); }
   std::string operator()(const ShiftStep& s) const { return "shift " + s.statement + " " + s.member + " by " + std::to_string(s.by); }
@@ -210,6 +215,7 @@ struct Renamer {
     for (auto& statement : s.statements) apply(statement);
   }
   void operator()(WavefrontStep&) const {}
+  void operator()(StoreStep& s) const { apply(s.tensor); }
   void operator()(SkewStep&) const {}
   void operator()(ReverseStep&) const {}
   void operator()(ShiftStep& s) const { apply(s.statement); }

@@ -59,6 +59,7 @@ class Parser {
     if (word == "reverse") return reverse();
     if (word == "fold") return fold();
     if (word == "isolate") return isolate();
+    if (word == "store") return store();
     if (word == "wavefront") return wavefront();
     if (word == "split") return split();
     if (word == "index_set_split") return index_set_split();
@@ -68,7 +69,7 @@ class Parser {
     if (word == "rfactor") return rfactor();
     error("trace: unknown step '" + word +
           "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind "
-          "rfactor band skew shift reverse fold isolate wavefront");
+          "rfactor band skew shift reverse fold isolate wavefront store");
   }
   template <class T>
   void add(T step) {
@@ -227,6 +228,14 @@ class Parser {
     s.at = name();
     expect_word("where");
     s.where = linear();
+    add(std::move(s));
+  }
+  void store() {
+    StoreStep s{name(), {}};
+    expect('[');
+    do s.cell.push_back(linear());
+    while (accept(',') && !failed_ && s.cell.size() < kMaxMembers);
+    expect(']');
     add(std::move(s));
   }
   void wavefront() {

@@ -99,6 +99,31 @@ TEST(Bands, jacobi_in_two_planes_and_time_tiles) {
                             "permute B@1 [j, i]\npermute A@2 [j, i]\nunroll B@1 i\nunroll A@2 i\n");
 }
 
+const char* kSeidel =
+    "program seidel(T = 5, N = 14)\nin A0: f64[N, N]\nlet A[0, i: N, j: N] = A0[i, j]\n"
+    "let A[t: 1..T+1, i: 1..N-1, j: 1..N-1] = (A[t, i-1, j-1] + A[t, i-1, j] + A[t, i-1, j+1] + A[t, i, j-1] + A[t-1, i, j]\n"
+    "  + A[t-1, i, j+1] + A[t-1, i+1, j-1] + A[t-1, i+1, j] + A[t-1, i+1, j+1]) / 9.0\n"
+    "let A[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = A[t-1, i, j]\nout A_out[i: N, j: N] = A[T, i, j]\n";
+
+TEST(Bands, seidel_runs_lanes_along_skewed_rows_in_skewed_cells) {
+  Program program = normalized_program(kSeidel);
+  const std::string band = "band seidel [t, j, i] of A@2: [t, j + 2*i + 3*t, i], A@3: [t, j + 2*i + 3*t, i]\nfold A d0 mod 1\n";
+  expect_right(program, band + "store A [d0, d2 + 2*d1, d1]\ntile seidel [t: 3]\npermute seidel [j, t]\ndistribute seidel at t\nvectorize A@2 i 4\n");
+  expect_right(program, "band seidel [t, i, j] of A@2: [t, i + t, j + i + 2*t], A@3: [t, i + t, j + i + 2*t]\nfold A d0 mod 1\ntile seidel [t: 2, i: 4, j: 8]\n");
+  EXPECT_NE(refusal(program, "store A [d0, 2*d1, d2]\n").find("PW0308"), std::string::npos);
+  EXPECT_NE(refusal(program, "store A [d0 + d1, d1, d2]\n" + band).find("PW0308"), std::string::npos);
+}
+
+TEST(Bands, a_wavefront_of_tiles_runs_at_once) {
+  Program program = normalized_program(kSeidel, {{"T", 3}, {"N", 8}});
+  const std::string band = "band seidel [t, i, j] of A@2: [t, i + t, j + i + 2*t], A@3: [t, i + t, j + i + 2*t]\nfold A d0 mod 1\n";
+  expect_right(program, band + "tile seidel [t: 2, i: 4, j: 8]\nwavefront seidel [t.1, i.1]\n");
+  expect_right(program, band + "tile seidel [t: 2, i: 5, j: 7]\nwavefront seidel [t.1, i.1, j.1]\n");
+  EXPECT_NE(refusal(program, band + "tile seidel [t: 2, i: 4, j: 8]\nwavefront seidel [i.1, t.1]\n").find("PW0304"), std::string::npos);
+  EXPECT_NE(refusal(program, "band seidel [t, i, j] of A@2: [t, i, j], A@3: [t, i, j]\ntile seidel [t: 2, i: 4]\nwavefront seidel [t.1, i.1]\n").find("PW030"),
+            std::string::npos);
+}
+
 const char* kCholesky =
     "program cholesky(N = 9)\nin A: f64[N, N]\nlet L[j: N, j] = sqrt(A[j, j] + 100 - sum[k: 0..j] L[j, k] * L[j, k])\n"
     "let L[i: N, j: 0..i] = (A[i, j] - sum[k: 0..j] L[i, k] * L[j, k]) / L[j, j]\nout partial R[i: N, j: 0..i+1] = L[i, j]\n";
@@ -111,6 +136,12 @@ TEST(Bands, cholesky_with_its_sums_as_statements) {
   const std::string band = "band cholesky [k, i, j] of L.1: [k, j, j], L@1: [j, j, j], L.2: [k, i, j], L@2: [j, i, j]\n";
   expect_right(program, band);
   for (const char* sizes : {"k: 2, i: 2, j: 2", "k: 3, i: 2, j: 4", "k: 4, i: 4, j: 4"}) expect_right(program, band + "tile cholesky [" + sizes + "]\n");
+  const std::string apart = band + "tile cholesky [k: 2, i: 4, j: 2]\npermute cholesky [k.1, j.1, i.1]\nisolate L.1, L.2 in cholesky at i.1 where j - k - 1\n";
+  expect_right(program, apart);
+  expect_right(program, apart +
+                            "tile L.2.far [j: 2, i: 2]\npromote L read 2 in L.2.far at root heap layout [d1, d0]\naccumulate L.2.far at i.1 reg\nunroll L.2.far "
+                            "i\nvectorize L.2.far j 2\n");
+  EXPECT_NE(refusal(program, band + "tile cholesky [k: 2, i: 4, j: 2]\nisolate L.2 in cholesky at j.1 where j - k - 1\n").find("PW0306"), std::string::npos);
 }
 
 }  // namespace

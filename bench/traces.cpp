@@ -1,0 +1,156 @@
+// Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] times the kernel of each trace, one thread, interleaved; `base` stands
+// for the base nest. Inputs are random; outputs are compared with the first kernel's (greatest relative difference). For a proof and a record use `polyweft bench`.
+#include <HalideRuntime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <sstream>
+
+#include "lang/parser.h"
+#include "poly/band.h"
+#include "poly/base_nest.h"
+#include "polyweft/target.h"
+#include "schedules/steps.h"
+#include "targets/cpu/build.h"
+
+using namespace polyweft;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+template <class T>
+T or_die(Result<T> result) {
+  if (result) return std::move(result).value();
+  std::fprintf(stderr, "%s %s\n", result.error().code.c_str(), result.error().message.c_str());
+  for (const auto& note : result.error().notes) std::fprintf(stderr, "  note: %s\n", note.c_str());
+  std::exit(1);
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+LoopNest nest_of(const Program& program, const std::string& trace_path) {
+  if (trace_path == "base") return or_die(poly::base_nest(program, NumericsClass::reassoc));
+  const Trace trace = or_die(parse_trace(contents(trace_path)));
+  const schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
+  const NestTemplate made = or_die(schedules::replay(program, NumericsClass::reassoc, trace, isl));
+  return or_die(instantiate(made, values_of(made.trace)));
+}
+
+struct Array {
+  std::vector<uint8_t> bytes;
+  std::vector<halide_dimension_t> dims;
+  halide_buffer_t buffer{};
+  Array(const Buffer& of, std::mt19937& random) {
+    int64_t elements = 1;
+    dims.resize(of.extents.size());
+    for (size_t d = of.extents.size(); d-- > 0;) {
+      dims[of.extents.size() - 1 - d] = {0, static_cast<int32_t>(of.extents[d]), static_cast<int32_t>(elements), 0};
+      elements *= of.extents[d];
+    }
+    const auto size = static_cast<size_t>(size_bytes(of.type));
+    bytes.resize(static_cast<size_t>(elements) * size + 64);
+    auto* data = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(bytes.data()) + 63) / 64 * 64);
+    for (int64_t k = 0; k < elements && !of.is_output; ++k) {
+      const double value = static_cast<double>(random() % 1000) / 1000.0 + 0.5;
+      if (of.type == ElementType::f64) std::memcpy(data + 8 * k, &value, 8);
+      const float narrow = static_cast<float>(value);
+      if (of.type == ElementType::f32) std::memcpy(data + 4 * k, &narrow, 4);
+      if (!is_float(of.type)) data[static_cast<size_t>(k) * size] = static_cast<uint8_t>(random() % 4);
+    }
+    const bool is_real = is_float(of.type);
+    buffer.host = data;
+    buffer.type = {is_real ? halide_type_float : halide_type_int, static_cast<uint8_t>(8 * size), 1};
+    buffer.dimensions = static_cast<int32_t>(dims.size());
+    buffer.dim = dims.data();
+  }
+};
+
+struct Kernel {
+  std::string name;
+  std::unique_ptr<targets::LoadedCode> code;
+  /// Arguments beyond the kernel's own are ignored by the calling conventions at hand.
+  using Function = int (*)(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*);
+  Function function = nullptr;
+  std::vector<std::unique_ptr<Array>> arrays;
+  std::vector<void*> arguments;
+  std::vector<double> ms;
+  int call() { return function(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10), at(11)); }
+  void* at(size_t k) { return k < arguments.size() ? arguments[k] : nullptr; }
+};
+
+double difference(const Kernel& a, const Kernel& b, const LoopNest& nest) {
+  double worst = 0;
+  for (size_t k = 0; k < nest.arguments.size(); ++k) {
+    const Buffer& of = nest.buffers[nest.arguments[k]];
+    if (!of.is_output || of.type != ElementType::f64) continue;
+    const auto* x = reinterpret_cast<const double*>(a.arrays[k]->buffer.host);
+    const auto* y = reinterpret_cast<const double*>(b.arrays[k]->buffer.host);
+    int64_t elements = 1;
+    for (int64_t extent : of.extents) elements *= extent;
+    for (int64_t e = 0; e < elements; ++e)
+      if (x[e] == x[e] || y[e] == y[e]) worst = std::max(worst, std::abs(x[e] - y[e]) / (1e-300 + std::abs(x[e])));
+  }
+  return worst;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> files;
+  std::map<std::string, int64_t> sizes;
+  int rounds = 5;
+  for (int k = 1; k < argc; ++k) {
+    const std::string word = argv[k];
+    if (word == "-p" && k + 1 < argc) {
+      const std::string pair = argv[++k];
+      sizes[pair.substr(0, pair.find('='))] = std::atoll(pair.c_str() + pair.find('=') + 1);
+    } else if (word == "-r" && k + 1 < argc) {
+      rounds = std::atoi(argv[++k]);
+    } else {
+      files.push_back(word);
+    }
+  }
+  if (files.size() < 2) return std::fprintf(stderr, "usage: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS]\n"), 2;
+  auto parsed = or_die(lang::parse(contents(files[0]), files[0]));
+  const Program& source = parsed.programs.front();
+  const Program program = normalize(polyweft::bind(source, or_die(make_binding(source, sizes))));
+  const Target host = or_die(find_target("host"));
+  std::vector<Kernel> kernels;
+  LoopNest nest;
+  for (size_t k = 1; k < files.size(); ++k) {
+    nest = nest_of(program, files[k]);
+    if (auto status = verify(nest); !status) return std::fprintf(stderr, "%s: %s\n", files[k].c_str(), status.error().message.c_str()), 1;
+    Kernel kernel;
+    kernel.name = files[k];
+    auto object = or_die(targets::compile_object(nest, host));
+    kernel.code = or_die(targets::load_code(object));
+    kernel.function = reinterpret_cast<Kernel::Function>(kernel.code->address(nest.name));
+    std::mt19937 random(7);
+    for (BufferId id : nest.arguments) kernel.arrays.push_back(std::make_unique<Array>(nest.buffers[id], random));
+    for (auto& array : kernel.arrays) kernel.arguments.push_back(&array->buffer);
+    kernels.push_back(std::move(kernel));
+  }
+  for (int round = 0; round < rounds; ++round)
+    for (Kernel& kernel : kernels) {
+      const auto start = Clock::now();
+      if (int code = kernel.call(); code != 0) return std::fprintf(stderr, "%s: code %d\n", kernel.name.c_str(), code), 1;
+      kernel.ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    }
+  for (Kernel& kernel : kernels) {
+    std::sort(kernel.ms.begin(), kernel.ms.end());
+    std::printf("%-40s best %10.3f ms  median %10.3f ms  difference %.1e\n", kernel.name.c_str(), kernel.ms.front(), kernel.ms[kernel.ms.size() / 2],
+                difference(kernels.front(), kernel, nest));
+  }
+}

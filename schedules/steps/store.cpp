@@ -1,0 +1,71 @@
+// store A [d0, d2 + 2*d1, d1]: cells of A in skewed or exchanged dimensions.
+//
+// Seidel's sweep runs j' = j + 2i at once for all i: with cells [j', i] the lanes of a row i are neighbours. Legal by structure: the map gives back the element by whole
+// numbers, so that no two elements share a cell.
+#include <algorithm>
+
+#include "schedules/bands.h"
+#include "schedules/reindex.h"
+
+namespace polyweft::schedules {
+namespace {
+
+constexpr int64_t kMostCells = int64_t{1} << 40;
+
+bool is_gathered(const NestTemplate& t, TensorId tensor) {
+  for (const Stage& stage : t.stages)
+    for (const Access& access : reads_of(t, stage, tensor))
+      if (std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; })) return true;
+  return false;
+}
+
+int64_t extent_of(const Affine& cell, const Box& box) {
+  int64_t out = 1;
+  for (const Term& term : cell.terms) out += std::abs(term.coeff) * std::max<int64_t>(0, box.hi[term.var - kCellVar] - box.lo[term.var - kCellVar] - 1);
+  return out;
+}
+
+}  // namespace
+
+Result<NestTemplate> store(NestTemplate t, const StoreStep& step) {
+  const std::string subject = "store " + step.tensor;
+  TensorId tensor = kNoTensor;
+  for (TensorId id = 0; id < t.program.tensors.size(); ++id)
+    if (t.program.tensors[id].name == step.tensor) tensor = id;
+  if (tensor == kNoTensor) return fail("PW0302", subject + ": there is no such tensor");
+  const uint32_t rank = t.program.tensors[tensor].rank;
+  if (t.program.tensors[tensor].kind != TensorKind::local) return fail("PW0304", subject + ": inputs and outputs lie as the caller has them", {"promote a copy"});
+  if (step.cell.size() != rank) return fail("PW0308", subject + ": it has " + std::to_string(rank) + " dimensions, the cells " + std::to_string(step.cell.size()));
+  for (const TensorStorage& other : t.storages)
+    if (other.tensor == tensor) return fail("PW0304", subject + ": it is stored so already");
+  if (is_gathered(t, tensor)) return fail("PW0308", subject + ": it is read at places that depend on data");
+  TensorStorage storage{tensor, {}, {}};
+  int64_t cells = 1;
+  for (const LinearText& text : step.cell) {
+    Affine cell = Affine::of(text.constant);
+    for (const auto& [coeff, name] : text.terms) {
+      uint32_t dim = rank;
+      for (uint32_t d = 0; d < rank; ++d)
+        if (name == "d" + std::to_string(d)) dim = d;
+      if (dim == rank) return fail("PW0303", subject + ": there is no dimension '" + name + "'", {"dimensions are d0, d1, .."});
+      cell = cell + coeff * Affine::variable(kCellVar + dim);
+    }
+    const int64_t extent = extent_of(cell, t.boxes[tensor]);
+    if (extent > kMostCells / cells) return fail("PW0308", subject + ": more than 2^40 cells");
+    cells *= extent;
+    storage.cell.push_back(std::move(cell));
+  }
+  constexpr VarId kResult = kCellVar + 0x1000;
+  auto back = inverse(storage.cell, kCellVar, rank, kResult);
+  if (!back) return fail("PW0308", subject + ": the cells do not give back the element by whole numbers");
+  std::map<VarId, Affine> renamed;
+  for (uint32_t k = 0; k < rank; ++k) renamed[kResult + k] = Affine::variable(kCellVar + k);
+  for (const Affine& e : *back) storage.element.push_back(substitute(e, renamed));
+  for (const TensorFold& fold : t.folds)
+    if (fold.tensor == tensor && std::find(storage.cell.begin(), storage.cell.end(), Affine::variable(kCellVar + fold.dim)) == storage.cell.end())
+      return fail("PW0308", subject + ": d" + std::to_string(fold.dim) + " is folded and no dimension of the cells");
+  t.storages.push_back(std::move(storage));
+  return t;
+}
+
+}  // namespace polyweft::schedules
