@@ -33,14 +33,14 @@ Result<uint32_t> member_named(const NestTemplate& t, const Band& band, const std
 std::vector<uint32_t> stages_of(const NestTemplate& t, uint32_t band) {
   std::vector<uint32_t> out;
   for (uint32_t k = 0; k < t.stages.size(); ++k)
-    if (k != t.bands[band].frame && band_of(t, k) == band && !t.stages[k].placement.alone) out.push_back(k);
+    if (k != t.bands[band].frame && band_of(t, k) == band && t.stages[k].placement.alone.empty()) out.push_back(k);
   return out;
 }
 
 std::vector<uint32_t> alone_in(const NestTemplate& t, uint32_t band) {
   std::vector<uint32_t> out;
   for (uint32_t k = 0; k < t.stages.size(); ++k)
-    if (t.stages[k].placement.alone && band_of(t, k) == band) out.push_back(k);
+    if (!t.stages[k].placement.alone.empty() && band_of(t, k) == band) out.push_back(k);
   return out;
 }
 

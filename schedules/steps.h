@@ -15,6 +15,7 @@ namespace polyweft::schedules {
 struct Isl {
   std::shared_ptr<const LoopNest> recurrence_nest = nullptr;  ///< the base nest (poly/base_nest.h) of a program with a recurrence
   std::function<Result<poly::BandFacts>(const poly::BandQuestion&)> band_facts = nullptr;
+  std::function<Result<std::vector<poly::BandProposal>>()> propose_bands = nullptr;
 };
 /// Every equation as a nest of its own, loops in the order of its indices, in a topological order. `recurrence_nest` is the base nest
 /// that serves programs with a recurrence (made with isl, see poly/base_nest.h); PW0320 where one is needed and there is none.

@@ -73,8 +73,8 @@ struct Placement {
   std::vector<std::pair<uint32_t, uint32_t>> ties;
   std::vector<LayoutPart> layout = {};        ///< of compute_at's buffer
   std::optional<Slide> slide = std::nullopt;  ///< of compute_at: the buffer lives outside loops[depth - 1]
-  std::optional<Affine> alone =
-      std::nullopt;  ///< fused into a frame: where this is >= 0 at all points reached, the stages with this condition run, and nothing else inside
+  /// Fused into a frame: where all of these are >= 0 at all points reached, these stages run, and nothing else inside.
+  std::vector<Affine> alone = {};
   bool operator==(const Placement&) const = default;
 };
 /// Smallest and largest distance of a dependence along each index (SCHEDULES.md section 1): the table that T1..T4 read.

@@ -156,7 +156,7 @@ struct BandStep {
 struct IsolateStep {
   std::vector<std::string> statements;
   std::string band, at;
-  LinearText where;
+  std::vector<LinearText> where;
   bool operator==(const IsolateStep&) const = default;
 };
 /// store A [d0, d2 + 2*d1, d1]: element (d0, d1, d2) of A lies in the cell with these coordinates, the last of which moves fastest.

@@ -11,6 +11,7 @@
 #include "ir/instruction.h"
 #include "schedules/queries.h"
 #include "schedules/sketches/plans.h"
+#include "schedules/sketches/recurrences.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
@@ -526,9 +527,16 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
 
 Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const TargetFacts& facts,
                                                    std::shared_ptr<const LoopNest> recurrence_nest) {
+  return sketch_templates(normalized, cls, facts, Isl{std::move(recurrence_nest)});
+}
+
+Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
   std::vector<NestTemplate> out;
-  for (const Trace& trace : sketches(normalized, cls, facts)) {
-    auto t = replay(normalized, cls, trace, recurrence_nest);
+  std::vector<Trace> traces;
+  if (has_recurrence(normalized)) traces = recurrence_sketches(normalized, cls, facts, isl);
+  for (Trace& trace : sketches(normalized, cls, facts)) traces.push_back(std::move(trace));
+  for (const Trace& trace : traces) {
+    auto t = replay(normalized, cls, trace, isl);
     if (!t) return t.error();
     out.push_back(std::move(*t));
   }

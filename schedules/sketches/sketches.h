@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "polyweft/nest_template.h"
+#include "schedules/steps.h"
 
 namespace polyweft::schedules {
 
@@ -19,11 +20,13 @@ struct TargetFacts {
 };
 
 /// 1 to 12 traces, each replayable on this program and class, the plainest last; for threads each in parts, and for little work each on one thread after those. A program
-/// with a recurrence has the empty trace alone.
+/// with a recurrence has the empty trace alone here.
 std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts);
 
 /// The sketches as templates. `recurrence_nest` as for base_template.
 Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const TargetFacts& facts,
                                                    std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
+/// The same; of programs with recurrences those of recurrences.h first, and the base order.
+Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl);
 
 }  // namespace polyweft::schedules

@@ -12,7 +12,7 @@
 namespace polyweft::schedules {
 namespace {
 
-/// The condition over the members, as frame and statements number them.
+/// A condition over the members, as frame and statements number them.
 Result<Affine> condition_of(const NestTemplate& t, const Band& band, const LinearText& text) {
   Affine out = Affine::of(text.constant);
   for (const auto& [coeff, name] : text.terms) {
@@ -40,8 +40,12 @@ Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step) {
   auto depth = depth_of(t.stages[band.frame], step.at);
   if (!depth) return depth.error();
   if (!alone_in(t, *number).empty()) return fail("PW0304", subject + ": it has tiles apart already");
-  auto condition = condition_of(t, band, step.where);
-  if (!condition) return condition.error();
+  std::vector<Affine> conditions;
+  for (const LinearText& text : step.where) {
+    auto condition = condition_of(t, band, text);
+    if (!condition) return condition.error();
+    conditions.push_back(std::move(*condition));
+  }
   const std::vector<uint32_t> guests = stages_of(t, *number);
   std::vector<char> is_named(guests.size(), 0);
   for (const std::string& name : step.statements) {
@@ -51,22 +55,22 @@ Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step) {
     if (!found) return fail("PW0302", subject + ": it has no statement '" + name + "'");
   }
   for (size_t k = 0; k < guests.size(); ++k)
-    if (!is_named[k] && greatest(t, band.places[k], *condition) >= 0)
-      return fail("PW0306", subject + ": " + t.stages[guests[k]].name + " may have instances where the condition holds", {"name it too, or choose another condition"});
+    if (!is_named[k] && std::all_of(conditions.begin(), conditions.end(), [&](const Affine& c) { return greatest(t, band.places[k], c) >= 0; }))
+      return fail("PW0306", subject + ": " + t.stages[guests[k]].name + " may have instances where the conditions hold", {"name it too, or choose another condition"});
   std::vector<Stage> far;
   for (size_t k = 0; k < guests.size(); ++k) {
     if (!is_named[k]) continue;
     Stage stage = t.stages[guests[k]];
     stage.name += ".far";
     stage.placement.depth = *depth;
-    stage.placement.alone = *condition;
+    stage.placement.alone = conditions;
     std::map<VarId, Affine> map;
     std::vector<uint32_t> order(stage.placement.ties.size());
     for (auto [own, member] : stage.placement.ties) {
       map[t.program.index_var(member)] = Affine::variable(t.program.index_var(own));
       order[member] = own;
     }
-    stage.inside.push_back(substitute(*condition, map));
+    for (const Affine& condition : conditions) stage.inside.push_back(substitute(condition, map));
     stage.loops = point_loops(t, stage, order);
     far.push_back(std::move(stage));
   }

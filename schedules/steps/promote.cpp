@@ -27,7 +27,7 @@ Result<uint32_t> reader_of(const NestTemplate& t, const PromoteStep& step, Tenso
 /// A statement that runs alone in tiles of a band reads what other tiles made: final, as long as those that run beside it do not define the tensor.
 bool is_final_in_tile(const NestTemplate& t, uint32_t id, TensorId tensor) {
   const auto band = band_of(t, id);
-  if (!band || !t.stages[id].placement.alone) return false;
+  if (!band || t.stages[id].placement.alone.empty()) return false;
   const auto alone = alone_in(t, *band);
   return std::none_of(alone.begin(), alone.end(), [&](uint32_t k) { return defines(equation_of(t, t.stages[k]), tensor); });
 }
@@ -89,7 +89,7 @@ Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step) {
   auto depth = depth_of(stage, step.at);
   if (!depth) return depth.error();
   if (!reads(t, stage, tensor)) return fail("PW0308", "promote " + step.tensor + ": statement " + stage.name + " does not read it");
-  if (defines(equation_of(t, stage), tensor) && !stage.placement.alone)
+  if (defines(equation_of(t, stage), tensor) && stage.placement.alone.empty())
     return fail("PW0309", "promote " + step.tensor + ": statement " + stage.name + " defines it itself", {"a copy made before the loop would miss what the loop writes"});
   for (const auto& promotion : stage.promotions)
     if (promotion.tensor == tensor) return fail("PW0308", "promote " + step.tensor + ": it is promoted in " + stage.name + " already");

@@ -108,6 +108,7 @@ struct Tuner::Impl {
       if (!recurrence) return recurrence.error();
       out.recurrence_nest = std::move(*recurrence);
     }
+    out.propose_bands = [this, &t] { return isl.propose_bands(t); };
     out.band_facts = [this, &t](const poly::BandQuestion& question) { return isl.band_facts(t, question); };
     return out;
   }
@@ -129,9 +130,9 @@ struct Tuner::Impl {
     facts.threads = t.key.threads;
     for (const ir::Instruction& instruction : ir::known_instructions())
       if (instruction.runs_on(workshop.target()) && instruction.allows(t.key.cls)) facts.instructions.push_back(instruction.name);
-    auto recurrence = recurrence_nest(t);
-    if (!recurrence) return recurrence.error();
-    auto templates = schedules::sketch_templates(t.program, t.key.cls, facts, *recurrence);
+    auto answers = isl_for(t, true);
+    if (!answers) return answers.error();
+    auto templates = schedules::sketch_templates(t.program, t.key.cls, facts, *answers);
     for (size_t i = 0; templates && i < templates->size(); ++i) suit_target((*templates)[i]);
     return templates;
   }

@@ -33,7 +33,7 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
   std::vector<uint32_t> after, alone;
   for (uint32_t guest : hosted_[body.id])
     if (t_.stages[guest].placement.kind == Placement::Kind::fused && t_.stages[guest].placement.depth == depth)
-      (t_.stages[guest].placement.alone ? alone : after).push_back(guest);
+      (t_.stages[guest].placement.alone.empty() ? after : alone).push_back(guest);
   if (!alone.empty() && number++ == which) return hook_alone(body, depth, which, alone);
   if (!after.empty() && number++ == which) return hook_fused(std::move(body), depth, which, after);
   if (depth < body.loops.size() && body.loops[depth].part && number++ == which) return hook_parts(std::move(body), depth, which);
@@ -83,23 +83,28 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
   return add(Alloc{buffer, seq({copy, rest})});
 }
 
-/// if <the condition holds at every point reached here>: these statements, in loops of their own; else the rest.
+/// if <the conditions hold at every point reached here>: these statements, in loops of their own; else the rest.
 NodeId Emitter::hook_alone(const Body& body, size_t depth, size_t which, const std::vector<uint32_t>& guests) {
-  const Affine& condition = *t_.stages[guests[0]].placement.alone;
-  const Affine least = corner(body, condition, std::nullopt, false);
-  const auto [from, to] = numeric_bounds(least);
+  const std::vector<Affine>& conditions = t_.stages[guests[0]].placement.alone;
+  std::vector<Guard> tests;
+  bool is_never_so = false;
+  for (const Affine& condition : conditions) {
+    const Affine least = corner(body, condition, std::nullopt, false);
+    const auto [from, to] = numeric_bounds(least);
+    is_never_so |= to < 0;
+    if (from < 0) tests.push_back(guard_ge0(least));
+  }
+  if (is_never_so) return hooks(body, depth, which + 1);
   std::vector<NodeId> nests;
   for (uint32_t guest : guests) {
-    if (to < 0) break;
     Body own = body_tied(guest, body);
-    own.done.back() = 1;  // the condition itself
+    std::fill(own.done.end() - static_cast<std::ptrdiff_t>(conditions.size()), own.done.end(), 1);  // the conditions themselves
     nests.push_back(with_fixed_conditions(std::move(own), 0));
   }
-  NodeId then = nests.empty() ? kNoNode : seq(std::move(nests));
-  if (from >= 0) return then;
+  NodeId then = seq(std::move(nests));
+  if (tests.empty()) return then;
   NodeId rest = hooks(body, depth, which + 1);
-  if (then == kNoNode) return rest;
-  return add(If{guard_ge0(least), then, rest});
+  return add(If{guard_all(std::move(tests)), then, rest});
 }
 
 /// The outermost loop at whose end all readers of a stage's results run: in each iteration the results fit into a buffer of its own. Nothing where somebody else reads

@@ -192,7 +192,14 @@ Body Emitter::body_in(uint32_t stage_id, const Window& window) {
 /// A fused stage: its tied indices run over the host's present ranges.
 Body Emitter::body_tied(uint32_t stage_id, const Body& host) {
   Body body = body_of(stage_id);
-  for (auto [own, other] : body.stage->placement.ties) body.ranges[own] = host.ranges[other];
+  for (auto [own, other] : body.stage->placement.ties) {
+    const Range& range = host.ranges[other];
+    // Where a frame leaves the whole range to its statements, each has its own.
+    const bool is_whole = host.stage->is_frame && range.origin.is_constant() && !range.is_cut();
+    const int64_t lo = is_whole ? std::max(range.origin.constant, body.stage->lo[own]) : 0;
+    const int64_t hi = is_whole ? std::min(range.origin.constant + range.extent, body.stage->hi[own]) : 0;
+    body.ranges[own] = is_whole && lo < hi ? Range{Affine::of(lo), hi - lo, {}, {}} : range;
+  }
   return body;
 }
 

@@ -81,7 +81,11 @@ struct Printer {
     }
     return "band " + s.name + " [" + joined(s.members, ", ") + "] of " + joined(statements, ", ");
   }
-  std::string operator()(const IsolateStep& s) const { return "isolate " + joined(s.statements, ", ") + " in " + s.band + " at " + s.at + " where " + text_of(s.where); }
+  std::string operator()(const IsolateStep& s) const {
+    std::vector<std::string> conditions;
+    for (const auto& condition : s.where) conditions.push_back(text_of(condition));
+    return "isolate " + joined(s.statements, ", ") + " in " + s.band + " at " + s.at + " where " + joined(conditions, ", ");
+  }
   std::string operator()(const StoreStep& s) const {
     std::vector<std::string> cell;
     for (const auto& coordinate : s.cell) cell.push_back(text_of(coordinate));

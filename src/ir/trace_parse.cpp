@@ -227,7 +227,8 @@ class Parser {
     expect_word("at");
     s.at = name();
     expect_word("where");
-    s.where = linear();
+    do s.where.push_back(linear());
+    while (accept(',') && !failed_ && s.where.size() < kMaxMembers);
     add(std::move(s));
   }
   void store() {

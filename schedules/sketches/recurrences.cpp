@@ -1,0 +1,329 @@
+// Recurrences: what carries them stays outside, the loops inside become rows of vectors; storage keeps the planes that are still read.
+//
+//   plain        band | loops that carry | each statement: the other loops, lanes along the one that is dense
+//   time tiles   band, skewed and shifted until all distances are >= 0 | t.1 | i.1 | t | each statement: j vectors, rows i jammed
+//
+// A step that its relations refuse is left out; a trace is kept if something was gained.
+#include "schedules/sketches/recurrences.h"
+
+#include <algorithm>
+
+#include "schedules/bands.h"
+#include "schedules/sketches/plans.h"
+
+namespace polyweft::schedules {
+namespace {
+
+constexpr int64_t kMostSkew = 8;
+constexpr int64_t kRowsJammed = 4;
+
+LinearText text_of(const Affine& e, const Program& program, const Equation& equation) {
+  LinearText out;
+  out.constant = e.constant;
+  for (const Term& term : e.terms) out.terms.push_back({term.coeff, equation.index_names[term.var - program.index_var(0)]});
+  return out;
+}
+
+class Sketcher {
+ public:
+  Sketcher(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl) : facts_(&facts), isl_(&isl), t_(unscheduled_template(program, cls)) {}
+
+  /// Appends the step where it is legal.
+  bool take(const Step& step) {
+    auto next = apply(t_, step, *isl_);
+    if (!next) return false;
+    t_ = std::move(*next);
+    trace_.steps.push_back(step);
+    return true;
+  }
+  bool take_all(const std::vector<Step>& steps) {
+    const NestTemplate before = t_;
+    const Trace trace = trace_;
+    for (const Step& step : steps)
+      if (!take(step)) {
+        t_ = before;
+        trace_ = trace;
+        return false;
+      }
+    return true;
+  }
+  void decide(const std::string& name, int64_t value, std::vector<int64_t> candidates) {
+    trace_.decisions.push_back({name, value, std::move(candidates)});
+    t_.trace.decisions = trace_.decisions;
+  }
+
+  const TargetFacts* facts_;
+  const Isl* isl_;
+  NestTemplate t_;
+  Trace trace_;
+};
+
+std::string band_name(const NestTemplate& t, size_t number) {
+  std::string out = "band" + std::to_string(number + 1);
+  while (std::any_of(t.stages.begin(), t.stages.end(), [&](const Stage& s) { return s.name == out; })) out += "_";
+  return out;
+}
+
+/// One entry an equation: its pieces share their map.
+BandStep step_of(const NestTemplate& t, const poly::BandProposal& proposal, const std::string& name) {
+  BandStep out{name, proposal.names, {}};
+  for (const BandPlace& place : proposal.statements) {
+    auto stage = std::find_if(t.stages.begin(), t.stages.end(), [&](const Stage& s) { return s.equation == place.equation && !s.is_frame; });
+    if (stage == t.stages.end() || std::any_of(out.statements.begin(), out.statements.end(), [&](const auto& s) { return s.name == stage->name; })) continue;
+    BandStep::Statement statement{stage->name, {}};
+    for (const Affine& member : place.members) statement.members.push_back(text_of(member, t.program, t.program.equations[place.equation]));
+    out.statements.push_back(std::move(statement));
+  }
+  return out;
+}
+
+/// Tensors of a band keep as few planes along its first member as their readers allow.
+void fold_storage(Sketcher& s, uint32_t band) {
+  std::vector<TensorId> tensors;
+  for (uint32_t guest : stages_of(s.t_, band))
+    for (TensorId id : equation_of(s.t_, s.t_.stages[guest]).targets)
+      if (s.t_.program.tensors[id].kind == TensorKind::local && std::find(tensors.begin(), tensors.end(), id) == tensors.end()) tensors.push_back(id);
+  for (TensorId id : tensors) {
+    const Tensor& tensor = s.t_.program.tensors[id];
+    if (tensor.rank < 2 || bytes_of(s.t_, id) < 4096) continue;
+    for (int64_t window : {1, 2, 3})
+      if (window < s.t_.boxes[id].hi[0] - s.t_.boxes[id].lo[0] && s.take(FoldStep{tensor.name, "d0", window, true})) break;
+  }
+}
+
+/// Multiples of `unit` for the statements' shifts along a member, with a skew by f times the first member, so that no distance is negative: a shortest path among the
+/// differences. Nothing where there are none.
+std::optional<std::vector<int64_t>> shifts_for(const Band& band, uint32_t m, int64_t f, int64_t unit) {
+  std::vector<int64_t> shift(band.places.size(), 0);
+  for (size_t round = 0; round <= shift.size(); ++round) {
+    bool changed = false;
+    for (const BandRelation& r : band.relations) {
+      const int64_t distance = r.lo[m] + f * r.lo[0] + shift[r.sink] - shift[r.source];
+      if (distance >= 0) continue;
+      if (r.source == r.sink) return std::nullopt;
+      shift[r.sink] += (-distance + unit - 1) / unit * unit;
+      changed = true;
+    }
+    if (!changed) return shift;
+  }
+  return std::nullopt;
+}
+
+/// The band with members whose distances are all >= 0 along the first and every other member; nothing where no small skew does it.
+std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const BandStep& step, int64_t lanes) {
+  const Band& band = t.bands[number];
+  if (step.members.size() < 2 || std::any_of(band.relations.begin(), band.relations.end(), [](const BandRelation& r) { return r.lo[0] < 0; })) return std::nullopt;
+  const std::vector<uint32_t> guests = stages_of(t, number);
+  BandStep out = step;
+  for (uint32_t m = 1; m < step.members.size(); ++m) {
+    const int64_t unit = m + 1 == step.members.size() ? lanes : 1;
+    std::optional<std::vector<int64_t>> shift;
+    int64_t f = 0;
+    for (; f <= kMostSkew * unit && !shift; f += unit) shift = shifts_for(band, m, f, unit);
+    if (!shift) return std::nullopt;
+    f -= unit;
+    for (auto& statement : out.statements) {
+      LinearText& value = statement.members[m];
+      const LinearText& first = statement.members[0];
+      for (const auto& [coeff, name] : first.terms)
+        if (f != 0) value.terms.push_back({f * coeff, name});
+      value.constant += f * first.constant;
+      // Pieces of a statement move together: the greatest of their shifts.
+      int64_t by = 0;
+      for (size_t k = 0; k < guests.size(); ++k)
+        if (const std::string& own = t.stages[guests[k]].name; own == statement.name || own.starts_with(statement.name + ".p")) by = std::max(by, (*shift)[k]);
+      value.constant += by;
+    }
+  }
+  return out;
+}
+
+/// Instances of a stage; of two conditions e >= 0 and -e >= 0, as borders have them, one index is given by the others.
+double points_inside(const NestTemplate& t, const Stage& stage) {
+  double out = points_of(stage);
+  for (size_t k = 0; k < stage.inside.size(); ++k)
+    for (size_t other = 0; other < k; ++other) {
+      if (!(stage.inside[k] + stage.inside[other] == Affine::of(0))) continue;
+      int64_t extent = 1;
+      for (const Term& term : stage.inside[k].terms) {
+        const uint32_t index = term.var - t.program.index_var(0);
+        extent = std::max(extent, stage.hi[index] - stage.lo[index]);
+      }
+      out /= static_cast<double>(extent);
+    }
+  return out;
+}
+
+/// Lanes for a statement that has loops of its own: along the index whose neighbours are neighbours in memory.
+bool vectorize_guest(Sketcher& s, const std::string& name) {
+  auto id = stage_named(s.t_, name);
+  if (!id) return false;
+  const Stage stage = s.t_.stages[*id];
+  const Equation& equation = equation_of(s.t_, stage);
+  const int64_t lanes = std::max<int64_t>(1, s.facts_->vector_bytes / size_bytes(s.t_.program.tensors[equation.targets[0]].type));
+  if (!equation.slots.empty()) {
+    const Slot& last = equation.slots.back();
+    const Affine position = last.var == kNoVar ? last.position : Affine::variable(last.var);
+    for (uint32_t k = 0; k < stage.data_indices; ++k) {
+      const int64_t coeff = position.coefficient(s.t_.program.index_var(k));
+      if (coeff != 1 || stage.hi[k] - stage.lo[k] < lanes / 2) continue;
+      const std::string index = index_name(s.t_, stage, k);
+      if (stage.reduces) {
+        const bool has_own_sum = std::any_of(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& l) {
+          const bool is_tied = std::any_of(stage.placement.ties.begin(), stage.placement.ties.end(), [&](const auto& tie) { return tie.first == l.index; });
+          return l.index >= stage.data_indices && !is_tied;
+        });
+        if (has_own_sum &&
+            s.take_all({TileStep{name, {{index, Size{4 * lanes, ""}}}}, VectorizeStep{name, index, Size{lanes, ""}}, AccumulateStep{name, index + ".1", Scope::reg}}))
+          return true;
+      }
+      if (s.take(VectorizeStep{name, index, Size{lanes, ""}})) return true;
+    }
+  }
+  if (!stage.reduces || equation.targets.size() != 1) return false;
+  for (uint32_t k = stage.data_indices; k < stage.lo.size(); ++k) {  // lanes are partial sums
+    const std::string index = index_name(s.t_, stage, k);
+    const bool is_long = stage.hi[k] - stage.lo[k] >= 2 * lanes;
+    if (is_long && s.take_all({AccumulateStep{name, "root", Scope::reg}, VectorizeStep{name, index, Size{lanes, ""}}})) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> names_of_guests(const NestTemplate& t, uint32_t band) {
+  std::vector<std::string> out;
+  for (uint32_t guest : stages_of(t, band)) out.push_back(t.stages[guest].name);
+  return out;
+}
+
+/// The innermost place that gives each statement a loop that vectors can have.
+bool add_rows(Sketcher& s, uint32_t band) {
+  const std::string frame = s.t_.stages[s.t_.bands[band].frame].name;
+  const size_t members = s.t_.stages[s.t_.bands[band].frame].lo.size();
+  for (size_t depth = members; depth-- > 0;) {
+    Sketcher tried = s;
+    const std::string at = depth == 0 ? "root" : tried.t_.stages[tried.t_.bands[band].frame].loops[depth - 1].name;
+    if (!tried.take(DistributeStep{frame, at})) continue;
+    double vectorized = 0, all = 0;
+    for (const std::string& name : names_of_guests(tried.t_, band)) {
+      const double points = points_inside(tried.t_, tried.t_.stages[*stage_named(tried.t_, name)]);
+      all += points;
+      if (vectorize_guest(tried, name)) vectorized += points;
+    }
+    if (vectorized < all / 2) continue;
+    s = std::move(tried);
+    return true;
+  }
+  return false;
+}
+
+/// t.1, tiles of rows, t: each statement has whole rows of vectors, a few rows at a time.
+bool add_time_tiles(Sketcher& s, uint32_t band) {
+  const Stage& frame = s.t_.stages[s.t_.bands[band].frame];
+  const std::string name = frame.name;
+  const size_t members = frame.lo.size();
+  std::vector<std::string> index;
+  for (uint32_t m = 0; m < members; ++m) index.push_back(index_name(s.t_, frame, m));
+  const int64_t row = frame.hi.back() - frame.lo.back();
+  const std::string time = "tt" + std::to_string(band + 1), row_tile = "jj" + std::to_string(band + 1);
+  s.decide(time, 24, {8, 16, 24, 48});
+  std::vector<TileStep::Level> levels = {{index[0], Size{0, time}}};
+  std::vector<std::string> order = {index[0] + ".1"};
+  if (members >= 3 && row > 1024) {
+    s.decide(row_tile, 512, {512, 1024, 4096});
+    levels.push_back({index[members - 1], Size{0, row_tile}});
+    order.push_back(index[members - 1] + ".1");
+  }
+  const bool jams = members >= 3;
+  for (size_t m = 1; m + 1 < members; ++m) {
+    const bool is_rows = m + 2 == members;
+    levels.push_back({index[m], Size{is_rows ? (members > 3 ? 32 : kRowsJammed) : 1, ""}});
+    order.push_back(index[m] + ".1");
+  }
+  if (members == 2) {
+    levels.push_back({index[1], Size{2048, ""}});
+    order.push_back(index[1] + ".1");
+  }
+  std::erase_if(levels, [](const auto& level) { return level.size == Size{1, ""}; });
+  for (size_t m = 1; m + 2 < members; ++m) std::replace(order.begin(), order.end(), index[m] + ".1", index[m]);
+  order.push_back(index[0]);
+  if (!s.take(TileStep{name, levels}) || !s.take(PermuteStep{name, order}) || !s.take(DistributeStep{name, index[0]})) return false;
+  double vectorized = 0, all = 0;
+  for (const std::string& guest : names_of_guests(s.t_, band)) {
+    const double points = points_inside(s.t_, s.t_.stages[*stage_named(s.t_, guest)]);
+    all += points;
+    const bool is_large = 16 * points > points_of(s.t_.stages[s.t_.bands[band].frame]);
+    if (!is_large) continue;
+    if (jams) {
+      const std::string rows = index[members - 2], lanes = index[members - 1];
+      if (members > 3)
+        s.take_all({TileStep{guest, {{rows, Size{kRowsJammed, ""}}}}, PermuteStep{guest, {rows + ".1", lanes, rows}}});
+      else
+        s.take(PermuteStep{guest, {lanes, rows}});
+      if (!vectorize_guest(s, guest)) continue;
+      s.take(UnrollStep{guest, {rows}});
+    } else if (!vectorize_guest(s, guest)) {
+      continue;
+    }
+    vectorized += points;
+  }
+  return 2 * vectorized > all;
+}
+
+/// What is no recurrence: rows of vectors, as elsewhere.
+void add_others(Sketcher& s) {
+  std::vector<std::string> names;
+  for (const Stage& stage : s.t_.stages)
+    if (!stage.is_frame && stage.placement.kind == Placement::Kind::at_root) names.push_back(stage.name);
+  for (const std::string& name : names) {
+    const auto id = stage_named(s.t_, name);
+    s.take_all(plan_stage(context_for(s.t_, *id, *s.facts_)).steps);
+  }
+}
+
+std::optional<Trace> sketch(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
+                            bool in_time) {
+  Sketcher s(program, cls, facts, isl);
+  bool gained = false;
+  for (size_t p = 0; p < proposals.size(); ++p) {
+    const BandStep plain = step_of(s.t_, proposals[p], band_name(s.t_, p));
+    const auto number = static_cast<uint32_t>(s.t_.bands.size());
+    Sketcher first = s;
+    if (!first.take(plain)) return std::nullopt;
+    fold_storage(first, number);
+    bool done = false;
+    if (in_time) {
+      const int64_t lanes = facts.vector_bytes / 8;
+      if (const auto skewed = permutable(first.t_, number, plain, lanes)) {
+        Sketcher tiled = s;
+        if (tiled.take(*skewed)) {
+          fold_storage(tiled, number);
+          done = add_time_tiles(tiled, number);
+          gained |= done;
+          if (done) s = std::move(tiled);
+        }
+      }
+    }
+    if (done) continue;
+    const bool has_rows = add_rows(first, number);
+    gained |= has_rows && !in_time;
+    s = std::move(first);
+  }
+  if (!gained) return std::nullopt;
+  add_others(s);
+  return s.trace_;
+}
+
+}  // namespace
+
+std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
+  std::vector<Trace> out;
+  if (!isl.propose_bands || !isl.band_facts) return out;
+  const auto proposals = isl.propose_bands();
+  if (!proposals || proposals->empty()) return out;
+  for (bool in_time : {true, false})
+    if (auto trace = sketch(normalized, cls, facts, isl, *proposals, in_time))
+      if (auto made = replay(normalized, cls, *trace, isl); made && instantiate(*made, values_of(*trace))) out.push_back(std::move(*trace));
+  return out;
+}
+
+}  // namespace polyweft::schedules
