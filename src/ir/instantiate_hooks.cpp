@@ -120,7 +120,7 @@ std::optional<size_t> Emitter::private_results(uint32_t stage_id) const {
       const auto& made = equation_of(reader).targets;
       if (k != stage_id && std::count(made.begin(), made.end(), target)) return std::nullopt;
       if (reader.placement.kind == Placement::Kind::inlined || !reads_tensor(equation_of(reader), target)) continue;
-      if (reader.placement.kind != Placement::Kind::fused || reader.placement.alone || reader.placement.host != stage_id) return std::nullopt;
+      if (reader.placement.kind != Placement::Kind::fused || !reader.placement.alone.empty() || reader.placement.host != stage_id) return std::nullopt;
       depth = std::min<size_t>(depth.value_or(reader.placement.depth), reader.placement.depth);
     }
   }
