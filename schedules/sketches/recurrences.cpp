@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kMostSkew = 8;
 constexpr int64_t kRowsJammed = 4;
+constexpr size_t kMostInTiles = 12;  ///< statements, pieces of borders included, of a band in time tiles: each meets each in the proof
 
 LinearText text_of(const Affine& e, const Program& program, const Equation& equation) {
   LinearText out;
@@ -244,7 +245,10 @@ bool add_time_tiles(Sketcher& s, uint32_t band) {
     order.push_back(index[1] + ".1");
   }
   std::erase_if(levels, [](const auto& level) { return level.size == Size{1, ""}; });
-  for (size_t m = 1; m + 2 < members; ++m) std::replace(order.begin(), order.end(), index[m] + ".1", index[m]);
+  for (size_t m = 1; m + 2 < members; ++m) {  // tiles of rows outside the members that only move with time
+    std::erase(order, index[m] + ".1");
+    order.push_back(index[m]);
+  }
   order.push_back(index[0]);
   if (!s.take(TileStep{name, levels}) || !s.take(PermuteStep{name, order}) || !s.take(DistributeStep{name, index[0]})) return false;
   double vectorized = 0, all = 0;
@@ -293,7 +297,8 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
     bool done = false;
     if (in_time) {
       const int64_t lanes = facts.vector_bytes / 8;
-      if (const auto skewed = permutable(first.t_, number, plain, lanes)) {
+      const bool is_small = stages_of(first.t_, number).size() <= kMostInTiles;
+      if (const auto skewed = is_small ? permutable(first.t_, number, plain, lanes) : std::nullopt) {
         Sketcher tiled = s;
         if (tiled.take(*skewed)) {
           fold_storage(tiled, number);

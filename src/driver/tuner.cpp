@@ -1,6 +1,8 @@
 // Tuner: joins the layers. Hit: record -> nest -> code. Miss: helper process -> templates -> search -> lab -> proof -> record.
 #include "polyweft/tuner.h"
 
+#include <set>
+
 #include "driver/isl_client.h"
 #include "driver/kernel_impl.h"
 #include "driver/rule_of_thumb.h"
@@ -160,14 +162,21 @@ struct Tuner::Impl {
   std::optional<Plan> first_that_fits(const Task& t, const std::vector<NestTemplate>& templates, const std::vector<Candidate>& candidates) {
     std::optional<Plan> best;
     int fewest = 0;
+    std::set<uint32_t> given_up;  // bands that took too long to prove: their other sizes would too
     for (const auto& candidate : candidates) {
+      const bool is_band = !templates[candidate.sketch].bands.empty();
+      if (given_up.count(candidate.sketch) || (best && is_band)) continue;
       auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
       if (!nest) continue;
       const auto kernel = workshop.for_runner(*nest);
-      if (!kernel || (best && kernel->spills >= fewest) || !proven(t, *nest)) continue;
+      if (!kernel || (best && kernel->spills >= fewest)) continue;
+      if (!proven(t, *nest)) {
+        if (is_band) given_up.insert(candidate.sketch);
+        continue;
+      }
       best = Plan{std::move(nest).value(), trace_text(templates[candidate.sketch], candidate.decisions), "analytic model"};
       fewest = kernel->spills;
-      if (fewest == 0) break;
+      if (fewest == 0 || is_band) break;
     }
     return best;
   }
