@@ -1,5 +1,6 @@
-// Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] times the kernel of each trace, one thread, interleaved; `base` stands
-// for the base nest. Inputs are random; outputs are compared with the first kernel's (greatest relative difference). For a proof and a record use `polyweft bench`.
+// Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] times the kernel of each trace, one thread, interleaved;
+// `base` stands for the base nest. Inputs are random; outputs are compared with the first kernel's (greatest relative difference). For a proof and a record use `polyweft
+// bench`.
 #include <HalideRuntime.h>
 
 #include <algorithm>
