@@ -44,21 +44,6 @@ std::vector<uint32_t> alone_in(const NestTemplate& t, uint32_t band) {
   return out;
 }
 
-std::vector<TemplateLoop> point_loops(const NestTemplate& t, const Stage& stage, const std::vector<uint32_t>& order) {
-  std::vector<TemplateLoop> out;
-  auto add = [&](uint32_t index) {
-    TemplateLoop loop;
-    loop.index = index;
-    loop.step = Size{1, ""};
-    loop.name = index_name(t, stage, index);
-    out.push_back(std::move(loop));
-  };
-  for (uint32_t index : order) add(index);
-  for (uint32_t index = 0; index < stage.lo.size(); ++index)
-    if (std::find(order.begin(), order.end(), index) == order.end()) add(index);
-  return out;
-}
-
 namespace {
 
 void fill_frame(NestTemplate& t, Stage& frame, const poly::BandFacts& facts) {
@@ -85,11 +70,15 @@ void fill_frame(NestTemplate& t, Stage& frame, const poly::BandFacts& facts) {
 
 }  // namespace
 
+Result<poly::BandFacts> facts_of(const NestTemplate& t, uint32_t band, const Isl& isl, const std::string& subject) {
+  if (!isl.band_facts) return fail("PW0320", subject + ": facts about the band come from isl and are missing here");
+  return isl.band_facts({t.bands[band].places, t.folds});
+}
+
 Status rebuild(NestTemplate& t, uint32_t number, const Isl& isl) {
   Band& band = t.bands[number];
   const std::string subject = "band " + t.stages[band.frame].name;
-  if (!isl.band_facts) return fail("PW0320", subject + ": facts about it come from isl and are missing here");
-  auto facts = isl.band_facts({band.places, t.folds});
+  auto facts = facts_of(t, number, isl, subject);
   if (!facts) return facts.error();
   band.relations = facts->relations;
   fill_frame(t, t.stages[band.frame], *facts);
@@ -120,6 +109,10 @@ Status rebuild(NestTemplate& t, uint32_t number, const Isl& isl) {
 }
 
 namespace {
+
+bool has_point_loop(std::span<const TemplateLoop> loops, uint32_t index) {
+  return std::any_of(loops.begin(), loops.end(), [&](const TemplateLoop& l) { return l.index == index && is_point_loop(l); });
+}
 
 struct Walker {
   const NestTemplate& t;
@@ -202,8 +195,7 @@ struct Walker {
     const Stage& guest = t.stages[which[r.source]];
     auto member_of = [&](uint32_t index) -> std::optional<uint32_t> {
       for (auto [own, m] : guest.placement.ties) {
-        const bool is_shared = std::any_of(shared.begin(), shared.end(), [&, m = m](const TemplateLoop& l) { return l.index == m && is_point_loop(l); });
-        if (own == index && !is_shared) return m;
+        if (own == index && !has_point_loop(shared, m)) return m;
       }
       return std::nullopt;
     };
@@ -219,9 +211,8 @@ Status is_own_loop(const NestTemplate& t, uint32_t id, const TemplateLoop& loop,
   const Stage& frame = t.stages[t.bands[*band].frame];
   const std::span<const TemplateLoop> loops(frame.loops.data(), t.stages[id].placement.depth);
   for (auto [own, member] : t.stages[id].placement.ties)
-    for (const TemplateLoop& shared : loops)
-      if (own == loop.index && shared.index == member && is_point_loop(shared))
-        return fail("PW0304", subject + ": band " + frame.name + " shares this loop", {"distribute " + frame.name + " at a loop outside of it first"});
+    if (own == loop.index && has_point_loop(loops, member))
+      return fail("PW0304", subject + ": band " + frame.name + " shares this loop", {"distribute " + frame.name + " at a loop outside of it first"});
   return Ok{};
 }
 

@@ -19,8 +19,8 @@ Result<uint32_t> member_named(const NestTemplate& t, const Band& band, const std
 std::vector<uint32_t> stages_of(const NestTemplate& t, uint32_t band);
 /// Statements of the band that run alone in some of its tiles (isolate), in sequence.
 std::vector<uint32_t> alone_in(const NestTemplate& t, uint32_t band);
-/// Loops over all indices of a statement: those of `order` first, then the rest.
-std::vector<TemplateLoop> point_loops(const NestTemplate& t, const Stage& stage, const std::vector<uint32_t>& order);
+/// What isl says of a band with the folds that there are; PW0320 where isl is not at hand, PW0323, PW083x.
+Result<poly::BandFacts> facts_of(const NestTemplate& t, uint32_t band, const Isl& isl, const std::string& subject);
 /// Makes the frame and its statements anew from band.places: point loops over all members, shared by all. PW0323, PW0324, PW083x, PW0305 where the
 /// sequence of members is no legal order.
 Status rebuild(NestTemplate& t, uint32_t band, const Isl& isl);

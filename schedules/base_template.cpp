@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "ir/trace_names.h"
 #include "schedules/bands.h"
 #include "schedules/hulls.h"
 #include "schedules/queries.h"
@@ -110,21 +111,6 @@ std::optional<std::vector<uint32_t>> topological_order(const Program& program) {
   return order;
 }
 
-std::string statement_name(const Program& program, EquationId q) {
-  TensorId target = program.equations[q].targets[0];
-  // A tuple whose first target is hidden (the value beside an argmax) goes by the first name that people wrote.
-  for (TensorId id : program.equations[q].targets)
-    if (program.tensors[target].hidden && !program.tensors[id].hidden) target = id;
-  uint32_t ordinal = 0, total = 0;
-  for (EquationId r = 0; r < program.equations.size(); ++r) {
-    const auto& targets = program.equations[r].targets;
-    if (std::find(targets.begin(), targets.end(), target) == targets.end()) continue;
-    ++total;
-    if (r <= q) ++ordinal;
-  }
-  return program.tensors[target].name + (total > 1 ? "@" + std::to_string(ordinal) : "");
-}
-
 }  // namespace
 
 bool has_recurrence(const Program& normalized) {
@@ -144,7 +130,7 @@ Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls,
   }
   for (EquationId q : *order) {
     t.stages.push_back(fresh_stage(t, q));
-    t.stages.back().name = statement_name(t.program, q);
+    t.stages.back().name = ir::name_in_traces(t.program, q);
   }
   return t;
 }
@@ -183,7 +169,7 @@ NestTemplate unscheduled_template(const Program& normalized, NumericsClass cls) 
   for (uint32_t k = 0; k < normalized.equations.size(); ++k) {
     const EquationId q = order ? (*order)[k] : k;
     t.stages.push_back(fresh_stage(t, q));
-    t.stages.back().name = statement_name(t.program, q);
+    t.stages.back().name = ir::name_in_traces(t.program, q);
     t.stages.back().needs_band = is_cyclic[q] != 0;
   }
   return t;

@@ -8,8 +8,7 @@ namespace {
 /// Dimension `dN`, or the one that an index subscripts alone.
 Result<uint32_t> dimension_of(const NestTemplate& t, const Stage& stage, TensorId tensor, const std::string& name) {
   uint32_t rank = t.program.tensors[tensor].rank;
-  for (uint32_t d = 0; d < rank; ++d)
-    if (name == "d" + std::to_string(d)) return d;
+  if (auto d = dimension_number(name, rank)) return *d;
   auto index = index_named(t, stage, name);
   if (!index) return index.error();
   std::vector<uint32_t> found;

@@ -24,6 +24,18 @@ Result<uint32_t> stage_named(const NestTemplate& t, const std::string& name) {
   return fail("PW0302", "trace: there is no statement '" + name + "'", {"statements are " + known});
 }
 
+Result<TensorId> tensor_named(const NestTemplate& t, const std::string& name, const std::string& subject) {
+  for (TensorId id = 0; id < t.program.tensors.size(); ++id)
+    if (t.program.tensors[id].name == name) return id;
+  return fail("PW0302", subject + ": there is no tensor '" + name + "'");
+}
+
+std::optional<uint32_t> dimension_number(const std::string& name, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; ++d)
+    if (name == "d" + std::to_string(d)) return d;
+  return std::nullopt;
+}
+
 Result<uint32_t> loop_named(const Stage& stage, const std::string& name) {
   for (uint32_t k = 0; k < stage.loops.size(); ++k)
     if (stage.loops[k].name == name) return k;
@@ -261,6 +273,21 @@ DeltaBox order_of_folds(const Stage& stage) {
   return out;
 }
 
+std::vector<TemplateLoop> point_loops(const NestTemplate& t, const Stage& stage, const std::vector<uint32_t>& order) {
+  std::vector<TemplateLoop> out;
+  auto add = [&](uint32_t index) {
+    TemplateLoop loop;
+    loop.index = index;
+    loop.step = Size{1, ""};
+    loop.name = index_name(t, stage, index);
+    out.push_back(std::move(loop));
+  };
+  for (uint32_t index : order) add(index);
+  for (uint32_t index = 0; index < stage.lo.size(); ++index)
+    if (std::find(order.begin(), order.end(), index) == order.end()) add(index);
+  return out;
+}
+
 Stage fresh_stage(const NestTemplate& t, EquationId q) {
   const Program& program = t.program;
   const Equation& equation = program.equations[q];
@@ -273,12 +300,8 @@ Stage fresh_stage(const NestTemplate& t, EquationId q) {
     const Interval& values = domain.values[program.index_var(k)];
     stage.lo.push_back(values.lo);
     stage.hi.push_back(std::max(values.hi + 1, values.lo));
-    TemplateLoop loop;
-    loop.index = k;
-    loop.step = Size{1, ""};
-    loop.name = equation.index_names[k];
-    stage.loops.push_back(std::move(loop));
   }
+  stage.loops = point_loops(t, stage, {});
   stage.inside = std::move(domain.inside);
   stage.guards = std::move(domain.guards);
   if (stage.reduces && !is_order_free(t.cls, program, equation)) stage.relations.push_back(order_of_folds(stage));

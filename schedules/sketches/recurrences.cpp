@@ -18,13 +18,6 @@ constexpr int64_t kMostSkew = 8;
 constexpr int64_t kRowsJammed = 4;
 constexpr size_t kMostInTiles = 12;  ///< statements, pieces of borders included, of a band in time tiles: each meets each in the proof
 
-LinearText text_of(const Affine& e, const Program& program, const Equation& equation) {
-  LinearText out;
-  out.constant = e.constant;
-  for (const Term& term : e.terms) out.terms.push_back({term.coeff, equation.index_names[term.var - program.index_var(0)]});
-  return out;
-}
-
 class Sketcher {
  public:
   Sketcher(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl) : facts_(&facts), isl_(&isl), t_(unscheduled_template(program, cls)) {}
@@ -62,19 +55,6 @@ class Sketcher {
 std::string band_name(const NestTemplate& t, size_t number) {
   std::string out = "band" + std::to_string(number + 1);
   while (std::any_of(t.stages.begin(), t.stages.end(), [&](const Stage& s) { return s.name == out; })) out += "_";
-  return out;
-}
-
-/// One entry an equation: its pieces share their map.
-BandStep step_of(const NestTemplate& t, const poly::BandProposal& proposal, const std::string& name) {
-  BandStep out{name, proposal.names, {}};
-  for (const BandPlace& place : proposal.statements) {
-    auto stage = std::find_if(t.stages.begin(), t.stages.end(), [&](const Stage& s) { return s.equation == place.equation && !s.is_frame; });
-    if (stage == t.stages.end() || std::any_of(out.statements.begin(), out.statements.end(), [&](const auto& s) { return s.name == stage->name; })) continue;
-    BandStep::Statement statement{stage->name, {}};
-    for (const Affine& member : place.members) statement.members.push_back(text_of(member, t.program, t.program.equations[place.equation]));
-    out.statements.push_back(std::move(statement));
-  }
   return out;
 }
 
@@ -235,20 +215,10 @@ bool add_time_tiles(Sketcher& s, uint32_t band) {
     order.push_back(index[members - 1] + ".1");
   }
   const bool jams = members >= 3;
-  for (size_t m = 1; m + 1 < members; ++m) {
-    const bool is_rows = m + 2 == members;
-    levels.push_back({index[m], Size{is_rows ? (members > 3 ? 32 : kRowsJammed) : 1, ""}});
-    order.push_back(index[m] + ".1");
-  }
-  if (members == 2) {
-    levels.push_back({index[1], Size{2048, ""}});
-    order.push_back(index[1] + ".1");
-  }
-  std::erase_if(levels, [](const auto& level) { return level.size == Size{1, ""}; });
-  for (size_t m = 1; m + 2 < members; ++m) {  // tiles of rows outside the members that only move with time
-    std::erase(order, index[m] + ".1");
-    order.push_back(index[m]);
-  }
+  const size_t rows = jams ? members - 2 : 1;
+  levels.push_back({index[rows], Size{!jams ? 2048 : members > 3 ? 32 : kRowsJammed, ""}});
+  order.push_back(index[rows] + ".1");
+  order.insert(order.end(), index.begin() + 1, index.begin() + static_cast<std::ptrdiff_t>(rows));  // these only move with time
   order.push_back(index[0]);
   if (!s.take(TileStep{name, levels}) || !s.take(PermuteStep{name, order}) || !s.take(DistributeStep{name, index[0]})) return false;
   double vectorized = 0, all = 0;
@@ -258,13 +228,13 @@ bool add_time_tiles(Sketcher& s, uint32_t band) {
     const bool is_large = 16 * points > points_of(s.t_.stages[s.t_.bands[band].frame]);
     if (!is_large) continue;
     if (jams) {
-      const std::string rows = index[members - 2], lanes = index[members - 1];
+      const std::string jammed = index[rows], lanes = index[members - 1];
       if (members > 3)
-        s.take_all({TileStep{guest, {{rows, Size{kRowsJammed, ""}}}}, PermuteStep{guest, {rows + ".1", lanes, rows}}});
+        s.take_all({TileStep{guest, {{jammed, Size{kRowsJammed, ""}}}}, PermuteStep{guest, {jammed + ".1", lanes, jammed}}});
       else
-        s.take(PermuteStep{guest, {lanes, rows}});
+        s.take(PermuteStep{guest, {lanes, jammed}});
       if (!vectorize_guest(s, guest)) continue;
-      s.take(UnrollStep{guest, {rows}});
+      s.take(UnrollStep{guest, {jammed}});
     } else if (!vectorize_guest(s, guest)) {
       continue;
     }
@@ -289,7 +259,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
   Sketcher s(program, cls, facts, isl);
   bool gained = false;
   for (size_t p = 0; p < proposals.size(); ++p) {
-    const BandStep plain = step_of(s.t_, proposals[p], band_name(s.t_, p));
+    const BandStep plain = poly::band_step(program, proposals[p], band_name(s.t_, p));
     const auto number = static_cast<uint32_t>(s.t_.bands.size());
     Sketcher first = s;
     if (!first.take(plain)) return std::nullopt;

@@ -8,41 +8,29 @@
 #include "schedules/bands.h"
 
 namespace polyweft::schedules {
-namespace {
-
-Result<TensorId> tensor_named(const NestTemplate& t, const std::string& name) {
-  for (TensorId id = 0; id < t.program.tensors.size(); ++id)
-    if (t.program.tensors[id].name == name) return id;
-  return fail("PW0302", "fold: there is no tensor '" + name + "'");
-}
-
-}  // namespace
 
 Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl) {
-  auto tensor = tensor_named(t, step.tensor);
+  auto tensor = tensor_named(t, step.tensor, "fold");
   if (!tensor) return tensor.error();
   const std::string subject = "fold " + step.tensor + " " + step.dim;
   if (t.program.tensors[*tensor].kind != TensorKind::local)
     return fail("PW0304", subject + ": only what the program makes for itself can be folded", {"inputs and outputs have the caller's cells"});
-  uint32_t dim = t.program.tensors[*tensor].rank;
-  for (uint32_t d = 0; d < t.program.tensors[*tensor].rank; ++d)
-    if (step.dim == "d" + std::to_string(d)) dim = d;
-  if (dim == t.program.tensors[*tensor].rank) return fail("PW0303", subject + ": there is no such dimension", {"dimensions are d0, d1, .."});
+  const auto dim = dimension_number(step.dim, t.program.tensors[*tensor].rank);
+  if (!dim) return fail("PW0303", subject + ": there is no such dimension", {"dimensions are d0, d1, .."});
   for (const TensorFold& other : t.folds)
-    if (other.tensor == *tensor && other.dim == dim) return fail("PW0304", subject + ": it is folded already");
+    if (other.tensor == *tensor && other.dim == *dim) return fail("PW0304", subject + ": it is folded already");
   for (const TensorStorage& storage : t.storages)
-    if (storage.tensor == *tensor && std::find(storage.cell.begin(), storage.cell.end(), Affine::variable(kCellVar + dim)) == storage.cell.end())
+    if (storage.tensor == *tensor && std::find(storage.cell.begin(), storage.cell.end(), Affine::variable(kCellVar + *dim)) == storage.cell.end())
       return fail("PW0308", subject + ": the tensor is stored in cells that have no such dimension");
   bool is_made_in_band = false;
   for (uint32_t b = 0; b < t.bands.size(); ++b)
     for (uint32_t s : stages_of(t, b)) is_made_in_band |= defines(equation_of(t, t.stages[s]), *tensor);
   if (!is_made_in_band) return fail("PW0304", subject + ": no band makes it", {"band first, then fold"});
-  t.folds.push_back({*tensor, dim, step.window, step.forward});
+  t.folds.push_back({*tensor, *dim, step.window, step.forward});
   for (uint32_t b = 0; b < t.bands.size(); ++b) {
-    if (!isl.band_facts) return fail("PW0320", subject + ": facts about the band come from isl and are missing here");
-    auto facts = isl.band_facts({t.bands[b].places, t.folds});
+    auto facts = facts_of(t, b, isl, subject);
     if (!facts) return facts.error();
-    t.bands[b].relations = facts->relations;
+    t.bands[b].relations = std::move(facts->relations);
     if (auto status = keeps_relations(t, b, subject); !status) return status.error();
   }
   return t;

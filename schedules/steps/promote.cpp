@@ -79,10 +79,9 @@ Status check_source(const NestTemplate& t, uint32_t id, TensorId tensor, const P
 }  // namespace
 
 Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step) {
-  TensorId tensor = kNoTensor;
-  for (TensorId id = 0; id < t.program.tensors.size(); ++id)
-    if (t.program.tensors[id].name == step.tensor) tensor = id;
-  if (tensor == kNoTensor) return fail("PW0302", "promote: there is no tensor '" + step.tensor + "'");
+  const auto named = tensor_named(t, step.tensor, "promote");
+  if (!named) return named.error();
+  TensorId tensor = *named;
   auto id = reader_of(t, step, tensor);
   if (!id) return id.error();
   Stage& stage = t.stages[*id];

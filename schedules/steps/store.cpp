@@ -29,10 +29,9 @@ int64_t extent_of(const Affine& cell, const Box& box) {
 
 Result<NestTemplate> store(NestTemplate t, const StoreStep& step) {
   const std::string subject = "store " + step.tensor;
-  TensorId tensor = kNoTensor;
-  for (TensorId id = 0; id < t.program.tensors.size(); ++id)
-    if (t.program.tensors[id].name == step.tensor) tensor = id;
-  if (tensor == kNoTensor) return fail("PW0302", subject + ": there is no such tensor");
+  const auto named = tensor_named(t, step.tensor, "store");
+  if (!named) return named.error();
+  const TensorId tensor = *named;
   const uint32_t rank = t.program.tensors[tensor].rank;
   if (t.program.tensors[tensor].kind != TensorKind::local) return fail("PW0304", subject + ": inputs and outputs lie as the caller has them", {"promote a copy"});
   if (step.cell.size() != rank) return fail("PW0308", subject + ": it has " + std::to_string(rank) + " dimensions, the cells " + std::to_string(step.cell.size()));
@@ -44,11 +43,9 @@ Result<NestTemplate> store(NestTemplate t, const StoreStep& step) {
   for (const LinearText& text : step.cell) {
     Affine cell = Affine::of(text.constant);
     for (const auto& [coeff, name] : text.terms) {
-      uint32_t dim = rank;
-      for (uint32_t d = 0; d < rank; ++d)
-        if (name == "d" + std::to_string(d)) dim = d;
-      if (dim == rank) return fail("PW0303", subject + ": there is no dimension '" + name + "'", {"dimensions are d0, d1, .."});
-      cell = cell + coeff * Affine::variable(kCellVar + dim);
+      const auto dim = dimension_number(name, rank);
+      if (!dim) return fail("PW0303", subject + ": there is no dimension '" + name + "'", {"dimensions are d0, d1, .."});
+      cell = cell + coeff * Affine::variable(kCellVar + *dim);
     }
     const int64_t extent = extent_of(cell, t.boxes[tensor]);
     if (extent > kMostCells / cells) return fail("PW0308", subject + ": more than 2^40 cells");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/trace_names.h"
 #include "polyweft/nest_template.h"
 
 namespace polyweft::poly {
@@ -46,6 +47,8 @@ struct BandProposal {
 /// where that is affine, else none. All distances are lexicographically positive, or zero and from an earlier to a later statement. PW083x. 2-100 ms.
 Result<std::vector<BandProposal>> propose_bands(const Program& program);
 /// The proposal as a step of a trace; pieces are left to the step.
-BandStep band_step(const Program& program, const BandProposal& proposal, const std::string& name);
+inline BandStep band_step(const Program& program, const BandProposal& proposal, const std::string& name) {
+  return ir::band_step(program, proposal.statements, proposal.names, name);
+}
 
 }  // namespace polyweft::poly

@@ -1,12 +1,9 @@
-// A proposed band as traces write it.
+#include "ir/trace_names.h"
+
 #include <algorithm>
 
-#include "poly/band.h"
+namespace polyweft::ir {
 
-namespace polyweft::poly {
-namespace {
-
-/// "A", or "A@1", "A@2" where several equations define A. A tuple goes by the first of its names that people wrote.
 std::string name_in_traces(const Program& program, EquationId equation) {
   const auto& targets = program.equations[equation].targets;
   auto written = std::find_if(targets.begin(), targets.end(), [&](TensorId id) { return !program.tensors[id].hidden; });
@@ -20,6 +17,8 @@ std::string name_in_traces(const Program& program, EquationId equation) {
   }
   return program.tensors[target].name + (count > 1 ? "@" + std::to_string(number) : "");
 }
+
+namespace {
 
 LinearText text_of(const Program& program, const Affine& e, const std::vector<std::string>& names) {
   LinearText out;
@@ -35,12 +34,12 @@ LinearText text_of(const Program& program, const Affine& e, const std::vector<st
 
 }  // namespace
 
-BandStep band_step(const Program& program, const BandProposal& proposal, const std::string& name) {
+BandStep band_step(const Program& program, const std::vector<BandPlace>& statements, const std::vector<std::string>& members, const std::string& name) {
   BandStep out;
   out.name = name;
-  out.members = proposal.names;
+  out.members = members;
   std::vector<EquationId> done;
-  for (const Mapped& statement : proposal.statements) {
+  for (const BandPlace& statement : statements) {
     if (std::find(done.begin(), done.end(), statement.equation) != done.end()) continue;
     done.push_back(statement.equation);
     const std::vector<std::string> names = variable_names(program, program.equations[statement.equation]);
@@ -50,4 +49,4 @@ BandStep band_step(const Program& program, const BandProposal& proposal, const s
   return out;
 }
 
-}  // namespace polyweft::poly
+}  // namespace polyweft::ir

@@ -1,0 +1,16 @@
+// Programs as traces name them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "polyweft/nest_template.h"
+
+namespace polyweft::ir {
+
+/// "A", or "A@1", "A@2" where several equations define A. A tuple goes by the first of its names that people wrote.
+std::string name_in_traces(const Program& program, EquationId equation);
+/// These statements as a step of a trace: one entry an equation, whose pieces share its map.
+BandStep band_step(const Program& program, const std::vector<BandPlace>& statements, const std::vector<std::string>& members, const std::string& name);
+
+}  // namespace polyweft::ir
