@@ -48,7 +48,7 @@ json describe(const Task& task) {
 // A stop by quota is isl's own refusal and comes as a normal answer; what ends the process is said in the words of the limits.
 Error limit_error(const Error& error, std::chrono::milliseconds deadline) {
   if (error.code == "PW0602")
-    return fail("PW0831", "the polyhedral analysis did not end within " + std::to_string(deadline.count()) + " ms",
+    return fail("PW0831", "the polyhedral analysis did not end within " + std::to_string(deadline.count()) + " ms of processor time",
                 {"simplify the guards and subscripts (each floor division, remainder and 'or' multiplies the cases), or give more time"});
   if (error.code == "PW0603") return fail("PW0832", "the polyhedral analysis ran out of memory", {"simplify the guards and subscripts of the program"});
   if (error.code == "PW0601") return fail("PW0833", "the polyhedral analysis ended unexpectedly: " + error.message, {"the program is refused; nothing was stored"});
@@ -66,6 +66,7 @@ struct IslClient::Impl {
     WorkerOptions worker_options;
     worker_options.argv = {options.helper};
     worker_options.limits.address_space_bytes = options.memory_bytes;
+    worker_options.wall_factor = 6;
     auto started = WorkerProcess::start(std::move(worker_options));
     if (!started) return started.error();
     worker.emplace(std::move(started).value());

@@ -177,7 +177,8 @@ struct WorkerProcess::State {
   ChildEnd reap(EndKind reason);
   void drain_errors();
   Error ended(EndKind reason);
-  Result<Frame> talk(const std::string& message, Clock::time_point deadline);
+  Result<Frame> talk(const std::string& message, std::chrono::milliseconds deadline);
+  std::chrono::nanoseconds processor_time() const;
   bool send_some(const std::string& message, size_t& sent);
   enum class Received { more, complete, closed, malformed };
   Received receive_some(std::string& buffer, Frame& frame);
@@ -287,21 +288,39 @@ WorkerProcess::State::Received WorkerProcess::State::receive_some(std::string& b
   return Received::complete;
 }
 
-Result<Frame> WorkerProcess::State::talk(const std::string& message, Clock::time_point deadline) {
+/// Processor time of the child so far, all its threads; 0 where the system does not say.
+std::chrono::nanoseconds WorkerProcess::State::processor_time() const {
+  clockid_t clock = 0;
+  timespec time = {};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return {};
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+Result<Frame> WorkerProcess::State::talk(const std::string& message, std::chrono::milliseconds deadline) {
+  const auto begin = Clock::now(), last = begin + options.wall_factor * deadline;
+  const auto used_before = processor_time();
+  auto until = begin + deadline;
+  const auto is_late = [&] {
+    if (Clock::now() < until) return false;
+    const auto left = deadline - (processor_time() - used_before);
+    if (options.wall_factor > 1 && left.count() > 0) until = std::min(last, Clock::now() + std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
+    return Clock::now() >= until;
+  };
   size_t sent = 0;
   std::string buffer;
   Frame frame;
   while (true) {
     pollfd fds[4] = {{*from_child, POLLIN, 0}, {errors ? *errors : -1, POLLIN, 0}, {sent < message.size() ? *to_child : -1, POLLOUT, 0}, {*pidfd, POLLIN, 0}};
-    const int ready = poll(fds, 4, remaining_ms(deadline));
+    const int ready = poll(fds, 4, remaining_ms(until));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return ended(EndKind::timed_out);
+    if (ready < 0 || (ready == 0 && is_late())) return ended(EndKind::timed_out);
+    if (ready == 0) continue;
     if (fds[1].revents != 0) drain_errors();
     if ((fds[1].revents & (POLLHUP | POLLERR)) != 0) errors.reset();
     if (fds[2].revents != 0 && !send_some(message, sent)) sent = message.size();  // it died: the stream's end tells how
     if (fds[0].revents == 0) {
       if (fds[3].revents != 0) return ended(EndKind::running);  // dead, though something it left behind may hold the pipe open
-      if (Clock::now() >= deadline) return ended(EndKind::timed_out);
+      if (is_late()) return ended(EndKind::timed_out);
       continue;
     }
     switch (receive_some(buffer, frame)) {
@@ -330,12 +349,11 @@ Result<WorkerProcess> WorkerProcess::start(WorkerOptions options) {
 }
 
 Result<Frame> WorkerProcess::exchange(uint16_t type, std::string_view payload, std::chrono::milliseconds deadline) {
-  const auto until = Clock::now() + deadline;
   if (payload.size() > kMaxFrameBytes)
     return fail("PW0605", "message: " + std::to_string(payload.size()) + " bytes are more than the limit of " + std::to_string(kMaxFrameBytes));
   if (!running())
     if (Status launched = state_->launch(); !launched) return launched.error();
-  auto answer = state_->talk(encode_frame(type, payload), until);
+  auto answer = state_->talk(encode_frame(type, payload), deadline);
   if (!answer) return answer.error();
   if (auto number = forbidden_call_in(*answer)) {
     state_->finish(EndKind::forbidden_call);

@@ -25,6 +25,9 @@ struct WorkerOptions {
   std::vector<std::string> argv;  ///< argv[0] is a path, or a name looked up in PATH
   ProcessLimits limits;
   StandardError standard_error = StandardError::capture;
+  /// 1: deadlines are wall clock. Above: deadlines are processor time of the child, so that a busy machine refuses nothing that a quiet one does,
+  /// and this many times as much by the wall clock ends it all the same.
+  int wall_factor = 1;
 };
 
 /// A child that reads request frames on standard input and writes one response frame for each on standard output.

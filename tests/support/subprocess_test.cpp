@@ -43,6 +43,7 @@ std::string answer(std::string_view request) {
   if (request == "exit") _exit(3);
   if (request == "hang")
     while (true) pause();
+  if (request == "nap") std::this_thread::sleep_for(200ms);
   if (request == "memory") _exit(kExitOutOfMemory);
   if (request == "new") {
     exit_when_out_of_memory();
@@ -233,6 +234,17 @@ TEST(Subprocess, limits_are_in_force) {
   EXPECT_FALSE(worker.call("new", 5000ms).ok());
   EXPECT_EQ(worker.last_end().kind, EndKind::out_of_memory);
   EXPECT_EQ(*started().call("big", 5000ms), "granted");
+}
+
+TEST(Subprocess, deadlines_in_processor_time_wait_for_a_child_that_does_not_run) {
+  WorkerOptions options = this_program();
+  options.wall_factor = 200;
+  auto launched = WorkerProcess::start(std::move(options));
+  ASSERT_TRUE(launched.ok());
+  auto worker = std::move(launched).value();
+  EXPECT_EQ(*worker.call("nap", 50ms), "you said nap");
+  EXPECT_FALSE(worker.call("burn", 50ms).ok());
+  EXPECT_EQ(worker.last_end().kind, EndKind::timed_out);
 }
 
 TEST(Subprocess, processor_time_is_limited) {
