@@ -1,6 +1,7 @@
 // The innermost places: one point of an equation, the first value of a reduction, one element moved.
 #include <algorithm>
 
+#include "ir/contract.h"
 #include "ir/instantiate_internal.h"
 
 namespace polyweft::ir {
@@ -185,7 +186,14 @@ NodeId Emitter::leaf_compute(Body& body) {
     values = equation.rhs->args;
   else
     values = {equation.rhs};
-  for (const Expr& value : values) out.rhs.push_back(with_buffers(substitute(value, map), body.id));
+  const auto fuses = [&](ElementType type) {
+    return t_.fuses_products && t_.cls != NumericsClass::strict &&
+           (type == ElementType::f32 || type == ElementType::f64 || (t_.fuses_halves && type == ElementType::f16));
+  };
+  for (const Expr& value : values) {
+    const Expr plain = out.fused ? value : contracted(value, equation.targets[0], fuses);  // what is folded by fma stays a product
+    out.rhs.push_back(with_buffers(substitute(plain, map), body.id));
+  }
   const uint32_t own_data = body.stage->origin ? data_indices_of(t_.program.equations[body.stage->origin->equation]) : body.stage->data_indices;
   for (uint32_t k = own_data; out.rhs.size() < out.dst.size(); ++k) {  // argmax: (value, index...)
     auto index = std::make_shared<ExprNode>();

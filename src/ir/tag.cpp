@@ -80,11 +80,39 @@ Tag tag_of_element(TensorId tensor, std::span<const int64_t> point) {
   return hasher.tag();
 }
 
+static Tag plain_operation(Op op, ElementType type, std::span<const Tag> args);
+
+/// The sign of a float's tag is its topmost bit: what negation flips, and a product's factors share.
+constexpr uint64_t kSign = uint64_t{1} << 63;
+
+static Tag negated(Tag tag) {
+  return {tag.a ^ kSign, tag.b};
+}
+
+static Tag product(ElementType type, Tag x, Tag y) {
+  const uint64_t sign = (x.a ^ y.a) & kSign;
+  Tag sizes[2] = {{x.a & ~kSign, x.b}, {y.a & ~kSign, y.b}};
+  Tag out = plain_operation(Op::mul, type, sizes);
+  return {(out.a & ~kSign) | sign, out.b};
+}
+
 Tag tag_of_operation(Op op, ElementType type, std::span<const Tag> args) {
   if (op == Op::fma) {
     Tag sum[2] = {tag_of_operation(Op::mul, type, args.first(2)), args[2]};
     return tag_of_operation(Op::add, type, sum);
   }
+  if (is_float(type)) {
+    if (op == Op::neg) return negated(args[0]);
+    if (op == Op::sub) {
+      Tag sum[2] = {args[0], negated(args[1])};
+      return tag_of_operation(Op::add, type, sum);
+    }
+    if (op == Op::mul) return product(type, args[0], args[1]);
+  }
+  return plain_operation(op, type, args);
+}
+
+Tag plain_operation(Op op, ElementType type, std::span<const Tag> args) {
   Hasher hasher(kOperation);
   hasher.add(static_cast<uint64_t>(op) << 8 | static_cast<uint64_t>(type));
   bool swap = is_commutative(op) && less(args[1], args[0]);

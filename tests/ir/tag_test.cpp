@@ -107,6 +107,20 @@ TEST(Tag, fma_is_a_product_and_a_sum) {
   EXPECT_EQ(ir::tag_of_operation(Op::fma, ElementType::f32, x), ir::tag_of_operation(Op::add, ElementType::f32, sum));
 }
 
+TEST(Tag, signs_go_through_products_and_differences_are_sums) {
+  const ir::Tag x = ir::tag_of_element(0, {}), y = ir::tag_of_element(1, {}), z = ir::tag_of_element(2, {});
+  const auto of = [](Op op, std::vector<ir::Tag> args, ElementType type = ElementType::f64) { return ir::tag_of_operation(op, type, args); };
+  const ir::Tag minus_x = of(Op::neg, {x}), xy = of(Op::mul, {x, y});
+  EXPECT_NE(minus_x, x);
+  EXPECT_EQ(of(Op::neg, {minus_x}), x);
+  EXPECT_EQ(of(Op::mul, {minus_x, y}), of(Op::neg, {xy}));
+  EXPECT_EQ(of(Op::mul, {minus_x, of(Op::neg, {y})}), xy);
+  EXPECT_EQ(of(Op::fma, {minus_x, y, z}), of(Op::sub, {z, xy}));
+  EXPECT_EQ(of(Op::fma, {x, y, of(Op::neg, {z})}), of(Op::sub, {xy, z}));
+  EXPECT_NE(of(Op::sub, {xy, z}), of(Op::sub, {z, xy}));
+  EXPECT_NE(of(Op::sub, {x, y}, ElementType::i32), of(Op::add, {x, of(Op::neg, {y}, ElementType::i32)}, ElementType::i32));
+}
+
 TEST(Tag, different_elements_have_different_tags) {
   std::set<std::pair<uint64_t, uint64_t>> seen;
   for (TensorId id = 0; id < 4; ++id)

@@ -181,14 +181,20 @@ bool Bodies::same_arguments(const ExprNode& nest, const ExprNode& wanted, bool s
   return true;
 }
 
-/// fma(a, b, c) for a * b + c, which every class but strict allows.
+/// fma(a, b, c) for a * b + c, fma(a, b, -c) for a * b - c and fma(-a, b, c) for c - a * b, which every class but strict allows.
 bool Bodies::same_fused(const ExprNode& nest, const ExprNode& wanted, const Set& when, const Here& here) {
-  if (nest_.cls == NumericsClass::strict || wanted.op != Op::add || nest.type != wanted.type) return false;
+  if (nest_.cls == NumericsClass::strict || (wanted.op != Op::add && wanted.op != Op::sub) || nest.type != wanted.type) return false;
   for (size_t product = 0; product < 2; ++product) {
-    if (wanted.args[product]->op != Op::mul) continue;
+    if (wanted.args[product]->op != Op::mul && wanted.args[product]->op != Op::read) continue;  // a read: of a product that was put in its place
+    Expr factor = nest.args[0], addend = nest.args[2];
+    if (wanted.op == Op::sub) {
+      Expr& negative = product == 1 ? factor : addend;
+      if (negative->op != Op::neg) continue;
+      negative = negative->args[0];
+    }
     size_t before = here.reads.size();
-    Expr mul = make_op(Op::mul, nest.type, {nest.args[0], nest.args[1]});
-    bool fits = same_operation(*mul, *wanted.args[product], when, here) && same(nest.args[2], wanted.args[1 - product], when, here);
+    Expr mul = make_op(Op::mul, nest.type, {factor, nest.args[1]});
+    bool fits = same(mul, wanted.args[product], when, here) && same(addend, wanted.args[1 - product], when, here);
     if (fits) return true;
     here.reads.erase(here.reads.begin() + static_cast<std::ptrdiff_t>(before), here.reads.end());
   }
