@@ -1,6 +1,6 @@
-// Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] times the kernel of each trace, one thread, interleaved;
-// `base` stands for the base nest. Inputs are random; outputs are compared with the first kernel's (greatest relative difference). For a proof and a record use `polyweft
-// bench`.
+// Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] [-n] times the kernel of each trace, one thread, interleaved;
+// `base` stands for the base nest, `strict:TRACE` rounds as written, -n prints the loops instead. Inputs are random; outputs are compared with the first kernel's
+// (greatest relative difference). For a proof and a record use `polyweft bench`.
 #include <HalideRuntime.h>
 
 #include <algorithm>
@@ -41,11 +41,15 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-LoopNest nest_of(const Program& program, const std::string& trace_path) {
+LoopNest nest_of(const Program& program, std::string trace_path, const Target& host) {
   if (trace_path == "base") return or_die(poly::base_nest(program, NumericsClass::reassoc));
+  const NumericsClass cls = trace_path.starts_with("strict:") ? NumericsClass::strict : NumericsClass::reassoc;
+  if (cls == NumericsClass::strict) trace_path.erase(0, std::strlen("strict:"));
   const Trace trace = or_die(parse_trace(contents(trace_path)));
   const schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
-  const NestTemplate made = or_die(schedules::replay(program, NumericsClass::reassoc, trace, isl));
+  NestTemplate made = or_die(schedules::replay(program, cls, trace, isl));
+  made.fuses_products = host.fuses_products();
+  made.fuses_halves = host.computes_halves();
   return or_die(instantiate(made, values_of(made.trace)));
 }
 
@@ -112,11 +116,14 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   std::map<std::string, int64_t> sizes;
   int rounds = 5;
+  bool prints = false;
   for (int k = 1; k < argc; ++k) {
     const std::string word = argv[k];
     if (word == "-p" && k + 1 < argc) {
       const std::string pair = argv[++k];
       sizes[pair.substr(0, pair.find('='))] = std::atoll(pair.c_str() + pair.find('=') + 1);
+    } else if (word == "-n") {
+      prints = true;
     } else if (word == "-r" && k + 1 < argc) {
       rounds = std::atoi(argv[++k]);
     } else {
@@ -131,7 +138,9 @@ int main(int argc, char** argv) {
   std::vector<Kernel> kernels;
   LoopNest nest;
   for (size_t k = 1; k < files.size(); ++k) {
-    nest = nest_of(program, files[k]);
+    nest = nest_of(program, files[k], host);
+    if (prints) std::printf("%s\n", print(nest).c_str());
+    if (prints) continue;
     if (auto status = verify(nest); !status) return std::fprintf(stderr, "%s: %s\n", files[k].c_str(), status.error().message.c_str()), 1;
     Kernel kernel;
     kernel.name = files[k];

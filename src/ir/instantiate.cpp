@@ -76,11 +76,25 @@ bool Emitter::made_in_band(TensorId id) const {
 
 namespace {
 
+constexpr int64_t kLine = 64;
+
+bool has_long_rows(const Buffer& buffer) {
+  return buffer.layout.pieces.size() >= 2 && buffer.layout.pieces.back().factor * size_bytes(buffer.type) >= 4 * kLine;
+}
+
+/// Cells before the first element of each row put what begins `first` cells further on a cache line.
+void put_on_line(Buffer& buffer, View& view, int64_t first) {
+  const int64_t line = kLine / size_bytes(buffer.type), before = (line - first % line) % line;
+  buffer.extents.back() += before;
+  buffer.element.back() = buffer.element.back() - Affine::of(before);
+  view.origin.back() = view.origin.back() - Affine::of(before);
+  buffer.layout = row_major(folded_extents(buffer));
+}
+
 /// Rows of several cache lines begin on lines, and not all at one place of the first cache: what lies above and below in a stencil is then aligned alike.
 void align_rows(Buffer& buffer) {
-  constexpr int64_t kLine = 64, kAlias = 4096;
+  constexpr int64_t kAlias = 4096;
   const int64_t bytes = size_bytes(buffer.type);
-  if (buffer.layout.pieces.size() < 2 || buffer.layout.pieces.back().factor * bytes < 4 * kLine) return;
   int64_t row = (buffer.layout.pieces.back().factor * bytes + kLine - 1) / kLine * kLine;
   if (row % kAlias == 0) row += kLine;
   buffer.layout.pad.assign(buffer.layout.pieces.size(), 0);
@@ -127,6 +141,23 @@ void move_cells(const TensorStorage& storage, const Box& box, Buffer& buffer, Vi
 
 }  // namespace
 
+/// The first element along rows of the tensor that the lanes of its greatest writer in a band reach.
+std::optional<int64_t> Emitter::first_of_lanes(TensorId id) const {
+  std::optional<int64_t> out;
+  double most = 0;
+  for (const Stage& stage : t_.stages) {
+    const Equation& equation = equation_of(stage);
+    const auto lanes = std::find_if(stage.loops.begin(), stage.loops.end(), [](const TemplateLoop& loop) { return loop.mark.kind == MarkKind::vector; });
+    if (lanes == stage.loops.end() || stage.origin || equation.targets.front() != id || equation.slots.back().var != index_var(lanes->index)) continue;
+    double points = 1;
+    for (size_t k = 0; k < stage.lo.size(); ++k) points *= static_cast<double>(stage.hi[k] - stage.lo[k]);
+    if (points <= most) continue;
+    most = points;
+    out = stage.lo[lanes->index];
+  }
+  return out;
+}
+
 BufferId Emitter::make_tensor_buffer(TensorId id) {
   const Tensor& tensor = t_.program.tensors[id];
   Buffer buffer;
@@ -148,7 +179,11 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
     if (fold.tensor == id && fold.window < buffer.extents[dim]) buffer.folds.push_back({dim, fold.window});
   }
   buffer.layout = row_major(folded_extents(buffer));
-  if (tensor.kind == TensorKind::local && made_in_band(id)) align_rows(buffer);
+  if (tensor.kind == TensorKind::local && made_in_band(id) && has_long_rows(buffer)) {
+    const bool is_free = !storage && std::none_of(buffer.folds.begin(), buffer.folds.end(), [&](const auto& fold) { return fold.dim + 1 == buffer.extents.size(); });
+    if (auto first = is_free ? first_of_lanes(id) : std::nullopt) put_on_line(buffer, view, *first - box.lo.back());
+    align_rows(buffer);
+  }
   buffer.tensor = id;
   buffer.scope = Scope::heap;
   if (tensor.kind == TensorKind::input || tensor.kind == TensorKind::output) {

@@ -128,6 +128,7 @@ class Emitter {
   void make_tensor_buffers();
   BufferId make_tensor_buffer(TensorId id);
   bool made_in_band(TensorId id) const;
+  std::optional<int64_t> first_of_lanes(TensorId id) const;
   NodeId root();
   const Promotion* layout_ahead(TensorId tensor) const;
   void pack_const_inputs();

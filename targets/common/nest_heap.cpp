@@ -15,12 +15,20 @@ uint64_t bytes_of(const Buffer& buffer) {
   return static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type));
 }
 
+/// Large blocks begin at one place of a page each: the same element of two tensors would then share its low address bits, and a load that follows the store to
+/// the other waits for it. Blocks that live together therefore begin a few lines apart.
+uint64_t stagger(size_t live) {
+  constexpr uint64_t kLines = 17, kPage = 4096;
+  return live * kLines * kAlignment % kPage;
+}
+
 }  // namespace
 
 // Aligned by hand; on failure everything live in this function is freed and the kernel returns Halide's code.
 void NestCode::open_heap(BufferId id) {
   const Buffer& buffer = nest_.buffers[id];
-  const uint64_t bytes = std::max<uint64_t>(1, bytes_of(buffer)) + 2 * kAlignment;
+  const uint64_t apart = bytes_of(buffer) > kSmallHeapBytes ? stagger(heap_.size()) : 0;
+  const uint64_t bytes = std::max<uint64_t>(1, bytes_of(buffer)) + 2 * kAlignment + apart;
   auto& context = module_.getContext();
   auto malloc_function = module_.getOrInsertFunction("halide_malloc", b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty());
   auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy());
@@ -36,7 +44,7 @@ void NestCode::open_heap(BufferId id) {
   b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kOutOfMemory)));
   b_.SetInsertPoint(good);
   llvm::Value* address = b_.CreateAnd(b_.CreateAdd(b_.CreatePtrToInt(raw, b_.getInt64Ty()), b_.getInt64(kAlignment - 1)), b_.getInt64(~(kAlignment - 1)));
-  llvm::Value* step = b_.CreateSub(address, b_.CreatePtrToInt(raw, b_.getInt64Ty()));
+  llvm::Value* step = b_.CreateAdd(b_.CreateSub(address, b_.CreatePtrToInt(raw, b_.getInt64Ty())), b_.getInt64(apart));
   bases_[id] = b_.CreateInBoundsGEP(b_.getInt8Ty(), raw, step, buffer.name);
   heap_.push_back(raw);
 }
