@@ -179,6 +179,7 @@ class NestCode {
   llvm::Value* guarded(const ExprNode& node);
   bool divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const;  // nest_division.cpp
   llvm::Value* quotient(ElementType type, llvm::Value* a, llvm::Value* d);
+  llvm::Value* quotient_by_odd(ElementType type, llvm::Value* a, llvm::Value* d);
   Affine offset_of(const Access& access, std::vector<llvm::Value*>* gathers);
   llvm::Value* lane_numbers();
   llvm::Value* both_masks(llvm::Value* outer, llvm::Value* condition);  ///< outer may be null

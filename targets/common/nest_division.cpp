@@ -3,6 +3,8 @@
 // The result has the bits of the division. With r = 1/d rounded to nearest and r' what it lacks, q = a r + (a r'), an fma, is within an ulp of
 // a/d; by Markstein's theorem q + (a - q d) r is then a/d rounded to nearest, because the remainder a - q d is exact. All of that holds where
 // nothing overflows or loses bits to the subnormal range; vectors with other elements, and other divisors, are divided.
+#include <cmath>
+
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
@@ -17,20 +19,42 @@ Bounds bounds_of(ElementType type) {
   return type == ElementType::f32 ? Bounds{power(-96), power(96), power(-24), power(24)} : Bounds{power(-800), power(800), power(-100), power(100)};
 }
 
+/// An odd whole number of few bits, as the 9 of a mean of nine.
+bool is_small_odd(llvm::Value* d) {
+  const auto* number = llvm::dyn_cast<llvm::ConstantFP>(d);
+  if (!number || !number->getValueAPF().isInteger()) return false;
+  const double value = std::fabs(number->getType()->isFloatTy() ? static_cast<double>(number->getValueAPF().convertToFloat()) : number->getValueAPF().convertToDouble());
+  constexpr double kMost = 1 << 20;
+  return value >= 3 && value < kMost && std::fmod(value, 2) == 1;
+}
+
 constexpr unsigned kQuotientsADivision = 4;
 constexpr unsigned kSlowDivisionBits = 512;  ///< narrower divisions are no slower than what replaces them
 
 }  // namespace
 
 bool NestCode::divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const {
-  if (node.op != Op::div || (node.type != ElementType::f32 && node.type != ElementType::f64) || nest_.cls == NumericsClass::strict) return false;
+  if (node.op != Op::div || (node.type != ElementType::f32 && node.type != ElementType::f64)) return false;
   if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(d); number && number->getValueAPF().getExactInverse(nullptr)) return false;
   if (!scalar_.units().fma || lanes_.width == 1 || ScalarCode::lanes(a) != lanes_.width || ScalarCode::lanes(d) != 1) return false;
-  return lanes_.width * 8 * static_cast<unsigned>(size_bytes(node.type)) >= kSlowDivisionBits;
+  return is_small_odd(d) || (nest_.cls != NumericsClass::strict && lanes_.width * 8 * static_cast<unsigned>(size_bytes(node.type)) >= kSlowDivisionBits);
+}
+
+// With r = 1/d rounded, q = a r is within two ulps of a/d. The remainder a - q d is a small multiple of q's ulp: exact, for subnormal q too. The sum of q and
+// remainder times r differs from a/d by less than 2^-21 ulps, while an odd d keeps a/d at least 1/(2 d) ulps from the middle of two numbers: what is rounded is
+// a/d. Where the remainder is zero, q is the quotient, its sign included; where it is none (infinities, NaN), q is right as well.
+llvm::Value* NestCode::quotient_by_odd(ElementType type, llvm::Value* a, llvm::Value* d) {
+  llvm::Value* wide = scalar_.splat(d, lanes_.width);
+  llvm::Value* r = b_.CreateFDiv(llvm::ConstantFP::get(wide->getType(), 1), wide);
+  llvm::Value* q = b_.CreateFMul(a, r);
+  llvm::Value* remainder = scalar_.fma(type, q, b_.CreateFNeg(wide), a);
+  llvm::Value* better = scalar_.fma(type, remainder, r, q);
+  return b_.CreateSelect(b_.CreateFCmpONE(remainder, llvm::Constant::getNullValue(remainder->getType())), better, q);
 }
 
 // The divider works beside the ports of multiply-adds: of four quotients in a row it makes one (some 10 cycles in 512 bits, the others 4 to 5 each).
 llvm::Value* NestCode::quotient(ElementType type, llvm::Value* a, llvm::Value* d) {
+  if (is_small_odd(d)) return quotient_by_odd(type, a, d);
   if (++quotients_ % kQuotientsADivision == 0) return b_.CreateFDiv(a, scalar_.splat(d, lanes_.width));
   const Bounds bounds = bounds_of(type);
   llvm::Type* bits = b_.getIntNTy(static_cast<unsigned>(8 * size_bytes(type)));

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "support/rng.h"
 #include "targets/kernels.h"
@@ -14,12 +15,13 @@ namespace {
 constexpr int64_t kRows = 20'000;
 using Kernel3 = int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*);
 
-LoopNest quotients(const std::string& type, int64_t lanes, const std::string& cls) {
+/// `divisor` as loop nests write it: of a row, or one number.
+LoopNest quotients(const std::string& type, int64_t lanes, const std::string& cls, const std::string& divisor = "d[i]") {
   const std::string l = std::to_string(lanes), r = std::to_string(kRows), bytes = std::to_string(64 / lanes);
   return parsed("nest 1 quotients class " + cls + "\nloops i, v\nbuffer X: " + type + "[" + r + ", " + l + "] argument align " + bytes + "\nbuffer d: " + type + "[" + r +
                 "] argument align " + bytes + "\nbuffer Y: " + type + "[" + r + ", " + l + "] argument align " + bytes +
                 " output\narguments X, d, Y\nbody {\n  for i in 0 .. " + r + " {\n    for v in 0 .. " + l + " vector " + l +
-                " {\n      compute 0(i, v) store: Y[i, v] <- (X[i, v] / d[i])\n    }\n  }\n}\n");
+                " {\n      compute 0(i, v) store: Y[i, v] <- (X[i, v] / " + divisor + ")\n    }\n  }\n}\n");
 }
 
 /// Any bits; or, more often, a number whose exponent lets the fast way be taken, with few or many leading ones in its fraction.
@@ -74,6 +76,39 @@ TEST(Division, by_one_number_has_the_bits_of_the_division) {
   for (const char* cls : {"strict", "reassoc"}) {
     expect_quotients<float, uint32_t>("f32", ElementType::f32, cls);
     expect_quotients<double, uint64_t>("f64", ElementType::f64, cls);
+  }
+}
+
+template <class T, class Bits>
+void expect_quotients_by(double divisor, const std::string& type, ElementType element) {
+  constexpr int64_t kLanes = 64 / sizeof(T);
+  Rng rng(5);
+  TensorData x = make_tensor(element, {kRows, kLanes}), d = make_tensor(element, {kRows}), y = make_tensor(element, {kRows, kLanes});
+  auto* xs = reinterpret_cast<T*>(x.bytes.data());
+  for (int64_t k = 0; k < kRows * kLanes; ++k)
+    xs[k] = rng.below(4) == 0 ? std::bit_cast<T>(static_cast<Bits>(rng.below(5000))) : number<T, Bits>(rng);  // subnormal ones too
+  for (int64_t k = 0; k < kRows; k += 3)                                                                      // beside the middle of two quotients
+    for (int64_t v = 0; v < kLanes; ++v)
+      xs[k * kLanes + v] = std::nextafter(static_cast<T>(divisor) * (number<T, Bits>(rng) + T(0.5)), static_cast<T>(rng.below(3) - 1.0));
+  xs[0] = T(0), xs[1] = T(-0.0), xs[2] = std::numeric_limits<T>::infinity(), xs[3] = -xs[2], xs[4] = std::numeric_limits<T>::max();
+  for (const Target& target : runnable_targets()) {
+    const Loaded kernel = load(quotients(type, kLanes, "strict", std::to_string(static_cast<int>(divisor)) + ":" + type), target);
+    Argument ax(x), ad(d), ay(y);
+    ASSERT_EQ(reinterpret_cast<Kernel3>(kernel.code->address("quotients"))(ax.get(), ad.get(), ay.get()), 0);
+    const auto* ys = reinterpret_cast<const T*>(y.bytes.data());
+    int wrong = 0;
+    for (int64_t k = 0; k < kRows * kLanes && wrong < 5; ++k)
+      if (!is_same(ys[k], static_cast<T>(xs[k] / static_cast<T>(divisor)), true)) {
+        ++wrong;
+        ADD_FAILURE() << target.name << ": " << xs[k] << " / " << divisor << " gave " << ys[k];
+      }
+  }
+}
+
+TEST(Division, by_an_odd_number_of_few_bits_has_the_bits_of_the_division_in_class_strict) {
+  for (double divisor : {3.0, -5.0, 9.0, 1048575.0, 6.0}) {
+    expect_quotients_by<float, uint32_t>(divisor, "f32", ElementType::f32);
+    expect_quotients_by<double, uint64_t>(divisor, "f64", ElementType::f64);
   }
 }
 
