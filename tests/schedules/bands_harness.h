@@ -1,0 +1,48 @@
+// Traces of bands before all judges: evaluator, interpreter, tags, checker.
+#pragma once
+
+#include "harness.h"
+#include "ir/interpreter.h"
+#include "poly/band.h"
+#include "poly/check/checker.h"
+#include "schedules/steps.h"
+
+namespace polyweft::test {
+
+inline schedules::Isl isl_for(const Program& program) {
+  return {nullptr, [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
+}
+
+inline Result<NestTemplate> replayed(const Program& program, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
+  auto trace = parse_trace("trace 1\n" + steps);
+  if (!trace) return trace.error();
+  EXPECT_EQ(parse_trace(trace->text())->text(), trace->text());
+  return schedules::replay(program, cls, *trace, isl_for(program));
+}
+
+inline void expect_right(const Program& program, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
+  SCOPED_TRACE(steps);
+  auto t = replayed(program, steps, cls);
+  ASSERT_TRUE(t.ok()) << described(t.error());
+  auto nest = instantiate(*t, values_of(t->trace));
+  ASSERT_TRUE(nest.ok()) << described(nest.error());
+  EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << print(*nest);
+  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
+  ir::EvaluateOptions wanted_options;
+  wanted_options.tags = cls;
+  ir::InterpreterOptions options;
+  options.with_tags = true;
+  auto wanted = ir::evaluate(program, inputs, wanted_options);
+  auto got = ir::interpret(*nest, inputs, options);
+  ASSERT_TRUE(wanted.ok() && got.ok());
+  EXPECT_EQ(got->tags, wanted->tags) << print(*nest);
+  auto check = poly::check_nest(program, *nest);
+  EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n" << print(*nest);
+}
+
+inline std::string refusal(const Program& program, const std::string& steps) {
+  auto t = replayed(program, steps);
+  return t ? "accepted" : described(t.error());
+}
+
+}  // namespace polyweft::test

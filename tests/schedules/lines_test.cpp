@@ -1,0 +1,36 @@
+// Sweeps along the lines of an array, lines as lanes: bands one after the other, windows of lines, both directions of a sweep.
+#include "bands_harness.h"
+
+namespace polyweft::test {
+namespace {
+
+std::string sweeps(int rows, int columns) {
+  return "program sweeps(W = " + std::to_string(rows) + ", H = " + std::to_string(columns) +
+         ")\nin X: f64[W, H]\nlet y1[i: W, j: H]: f64 = X[i, j] + (0.5 * y1[i, j-1] where j >= 1 else 0)\n"
+         "let y2[i: W, j: H]: f64 = (0.5 * y2[i, j+1] + 0.25 * y2[i, j+2] where j+2 < H else X[i, j])\nlet m[i: W, j: H] = y1[i, j] + y2[i, j]\n"
+         "let z1[i: W, j: H]: f64 = m[i, j] + (0.5 * z1[i-1, j] where i >= 1 else 0)\nlet z2[i: W, j: H]: f64 = m[i, j] + (0.5 * z2[i+1, j] where i+1 < W else 0)\n"
+         "out Y[i: W, j: H] = z1[i, j] + z2[i, j]\n";
+}
+
+const char* kRows = "band rows [x, s, y] of y1: [i, 0, j], y2: [i, 1, H - j], m: [i, 1, H - j]\n";
+const char* kColumns = "band columns [x, s, y] of z1: [j, 0, i], z2: [j, 1, W - i], Y: [j, 1, W - i]\n";
+
+TEST(Lines, blocks_of_lines_are_lanes_in_two_bands_with_windows_of_their_own) {
+  const std::string rows = std::string(kRows) +
+                           "fold y1 d0 mod 4 ; fold y2 d0 mod 4 ; fold y2 d1 mod 4 down\nstore y1 [d1, d0] ; store y2 [d1, d0]\n"
+                           "tile rows [x: 4] ; permute rows [s, y, x] ; distribute rows at y\nvectorize y1 x 4 ; vectorize y2 x 4 ; vectorize m x 4\n";
+  const std::string columns = std::string(kColumns) +
+                              "fold z1 d1 mod 4 ; fold z2 d1 mod 4 ; fold z2 d0 mod 2 down\n"
+                              "tile columns [x: 4] ; permute columns [s, y, x] ; distribute columns at y\nvectorize z1 x 4 ; vectorize z2 x 4 ; vectorize Y x 4\n";
+  for (auto [w, h] : {std::pair{8, 8}, {5, 11}, {3, 2}, {13, 6}}) expect_right(normalized_program(sweeps(w, h)), rows + columns);
+}
+
+TEST(Lines, a_window_that_the_other_band_still_needs_is_refused) {
+  const Program program = normalized_program(sweeps(8, 8));
+  EXPECT_NE(refusal(program, std::string(kRows) + "fold m d0 mod 4\n" + kColumns).find("PW0323"), std::string::npos);
+  EXPECT_NE(refusal(program, std::string(kRows) + kColumns + "fold m d0 mod 4\n").find("PW0323"), std::string::npos);
+  EXPECT_NE(refusal(program, std::string(kRows) + "fold y1 d0 mod 4\ntile rows [s: 1, x: 8]\n" + kColumns).find("PW0305"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace polyweft::test
