@@ -195,6 +195,7 @@ class NestCode {
   Place place_at(BufferId id, const Affine& offset);
   int64_t alignment_of(BufferId id, const Affine& offset) const;
   void name_place(Place& place, BufferId id, const Affine& offset) const;
+  llvm::Value* load_of_table(const Buffer& buffer, const Place& place);
   llvm::Value* load_between(BufferId id, const Place& place);
   llvm::Value* load_turned(const Access& access);
   llvm::Value* aligned_load(BufferId id, const Affine& offset);

@@ -1,3 +1,5 @@
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -118,6 +120,13 @@ llvm::Value* NestCode::load_place(const Place& place, ElementType type) {
                                    : b_.CreateAlignedLoad(vector, place.pointer, align);
     return scalar_.from_memory(raw, type);
   }
+  if (!place.offsets && place.stride == -1) {
+    llvm::Value* first = b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(-static_cast<uint64_t>(lanes_.width - 1)));
+    llvm::Value* raw =
+        lanes_.mask ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, first, element, b_.CreateVectorReverse(lanes_.mask), llvm::Constant::getNullValue(vector)))
+                    : b_.CreateAlignedLoad(vector, first, element);
+    return scalar_.from_memory(b_.CreateVectorReverse(raw), type);
+  }
   llvm::Value* raw = b_.CreateMaskedGather(vector, pointers_of(place, memory), element, full_mask(), llvm::Constant::getNullValue(vector));
   return scalar_.from_memory(raw, type);
 }
@@ -140,6 +149,15 @@ void NestCode::store_place(const Place& place, ElementType type, llvm::Value* va
     const uint64_t bytes = module_.getDataLayout().getTypeStoreSize(raw->getType()).getFixedValue();
     if (lanes_.non_temporal && align.value() >= bytes)
       store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+    return;
+  }
+  if (!place.offsets && place.stride == -1) {
+    llvm::Value* first = b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(-static_cast<uint64_t>(lanes_.width - 1)));
+    llvm::Value* reversed = b_.CreateVectorReverse(raw);
+    if (lanes_.mask)
+      b_.CreateMaskedStore(reversed, first, element, b_.CreateVectorReverse(lanes_.mask));
+    else
+      b_.CreateAlignedStore(reversed, first, element);
     return;
   }
   b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, full_mask());
@@ -170,6 +188,23 @@ llvm::Value* NestCode::register_value(const RegKey& key) {
   return b_.CreateShuffleVector(value, part);
 }
 
+/// Elements at places that differ from lane to lane, of a buffer that one vector holds: a permutation of it, where a gather asks memory for each lane. Null for
+/// larger buffers and without AVX-512.
+llvm::Value* NestCode::load_of_table(const Buffer& buffer, const Place& place) {
+  const int64_t elements = allocated_elements(buffer), width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
+  if (!place.offsets || !scalar_.units().scale || elements > width || elements < 1 || (bytes != 4 && bytes != 8) || bytes * width != kLineBytes) return nullptr;
+  llvm::Type* memory = scalar_.memory_type(buffer.type);
+  auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
+  const llvm::Align element(static_cast<uint64_t>(bytes));
+  llvm::Value* table = elements == width ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, place.pointer, element))
+                                         : b_.CreateMaskedLoad(vector, place.pointer, element, first_lanes(elements), llvm::Constant::getNullValue(vector));
+  llvm::Value* index = b_.CreateSExtOrTrunc(place.offsets, llvm::FixedVectorType::get(b_.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes_.width));
+  const llvm::Intrinsic::ID permute = bytes == 8 ? (is_float(buffer.type) ? llvm::Intrinsic::x86_avx512_permvar_df_512 : llvm::Intrinsic::x86_avx512_permvar_di_512)
+                                      : is_float(buffer.type) ? llvm::Intrinsic::x86_avx512_permvar_sf_512
+                                                              : llvm::Intrinsic::x86_avx512_permvar_si_512;
+  return scalar_.from_memory(b_.CreateIntrinsic(permute, {table, index}), buffer.type);
+}
+
 llvm::Value* NestCode::load(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   if (in_registers(access.id)) {
@@ -179,6 +214,7 @@ llvm::Value* NestCode::load(const Access& access) {
   }
   if (llvm::Value* turned = load_turned(access)) return turned;
   const Place place = place_of(access);
+  if (llvm::Value* chosen = load_of_table(buffer, place)) return chosen;
   if (place.key.empty()) return load_place(place, buffer.type);
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
   if (const auto it = loads_.find(place.key); it != loads_.end()) return it->second.value;

@@ -1,0 +1,65 @@
+// Lanes that run against the order of memory, and lanes that choose from a table of one vector: the bits of the interpreter, and no gathers.
+#include <gtest/gtest.h>
+
+#include "targets/kernels.h"
+
+namespace polyweft::targets_test {
+namespace {
+
+std::string bytes_of(const std::string& type) {
+  return type == "f64" || type == "i64" ? "8" : type == "f32" || type == "i32" ? "4" : type == "u8" ? "1" : "2";
+}
+
+/// Y reversed from X, by lanes over X's end or over Y's, with tails and, for `late`, a first lane that is off.
+LoopNest reversed(const std::string& type, int64_t n, int64_t lanes, bool stores, int64_t late) {
+  const std::string l = std::to_string(lanes), size = std::to_string(n), back = std::to_string(n - 1) + " - i - v", bytes = bytes_of(type);
+  const std::string forth = "i + v";
+  return parsed("nest 1 reversed class strict\nloops i, v\nbuffer X: " + type + "[" + size + "] argument align " + bytes + "\nbuffer Y: " + type + "[" + size +
+                "] argument align " + bytes + " output\narguments X, Y\nbody {\n  for i in 0 .. " + size + " step " + l + " {\n    for v in max(0, -i + " +
+                std::to_string(late) + ") .. min(" + l + ", -i + " + size + ") vector " + l + " {\n      compute 0(i, v) store: Y[" + (stores ? back : forth) +
+                "] <- X[" + (stores ? forth : back) + "]\n    }\n  }\n}\n");
+}
+
+TEST(LanesInMemory, against_the_order_of_memory_are_vectors_turned_round) {
+  const auto check = [](const std::string& type, int64_t n, int64_t late) {
+    for (bool stores : {false, true}) {
+      SCOPED_TRACE(type + " " + std::to_string(n) + (stores ? " stored" : " loaded"));
+      expect_same_bits(reversed(type, n, 16, stores, late), 1);
+    }
+  };
+  for (int64_t n : {1, 16}) check("f32", n, 0);
+  for (const char* type : {"f32", "f64", "u8", "f16"}) check(type, 37, 3);
+  for (bool stores : {false, true}) {
+    auto text = targets::llvm_text(reversed("f32", 64, 16, stores, 0), runnable_targets().front(), "reversed");
+    ASSERT_TRUE(text) << text.error().message;
+    EXPECT_EQ(text->find(stores ? "masked.scatter" : "masked.gather"), std::string::npos);
+  }
+}
+
+/// Y[i] = T[I[i] / columns, I[i] % columns] with a table of rows x columns, powers of two.
+LoopNest chosen(const std::string& type, int64_t rows, int64_t columns, int64_t lanes) {
+  const std::string l = std::to_string(lanes), bytes = bytes_of(type), table = std::to_string(rows) + ", " + std::to_string(columns);
+  return parsed("nest 1 chosen class strict\nloops i, v\nbuffer I: u8[53] argument align 1\nbuffer J: u8[53] argument align 1\nbuffer T: " + type + "[" + table +
+                "] argument align " + bytes + "\nbuffer Y: " + type + "[53] argument align " + bytes + " output\narguments I, J, T, Y\nbody {\n  for i in 0 .. 53 step " +
+                l + " {\n    for v in 0 .. min(" + l + ", -i + 53) vector " + l + " {\n      compute 0(i, v) store: Y[i + v] <- T[{convert:i64((I[i + v] & " +
+                std::to_string(rows - 1) + ":u8)) in 0 .. " + std::to_string(rows - 1) + "}, {convert:i64((J[i + v] & " + std::to_string(columns - 1) + ":u8)) in 0 .. " + std::to_string(columns - 1) +
+                "}]\n    }\n  }\n}\n");
+}
+
+TEST(LanesInMemory, a_table_of_one_vector_is_permuted) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{4, 4}, {1, 1}, {2, 4}, {8, 4}})
+    for (const char* type : {"f32", "i32", "f64"}) {
+      SCOPED_TRACE(std::string(type) + " " + std::to_string(rows) + "x" + std::to_string(columns));
+      expect_same_bits(chosen(type, rows, columns, bytes_of(type) == "8" ? 8 : 16), 1);
+    }
+  const Target host = runnable_targets().front();
+  if (!host.has("avx512f")) GTEST_SKIP() << "no permutation of 16 elements";
+  auto gathers = [&](int64_t rows, int64_t columns) {
+    return targets::llvm_text(chosen("f32", rows, columns, 16), host, "chosen")->find("masked.gather") != std::string::npos;
+  };
+  EXPECT_FALSE(gathers(4, 4));
+  EXPECT_TRUE(gathers(8, 4));
+}
+
+}  // namespace
+}  // namespace polyweft::targets_test
