@@ -74,9 +74,9 @@ struct Array {
       if (of.type == ElementType::f32) std::memcpy(data + 4 * k, &narrow, 4);
       if (!is_float(of.type)) data[static_cast<size_t>(k) * size] = static_cast<uint8_t>(random() % 4);
     }
-    const bool is_real = is_float(of.type);
+    const bool is_real = is_float(of.type), is_unsigned = of.type == ElementType::u8 || of.type == ElementType::boolean;
     buffer.host = data;
-    buffer.type = {is_real ? halide_type_float : halide_type_int, static_cast<uint8_t>(8 * size), 1};
+    buffer.type = {is_real ? halide_type_float : is_unsigned ? halide_type_uint : halide_type_int, static_cast<uint8_t>(8 * size), 1};
     buffer.dimensions = static_cast<int32_t>(dims.size());
     buffer.dim = dims.data();
   }
@@ -95,17 +95,39 @@ struct Kernel {
   void* at(size_t k) { return k < arguments.size() ? arguments[k] : nullptr; }
 };
 
+double number_at(const uint8_t* data, ElementType type, int64_t e) {
+  const auto as = [&]<class T>(T) {
+    T out;
+    std::memcpy(&out, data + static_cast<size_t>(e) * sizeof out, sizeof out);
+    return static_cast<double>(out);
+  };
+  switch (type) {
+    case ElementType::f64:
+      return as(double());
+    case ElementType::f32:
+      return as(float());
+    case ElementType::i64:
+      return as(int64_t());
+    case ElementType::i32:
+      return as(int32_t());
+    case ElementType::i16:
+      return as(int16_t());
+    default:
+      return as(uint8_t());
+  }
+}
+
 double difference(const Kernel& a, const Kernel& b, const LoopNest& nest) {
   double worst = 0;
   for (size_t k = 0; k < nest.arguments.size(); ++k) {
     const Buffer& of = nest.buffers[nest.arguments[k]];
-    if (!of.is_output || of.type != ElementType::f64) continue;
-    const auto* x = reinterpret_cast<const double*>(a.arrays[k]->buffer.host);
-    const auto* y = reinterpret_cast<const double*>(b.arrays[k]->buffer.host);
+    if (!of.is_output) continue;
     int64_t elements = 1;
     for (int64_t extent : of.extents) elements *= extent;
-    for (int64_t e = 0; e < elements; ++e)
-      if (x[e] == x[e] || y[e] == y[e]) worst = std::max(worst, std::abs(x[e] - y[e]) / (1e-300 + std::abs(x[e])));
+    for (int64_t e = 0; e < elements; ++e) {
+      const double x = number_at(a.arrays[k]->buffer.host, of.type, e), y = number_at(b.arrays[k]->buffer.host, of.type, e);
+      if (x == x || y == y) worst = std::max(worst, std::abs(x - y) / (1e-300 + std::abs(x)));
+    }
   }
   return worst;
 }

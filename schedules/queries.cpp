@@ -30,9 +30,9 @@ Result<TensorId> tensor_named(const NestTemplate& t, const std::string& name, co
   return fail("PW0302", subject + ": there is no tensor '" + name + "'");
 }
 
-std::optional<uint32_t> dimension_number(const std::string& name, uint32_t rank) {
+std::optional<uint32_t> dimension_number(const std::string& name, uint32_t rank, char letter) {
   for (uint32_t d = 0; d < rank; ++d)
-    if (name == "d" + std::to_string(d)) return d;
+    if (name == letter + std::to_string(d)) return d;
   return std::nullopt;
 }
 

@@ -19,8 +19,8 @@ Stage fresh_stage(const NestTemplate& t, EquationId equation);
 DeltaBox order_of_folds(const Stage& stage);
 /// A tensor of the program by name; PW0302.
 Result<TensorId> tensor_named(const NestTemplate& t, const std::string& name, const std::string& subject);
-/// The number in `d0`, `d1`, .. below a rank; nothing for other names.
-std::optional<uint32_t> dimension_number(const std::string& name, uint32_t rank);
+/// The number in `d0`, `d1`, .. (or with another letter) below a rank; nothing for other names.
+std::optional<uint32_t> dimension_number(const std::string& name, uint32_t rank, char letter = 'd');
 /// Loops over all indices of a statement: those of `order` first, then the rest.
 std::vector<TemplateLoop> point_loops(const NestTemplate& t, const Stage& stage, const std::vector<uint32_t>& order);
 /// Position of a loop by name or by the decision that sizes it; PW0303.

@@ -119,6 +119,7 @@ struct TensorFold {
   uint32_t dim = 0;
   int64_t window = 1;
   bool forward = true;
+  std::vector<Affine> cell = {};  ///< not empty: `dim` is a coordinate of these cells, as TensorStorage gives them; the same in all folds of a tensor
   bool operator==(const TensorFold&) const = default;
 };
 /// Where the elements of a tensor lie: coordinates of the cell as functions of those of the element, and back.

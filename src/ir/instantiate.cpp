@@ -175,7 +175,7 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
     if (each.tensor == id) storage = &each;
   if (storage) move_cells(*storage, box, buffer, view);
   for (const TensorFold& fold : t_.folds) {
-    const uint32_t dim = storage ? cell_dimension(*storage, fold.dim) : fold.dim;
+    const uint32_t dim = storage && fold.cell.empty() ? cell_dimension(*storage, fold.dim) : fold.dim;
     if (fold.tensor == id && fold.window < buffer.extents[dim]) buffer.folds.push_back({dim, fold.window});
   }
   buffer.layout = row_major(folded_extents(buffer));

@@ -14,18 +14,32 @@ std::vector<TensorId> folded_tensors(const BandQuestion& question) {
   return out;
 }
 
-/// { e -> e' : e'_dim = e_dim + n * window }, n > 0 in the fold's direction where `later`, else any n.
-isl_map* moved(isl_map* map, const BandFold& fold, bool later) {
+/// coordinate(e') - coordinate(e) = 0, a constraint on { e -> e' } still without further terms. A constant of the coordinate is in both and goes.
+isl_constraint* difference(isl_local_space* local, const Affine& coordinate) {
+  isl_constraint* out = isl_constraint_alloc_equality(isl_local_space_copy(local));
+  for (const Term& term : coordinate.terms) {
+    const int d = static_cast<int>(term.var - kCellVar);
+    isl_ctx* context = isl_local_space_get_ctx(local);
+    out = isl_constraint_set_coefficient_val(out, isl_dim_out, d, isl_val_int_from_si(context, term.coeff));
+    out = isl_constraint_set_coefficient_val(out, isl_dim_in, d, isl_val_int_from_si(context, -term.coeff));
+  }
+  return out;
+}
+
+/// { e -> e' } of the map where both have the same coordinate.
+isl_map* equated(isl_map* map, const Affine& coordinate) {
   isl_local_space* local = isl_local_space_from_space(isl_map_get_space(map));
-  // e' - e - window * n = 0 with n as a further output dimension that is projected out again.
+  map = isl_map_add_constraint(map, difference(local, coordinate));
   isl_local_space_free(local);
-  const int dim = static_cast<int>(fold.dim);
-  map = isl_map_add_dims(map, isl_dim_out, 1);
+  return map;
+}
+
+/// { e -> e' : coordinate(e') = coordinate(e) + n * window }, n > 0 in the fold's direction where `later`, else any n.
+isl_map* moved(isl_map* map, const BandFold& fold, const Affine& coordinate, bool later) {
+  map = isl_map_add_dims(map, isl_dim_out, 1);  // n, which is projected out again
   const int n = static_cast<int>(isl_map_dim(map, isl_dim_out)) - 1;
-  local = isl_local_space_from_space(isl_map_get_space(map));
-  isl_constraint* shift = isl_constraint_alloc_equality(isl_local_space_copy(local));
-  shift = isl_constraint_set_coefficient_si(shift, isl_dim_out, dim, 1);
-  shift = isl_constraint_set_coefficient_si(shift, isl_dim_in, dim, -1);
+  isl_local_space* local = isl_local_space_from_space(isl_map_get_space(map));
+  isl_constraint* shift = difference(local, coordinate);
   shift = isl_constraint_set_coefficient_val(shift, isl_dim_out, n, isl_val_int_from_si(isl_map_get_ctx(map), fold.forward ? -fold.window : fold.window));
   map = isl_map_add_constraint(map, shift);
   if (later) {
@@ -37,20 +51,29 @@ isl_map* moved(isl_map* map, const BandFold& fold, bool later) {
   return isl_map_project_out(map, isl_dim_out, static_cast<unsigned>(n), 1);
 }
 
+/// What the folds of a tensor count along: the coordinates of its cells, or those of its elements.
+std::vector<Affine> coordinates(const std::vector<BandFold>& folds, uint32_t rank) {
+  if (!folds.empty() && !folds.front().cell.empty()) return folds.front().cell;
+  std::vector<Affine> out;
+  for (uint32_t d = 0; d < rank; ++d) out.push_back(Affine::variable(kCellVar + d));
+  return out;
+}
+
 /// { e -> e' } where e' takes the cell of e later.
 Map later_occupants(const BandModel& band, TensorId tensor) {
   Space space = band.model().tensor_space(tensor);
   std::vector<BandFold> folds;
   for (const BandFold& fold : band.question().folds)
     if (fold.tensor == tensor) folds.push_back(fold);
+  const std::vector<Affine> cell = coordinates(folds, band.program().tensors[tensor].rank);
   auto is_folded = [&](uint32_t d) { return std::any_of(folds.begin(), folds.end(), [&](const BandFold& fold) { return fold.dim == d; }); };
   Map out(isl_map_empty(isl_space_map_from_set(space.copy())));
   for (size_t leading = 0; leading < folds.size(); ++leading) {
     isl_map* map = isl_map_universe(isl_space_map_from_set(isl_space_reset_tuple_id(space.copy(), isl_dim_set)));
-    for (uint32_t d = 0; d < band.program().tensors[tensor].rank; ++d)
-      if (!is_folded(d)) map = isl_map_equate(map, isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d));
-    for (size_t k = 0; k < leading; ++k) map = isl_map_equate(map, isl_dim_in, static_cast<int>(folds[k].dim), isl_dim_out, static_cast<int>(folds[k].dim));
-    for (size_t k = leading; k < folds.size(); ++k) map = moved(map, folds[k], k == leading);
+    for (uint32_t d = 0; d < cell.size(); ++d)
+      if (!is_folded(d)) map = equated(map, cell[d]);
+    for (size_t k = 0; k < leading; ++k) map = equated(map, cell[folds[k].dim]);
+    for (size_t k = leading; k < folds.size(); ++k) map = moved(map, folds[k], cell[folds[k].dim], k == leading);
     isl_id* id = isl_space_get_tuple_id(space.get(), isl_dim_set);
     map = isl_map_set_tuple_id(map, isl_dim_in, isl_id_copy(id));
     out = unite(std::move(out), Map(isl_map_set_tuple_id(map, isl_dim_out, id)));

@@ -41,7 +41,11 @@ inline nlohmann::json to_json(const Mapped& statement) {
 inline nlohmann::json to_json(const BandQuestion& question) {
   nlohmann::json statements = nlohmann::json::array(), folds = nlohmann::json::array();
   for (const Mapped& statement : question.statements) statements.push_back(to_json(statement));
-  for (const BandFold& fold : question.folds) folds.push_back({fold.tensor, fold.dim, fold.window, fold.forward});
+  for (const BandFold& fold : question.folds) {
+    nlohmann::json cell = nlohmann::json::array();
+    for (const Affine& e : fold.cell) cell.push_back(to_json(e));
+    folds.push_back({fold.tensor, fold.dim, fold.window, fold.forward, cell});
+  }
   return {{"statements", statements}, {"folds", folds}};
 }
 
@@ -110,7 +114,10 @@ inline Mapped mapped_from(const nlohmann::json& j) {
 inline BandQuestion question_from(const nlohmann::json& j) {
   BandQuestion out;
   for (const auto& statement : j.at("statements")) out.statements.push_back(mapped_from(statement));
-  for (const auto& fold : j.at("folds")) out.folds.push_back({fold.at(0).get<TensorId>(), fold.at(1).get<uint32_t>(), fold.at(2).get<int64_t>(), fold.at(3).get<bool>()});
+  for (const auto& fold : j.at("folds")) {
+    out.folds.push_back({fold.at(0).get<TensorId>(), fold.at(1).get<uint32_t>(), fold.at(2).get<int64_t>(), fold.at(3).get<bool>(), {}});
+    for (const auto& e : fold.at(4)) out.folds.back().cell.push_back(affine_from(e));
+  }
   return out;
 }
 

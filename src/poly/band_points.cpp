@@ -64,6 +64,17 @@ uint32_t own_indices(const Equation& equation) {
   return static_cast<uint32_t>(std::count_if(equation.slots.begin(), equation.slots.end(), [](const Slot& s) { return s.var != kNoVar; }));
 }
 
+namespace {
+
+bool are_cells(const std::vector<Affine>& cell, uint32_t rank) {
+  const auto is_plain = [&](const Affine& e) {
+    return std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& term) { return !term.quasi && term.var >= kCellVar && term.var < kCellVar + rank; });
+  };
+  return cell.empty() || (cell.size() == rank && std::all_of(cell.begin(), cell.end(), is_plain));
+}
+
+}  // namespace
+
 Status validate(const Program& program, const BandQuestion& question) {
   if (question.statements.empty() || question.statements.size() > kMostStatements) return malformed("needs 1 to " + std::to_string(kMostStatements) + " statements");
   size_t members = question.statements.front().members.size();
@@ -73,8 +84,9 @@ Status validate(const Program& program, const BandQuestion& question) {
   if (question.folds.size() > kMostFolds) return malformed("has more than " + std::to_string(kMostFolds) + " folds");
   for (const BandFold& fold : question.folds) {
     if (fold.tensor >= program.tensors.size() || fold.dim >= program.tensors[fold.tensor].rank || fold.window < 1) return malformed("has a fold that fits no tensor");
+    if (!are_cells(fold.cell, program.tensors[fold.tensor].rank)) return malformed("has a fold along cells that fit no tensor");
     for (const BandFold& other : question.folds)
-      if (&other != &fold && other.tensor == fold.tensor && other.dim == fold.dim) return malformed("folds a dimension twice");
+      if (&other != &fold && other.tensor == fold.tensor && (other.dim == fold.dim || other.cell != fold.cell)) return malformed("folds a dimension twice");
   }
   return Ok{};
 }

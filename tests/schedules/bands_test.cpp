@@ -75,6 +75,24 @@ TEST(Bands, seidel_runs_lanes_along_skewed_rows_in_skewed_cells) {
   EXPECT_NE(refusal(program, "store A [d0 + d1, d1, d2]\n" + band).find("PW0308"), std::string::npos);
 }
 
+// The rows of Pascal's triangle along anti-diagonals: three of them are kept, in cells that are skewed alike.
+TEST(Bands, folds_along_skewed_cells_keep_a_few_diagonals) {
+  const Program program = normalized_program(
+      "program paths(M = 7, N = 9)\nin a: f32[M]\nin b: f32[N]\nlet H[0, j: N+1] = 0.0\nlet H[i: 1..M+1, 0] = 0.0\n"
+      "let H[i: 1..M+1, j: 1..N+1] = max(H[i-1, j-1] + a[i-1] * b[j-1], max(H[i-1, j], H[i, j-1]) - 1.0)\nout best = H[M, N]\n");
+  const std::string band = "band paths [d, j] of H@1: [j, j], H@2: [i, 0], H@3: [i + j, j]\n", cells = "store H [d0 + d1, d1]\n";
+  for (const char* fold : {"fold H c0 mod 3\n", "fold H c0 mod 4\n"}) {
+    expect_right(program, band + cells + fold);
+    expect_right(program, band + cells + fold + "distribute paths at d\nvectorize H@3 j 4\n");
+  }
+  EXPECT_NE(refusal(program, band + cells + "fold H c0 mod 2\n").find("PW0305"), std::string::npos);
+  EXPECT_NE(refusal(program, band + cells + "fold H c0 mod 1\n").find("PW0305"), std::string::npos);
+  EXPECT_NE(refusal(program, band + "fold H c0 mod 3\n").find("PW0304"), std::string::npos);
+  EXPECT_NE(refusal(program, band + cells + "fold H c2 mod 3\n").find("PW0303"), std::string::npos);
+  EXPECT_NE(refusal(program, band + cells + "fold H c0 mod 3\nfold H c0 mod 4\n").find("PW0304"), std::string::npos);
+  EXPECT_NE(refusal(program, band + cells + "fold H c0 mod 3\nfold H d1 mod 9\n").find("PW0304"), std::string::npos);
+}
+
 TEST(Bands, a_wavefront_of_tiles_runs_at_once) {
   Program program = normalized_program(kSeidel, {{"T", 3}, {"N", 8}});
   const std::string band = "band seidel [t, i, j] of A@2: [t, i + t, j + i + 2*t], A@3: [t, i + t, j + i + 2*t]\nfold A d0 mod 1\n";
