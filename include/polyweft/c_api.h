@@ -60,6 +60,7 @@ typedef struct pw_task_options {
   /* tune: asked between candidates, on the calling thread; non-zero ends the search, what was found is kept. Never when NULL. */
   int (*cancelled)(void* user);
   void* user;
+  int32_t symbolic; /* build: not 0: sizes stay arguments of the kernel, int64_t after the buffers in program order; takes no parameters and no trace */
 } pw_task_options;
 
 PW_C_EXPORT const char* pw_version(void);

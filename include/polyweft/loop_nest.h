@@ -62,7 +62,10 @@ struct ValueRange {
   bool operator==(const ValueRange&) const = default;
 };
 
-/// Logical extents are constants and indices start at 0 (a tensor with box [lo, hi) is shifted by lo; `element` says so).
+/// Of a dimension whose extent depends on the sizes of a symbolic nest: Buffer::shape has it. In a layout: the whole (folded) dimension.
+inline constexpr int64_t kSymbolicExtent = -1;
+
+/// Logical extents are constants (symbolic nests: or affine in the parameters) and indices start at 0 (a tensor with box [lo, hi) is shifted by lo; `element` says so).
 struct Buffer {
   std::string name;
   ElementType type = ElementType::f32;
@@ -77,6 +80,8 @@ struct Buffer {
   bool is_packed = false;                           ///< argument scope: a `const in`, in its packed layout, made by a pack function
   std::vector<Literal> data;                        ///< constant scope, row-major
   std::optional<ValueRange> values = std::nullopt;  ///< argument scope: the caller's promise, scanned at the call
+  std::vector<Affine> promise = {};                 ///< symbolic nests: lo, hi of `values` where they depend on the sizes; else empty
+  std::vector<Affine> shape = {};                   ///< symbolic nests: logical extents over the parameters, one a dimension, none negative; else empty
 };
 /// The promise of an input of a bound program; none where it has none.
 std::optional<ValueRange> promised_values(const Tensor& tensor);
@@ -173,7 +178,7 @@ struct Pack {
 struct LoopNest {
   std::string name;  ///< symbol: the program's name
   NumericsClass cls = NumericsClass::reassoc;
-  std::vector<Parameter> params;        ///< bound: values are the binding; VarIds 0 .. params.size() - 1
+  std::vector<Parameter> params;        ///< values are the binding (of a symbolic nest: defaults); VarIds 0 .. params.size() - 1
   std::vector<std::string> loop_names;  ///< of variable params.size() + k; for people, not for the hash
   std::vector<Buffer> buffers;
   std::vector<BufferId> arguments;  ///< inputs then outputs, program order: the ABI
@@ -181,6 +186,8 @@ struct LoopNest {
   std::vector<Node> nodes;
   NodeId root = kNoNode;
   std::vector<Pack> packs;
+  bool symbolic = false;           ///< the sizes are arguments of the kernel, after the buffers: right for all values that meet `assumptions`
+  std::vector<Guard> assumptions;  ///< symbolic: over the parameters
 
   NodeId add(Node node) {
     nodes.push_back(std::move(node));
@@ -195,6 +202,10 @@ struct LoopNest {
 /// Versioned text ("nest 1 ..."); parse(print(n)) equals n up to numbering of nodes. Size-limited: it crosses process borders.
 PW_EXPORT std::string print(const LoopNest& nest);
 PW_EXPORT Result<LoopNest> parse_loop_nest(const std::string& text);
+/// What a symbolic nest is at these sizes, as a nest with constant extents: its meaning. PW0418 for sizes that the assumptions exclude or that are too large.
+PW_EXPORT Result<LoopNest> specialize(const LoopNest& nest, const std::vector<int64_t>& sizes);
+/// The largest size that a symbolic nest takes: extents are 32-bit numbers in the ABI.
+inline constexpr int64_t kLargestSize = INT32_MAX;
 /// Structural rules (variables bound once and before use, register buffers indexed by unroll/vector variables, vector bounds,
 /// ranks, types, no write to inputs ...). PW04xx.
 Status verify(const LoopNest& nest);

@@ -96,6 +96,7 @@ pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
   if (options.trials < 0) return fail_with(PW_BAD_INPUT, "trials is negative");
   if (options.threads > 0) out.threads = options.threads;
   if (options.trace) out.trace = options.trace;
+  out.symbolic = options.symbolic != 0;
   if (options.budget_ms > 0)
     out.budget = std::chrono::milliseconds(options.budget_ms);
   else if (options.trials > 0)

@@ -10,11 +10,13 @@ namespace {
 
 struct BuildOptions : CommonOptions {
   std::string file, emit = "object", path, name;
+  bool symbolic = false;
 };
 
 int run(const BuildOptions& options) {
   auto job = make_job(options, options.file);
   if (!job) return report(job.error(), options);
+  job->task.symbolic = options.symbolic;
   auto built = job->tuner.build(job->program, job->task, *emit_named(options.emit), options.name);
   if (!built) return report(built.error(), options);
   const std::string bytes(built->bytes.begin(), built->bytes.end());
@@ -40,6 +42,7 @@ Verb add_build(CLI::App& app) {
   app.add_option("--emit", options->emit, "What to write")->check(CLI::IsMember({"object", "assembly", "llvm", "shared", "static", "header"}))->capture_default_str();
   app.add_option("-o,--output", options->path, "Where to write it; - for standard output")->required();
   app.add_option("--name", options->name, "Symbol (default: the program's name)");
+  app.add_flag("--symbolic", options->symbolic, "Keep the sizes as arguments of the kernel: int64_t after the buffers, in program order");
   return [options] { return run(*options); };
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 struct ShowOptions : CommonOptions {
   std::string what, stage;
+  bool symbolic = false;
 };
 
 std::string day(int64_t unix_time) {
@@ -27,6 +28,7 @@ Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, Sh
   if (!program) return program.error();
   TaskOptions task;
   if (auto filled = fill_task(options, task); !filled) return filled.error();
+  task.symbolic = options.symbolic;
   return tuner.show(*program, task, stage);
 }
 
@@ -146,6 +148,7 @@ Verb add_show(CLI::App& app) {
                  "Which stage: program, scop, dependences, schedule, trace, loops, llvm or assembly (default: loops; of a record: all at a glance)")
       ->type_name("STAGE")
       ->check(CLI::IsMember({"program", "scop", "dependences", "schedule", "trace", "loops", "llvm", "assembly"}));
+  app.add_flag("--symbolic", options->symbolic, "Stages loops, llvm: of the kernel that keeps its sizes as arguments");
   return [options] { return run(*options); };
 }
 

@@ -129,6 +129,10 @@ Result<LoopNest> IslClient::base_nest(const Task& task) {
   return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }
 
+Result<LoopNest> IslClient::symbolic_nest(const Task& task) {
+  return impl_->ask_for<LoopNest>("symbolic", describe(task), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
+}
+
 Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_text, std::string* why) {
   json request = describe(task);
   request["nest"] = nest_text;

@@ -28,6 +28,8 @@ class IslClient {
   /// Language checks. A stop by deadline or memory is the diagnostic PW0831 or PW0832.
   CheckReport check(const Program& program);
   Result<LoopNest> base_nest(const Task& task);
+  /// The symbolic base nest of the task's program, whatever its binding.
+  Result<LoopNest> symbolic_nest(const Task& task);
   /// The base nest of ir::bound_program: same inputs, per output the f64 error bound of each element (RunnerTask::bound).
   Result<LoopNest> bound_nest(const Task& task);
   /// See poly/band.h; about task.program.

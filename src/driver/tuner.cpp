@@ -14,6 +14,7 @@
 #include "ir/bound_program.h"
 #include "ir/instruction.h"
 #include "ir/seeded_data.h"
+#include "ir/vectorize_rows.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
 #include "support/helper_path.h"
@@ -211,6 +212,20 @@ struct Tuner::Impl {
     return plan_by_model(*t);
   }
 
+  /// The base nest with its sizes left open.
+  Result<Plan> symbolic_plan(const Program& program, const TaskOptions& task_options) {
+    if (!task_options.parameters.empty()) return fail("PW0521", program.name + ": a symbolic kernel has no sizes to bind", {"leave out the parameters: the kernel takes them"});
+    if (!task_options.trace.empty()) return fail("PW0521", program.name + ": a symbolic kernel takes no trace", {"traces hold decisions for bound sizes"});
+    auto t = task(program, task_options);
+    if (!t) return t.error();
+    if (auto ok = checked(program); !ok) return ok.error();
+    auto nest = isl.symbolic_nest(*t);
+    if (!nest) return nest.error();
+    if (auto ok = verify(*nest); !ok) return ok.error();
+    LoopNest vectors = ir::vectorize_rows(std::move(nest).value(), workshop.target().vector_bits / 8);
+    return Plan{std::move(vectors), "trace 1\n", "symbolic base order"};
+  }
+
   Result<Plan> plan_of_record(const Task& t, int64_t id) {
     auto db = open();
     if (!db) return db.error();
@@ -395,7 +410,7 @@ Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options
 }
 
 Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol) {
-  auto plan = impl_->plan(program, options);
+  auto plan = options.symbolic ? impl_->symbolic_plan(program, options) : impl_->plan(program, options);
   if (!plan) return plan.error();
   auto bytes = impl_->workshop.product(plan->nest, emit, symbol);
   if (!bytes) return bytes.error();
@@ -410,7 +425,7 @@ Result<std::string> Tuner::show(const Program& program, const TaskOptions& optio
     if (auto ok = impl_->checked(program); !ok) return ok.error();
     return impl_->isl.show(*task, stage == ShowStage::scop ? "scop" : stage == ShowStage::dependences ? "dependences" : "schedule");
   }
-  auto plan = impl_->plan(program, options);
+  auto plan = options.symbolic ? impl_->symbolic_plan(program, options) : impl_->plan(program, options);
   if (!plan) return plan.error();
   if (stage == ShowStage::trace) return plan->trace;
   if (stage == ShowStage::loops) return print(plan->nest);

@@ -51,7 +51,7 @@ Layout row_major(const std::vector<int64_t>& extents) {
 std::vector<int64_t> folded_extents(const Buffer& buffer) {
   std::vector<int64_t> extents = buffer.extents;
   for (const Fold& fold : buffer.folds)
-    if (extents[fold.dim] > fold.window) extents[fold.dim] = fold.window;
+    if (extents[fold.dim] == kSymbolicExtent || extents[fold.dim] > fold.window) extents[fold.dim] = fold.window;
   return extents;
 }
 
@@ -77,6 +77,7 @@ bool is_leading_piece(const Layout& layout, size_t piece) {
 
 int64_t allocated_elements(const Buffer& buffer) {
   int64_t elements = 1;
+  PW_CHECK(std::none_of(buffer.layout.pieces.begin(), buffer.layout.pieces.end(), [](const Piece& piece) { return piece.factor == kSymbolicExtent; }));
   for (size_t p = 0; p < buffer.layout.pieces.size(); ++p) elements *= padded_extent(buffer.layout, p);
   return elements;
 }

@@ -1,5 +1,5 @@
 // The identity of a LoopNest: BLAKE2b-128 of the text of its canonical form. The canonical form has no names, parameters
-// replaced by their values, loops of one iteration replaced by that iteration, sequences flattened, variables and buffers
+// replaced by their values (of symbolic nests: numbered), loops of one iteration replaced by that iteration, sequences flattened, variables and buffers
 // numbered in order of binding. Two nests with one hash compute the same in the same order.
 #include <map>
 
@@ -17,7 +17,13 @@ class Canonizer {
     out_.cls = nest_.cls;
     out_.combiners = nest_.combiners;
     for (Combiner& c : out_.combiners) c.name.clear();
-    for (VarId p = 0; p < nest_.params.size(); ++p) values_[p] = Affine::of(nest_.params[p].value);
+    if (nest_.symbolic) {
+      out_.symbolic = true;
+      out_.assumptions = nest_.assumptions;
+      out_.params.resize(nest_.params.size());
+    } else {
+      for (VarId p = 0; p < nest_.params.size(); ++p) values_[p] = Affine::of(nest_.params[p].value);
+    }
     for (BufferId id : nest_.arguments) out_.arguments.push_back(buffer(id));
     for (BufferId id = 0; id < nest_.buffers.size(); ++id)
       if (nest_.buffers[id].scope == Scope::constant) buffer(id);

@@ -26,6 +26,8 @@ class Parser {
   LoopNest whole() {
     header();
     while (accept_name("param")) parameter();
+    nest_.symbolic = accept_name("symbolic");
+    while (nest_.symbolic && accept_name("assume")) nest_.assumptions.push_back(guard(0));
     if (accept_name("loops")) loops();
     while (accept_name("combine")) combiner();
     while (accept_name("buffer")) buffer();
@@ -176,7 +178,7 @@ class Parser {
     if (!buffers_.emplace(text, static_cast<uint32_t>(nest_.buffers.size())).second) refuse("buffer '" + text + "' is declared twice");
     expect(":");
     b.type = type();
-    b.extents = numbers();
+    b.extents = nest_.symbolic ? shape(b) : numbers();
     b.scope = scope();
     bool has_layout = accept_name("layout");
     if (has_layout) b.layout.pieces = pieces();
@@ -188,10 +190,23 @@ class Parser {
     b.is_output = accept_name("output");
     b.is_packed = accept_name("packed");
     if (accept_name("values")) b.values = value_range();
+    if (nest_.symbolic && accept_name("promise")) {
+      b.promise.push_back(affine(0));
+      expect("..");
+      b.promise.push_back(affine(0));
+    }
     if (accept_name("tensor")) b.tensor = id();
     if (accept_name("element")) b.element = bracketed();
     if (accept_name("data")) b.data = literals();
     nest_.buffers.push_back(std::move(b));
+  }
+
+  std::vector<int64_t> shape(Buffer& b) {
+    b.shape = bracketed();
+    if (b.shape.size() > kMaxNestRank) over_limit("rank is larger than " + std::to_string(kMaxNestRank));
+    std::vector<int64_t> extents;
+    for (const Affine& e : b.shape) extents.push_back(e.is_constant() ? e.constant : kSymbolicExtent);
+    return extents;
   }
 
   ValueRange value_range() {

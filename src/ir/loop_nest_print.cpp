@@ -69,6 +69,8 @@ class Printer {
     out_ += "nest " + std::to_string(ir::kNestTextVersion) + " " + (ir::is_nest_name(nest_.name) ? nest_.name : "unnamed");
     out_ += std::string(" class ") + name_of(nest_.cls) + "\n";
     for (size_t p = 0; p < nest_.params.size(); ++p) out_ += "param " + variables_[p] + " = " + std::to_string(nest_.params[p].value) + "\n";
+    if (nest_.symbolic) out_ += "symbolic\n";
+    for (const Guard& g : nest_.assumptions) out_ += "assume " + guard(g) + "\n";
     if (nest_.loop_names.empty()) return;
     out_ += "loops";
     for (size_t k = nest_.params.size(); k < variables_.size(); ++k) out_ += (k == nest_.params.size() ? " " : ", ") + variables_[k];
@@ -89,7 +91,7 @@ class Printer {
 
   void buffer(BufferId id) {
     const Buffer& b = nest_.buffers[id];
-    out_ += "buffer " + buffers_[id] + ": " + name_of(b.type) + numbers(b.extents) + " " + name_of(b.scope);
+    out_ += "buffer " + buffers_[id] + ": " + name_of(b.type) + (nest_.symbolic ? "[" + list(b.shape) + "]" : numbers(b.extents)) + " " + name_of(b.scope);
     if (!(b.layout.pieces == row_major(folded_extents(b)).pieces)) layout(b.layout);
     if (!b.layout.pad.empty()) out_ += " pad " + numbers(b.layout.pad);
     for (const Fold& f : b.folds) out_ += " fold " + std::to_string(f.dim) + " mod " + std::to_string(f.window);
@@ -97,6 +99,7 @@ class Printer {
     if (b.is_output) out_ += " output";
     if (b.is_packed) out_ += " packed";
     if (b.values) out_ += " values " + std::to_string(b.values->lo) + " .. " + std::to_string(b.values->hi);
+    if (b.promise.size() == 2) out_ += " promise " + affine(b.promise[0]) + " .. " + affine(b.promise[1]);
     if (b.tensor != kNoTensor) out_ += " tensor " + std::to_string(b.tensor);
     if (!b.element.empty()) out_ += " element [" + list(b.element) + "]";
     if (!b.data.empty()) {

@@ -49,6 +49,7 @@ class Verifier {
     by_thread_.assign(in_scope_.size(), false);
     live_.assign(nest_.buffers.size(), false);
     allocated_.assign(nest_.buffers.size(), false);
+    sizes();
     for (const Buffer& b : nest_.buffers) buffer(b);
     arguments();
     packs();
@@ -74,15 +75,42 @@ class Verifier {
 
   void buffer(const Buffer& b) const {
     require(b.extents.size() <= kMaxNestRank, "PW0412", "buffer " + b.name + ": rank is larger than " + std::to_string(kMaxNestRank));
-    for (int64_t extent : b.extents) require(extent >= 0 && extent <= kMaxNestNumber, "PW0412", "buffer " + b.name + ": extent outside 0..2^40");
+    if (nest_.symbolic) shape(b);
+    for (int64_t extent : b.extents) require((extent >= 0 || nest_.symbolic) && extent <= kMaxNestNumber, "PW0412", "buffer " + b.name + ": extent outside 0..2^40");
     for (const Fold& f : b.folds) require(f.dim < b.extents.size() && f.window >= 1, "PW0412", "buffer " + b.name + ": fold of a dimension it has not");
     require(b.align_bytes >= 1 && (b.align_bytes & (b.align_bytes - 1)) == 0, "PW0412", "buffer " + b.name + ": alignment is no power of two");
-    layout(b);
+    if (std::find(b.extents.begin(), b.extents.end(), kSymbolicExtent) == b.extents.end()) layout(b);
     require(b.scope != Scope::constant || static_cast<int64_t>(b.data.size()) == checked_product(b.extents, b.name), "PW0412",
             "buffer " + b.name + ": constant without its data");
     require(!b.values || (b.scope == Scope::argument && !b.is_output && is_integer(b.type)), "PW0412",
             "buffer " + b.name + ": values are promised of integer inputs only");
     for (const Literal& l : b.data) require(l.type == b.type, "PW0415", "buffer " + b.name + ": data of another type");
+  }
+
+  /// What only symbolic nests have.
+  void sizes() const {
+    require(nest_.symbolic || nest_.assumptions.empty(), "PW0418", "nest: assumptions about sizes that are constants");
+    require(nest_.assumptions.size() <= 256, "PW0418", "nest: more than 256 assumptions");
+    for (const Guard& g : nest_.assumptions) guard(g, 0);
+    for (const Buffer& b : nest_.buffers) require(nest_.symbolic || (b.shape.empty() && b.promise.empty()), "PW0418", "buffer " + b.name + ": a shape over sizes that are constants");
+  }
+
+  /// Checked before any loop variable is in scope.
+  void shape(const Buffer& b) const {
+    const std::string subject = "buffer " + b.name;
+    require(b.shape.size() == b.extents.size(), "PW0418", subject + ": its shape has another rank");
+    require(b.promise.empty() || (b.promise.size() == 2 && !b.values && b.scope == Scope::argument && !b.is_output && is_integer(b.type)), "PW0418",
+            subject + ": values are promised of integer inputs only");
+    for (const Affine& e : b.promise) affine(e, 0);
+    bool constant = true;
+    for (size_t d = 0; d < b.shape.size(); ++d) {
+      affine(b.shape[d], 0);
+      require(b.extents[d] == (b.shape[d].is_constant() ? b.shape[d].constant : kSymbolicExtent), "PW0418", subject + ": extents and shape differ");
+      constant = constant && b.extents[d] >= 0;
+    }
+    if (constant) return;
+    require(b.scope == Scope::argument || b.scope == Scope::heap, "PW0418", subject + ": only arguments and the heap have sizes that are no constants");
+    require(b.layout == row_major(folded_extents(b)), "PW0418", subject + ": of sizes that are no constants it must be row-major");
   }
 
   void layout(const Buffer& b) const {

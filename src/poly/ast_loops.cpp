@@ -3,6 +3,8 @@
 #include <isl/ast.h>
 #include <isl/ast_build.h>
 
+#include "poly/symbolic_boxes.h"
+
 namespace polyweft::poly {
 
 #define PW_ISL_TYPE(type)                                 \
@@ -15,6 +17,7 @@ PW_ISL_TYPE(isl_ast_node)
 PW_ISL_TYPE(isl_ast_expr)
 PW_ISL_TYPE(isl_ast_build)
 PW_ISL_TYPE(isl_ast_node_list)
+PW_ISL_TYPE(isl_id_list)
 #undef PW_ISL_TYPE
 
 namespace {
@@ -24,17 +27,15 @@ using AstExpr = Handle<isl_ast_expr>;
 
 struct Unsupported {};
 
-Affine least_of(const Affine& a, const Affine& b) {
-  return clamp(a, a, b);
-}
-Affine greatest_of(const Affine& a, const Affine& b) {
-  return -1 * least_of(-1 * a, -1 * b);
-}
+constexpr unsigned kMostLoops = 64;
 
 /// isl's AST -> nodes of a LoopNest.
 class Translator {
  public:
-  Translator(const std::vector<Timed>& times, NestBuilder& builder) : times_(times), builder_(builder) {}
+  Translator(const std::vector<Timed>& times, NestBuilder& builder) : times_(times), builder_(builder) {
+    const auto& parameters = builder.program().parameters;
+    for (VarId p = 0; p < parameters.size(); ++p) iterators_[parameters[p].name] = Affine::variable(p);
+  }
 
   NodeId node(const AstNode& n) {
     switch (isl_ast_node_get_type(n.get())) {
@@ -76,7 +77,7 @@ class Translator {
       iterators_[name] = affine(init);
       return node(AstNode(isl_ast_node_for_get_body(n.get())));
     }
-    VarId var = builder_.fresh(name);
+    VarId var = builder_.fresh(name.substr(1));
     Bound lo = lower(init);
     Bound hi = upper(AstExpr(isl_ast_node_for_get_cond(n.get())));
     int64_t step = affine(AstExpr(isl_ast_node_for_get_inc(n.get()))).constant;
@@ -224,12 +225,20 @@ UnionMap schedule_of(const Context& context, const std::vector<Timed>& times, ui
   return out;
 }
 
+/// No name of a parameter begins like this.
+Handle<isl_id_list> loop_names(const Context& context) {
+  isl_id_list* out = isl_id_list_alloc(context.get(), kMostLoops);
+  for (unsigned k = 0; k < kMostLoops; ++k) out = isl_id_list_add(out, isl_id_alloc(context.get(), ("@c" + std::to_string(k)).c_str(), nullptr));
+  return Handle<isl_id_list>(out);
+}
+
 }  // namespace
 
 Result<NodeId> scanning_loops(const Model& model, const std::vector<Timed>& times, uint32_t part, NestBuilder& builder) {
   UnionMap schedule = schedule_of(model.context(), times, part);
   if (is_empty(schedule)) return builder.sequence({});
   Handle<isl_ast_build> build(isl_ast_build_from_context(model.assumptions().take()));
+  build = Handle<isl_ast_build>(isl_ast_build_set_iterators(build.take(), loop_names(model.context()).take()));
   AstNode root(isl_ast_build_node_from_schedule_map(build.get(), schedule.take()));
   try {
     return Translator(times, builder).node(root);

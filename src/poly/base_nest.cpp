@@ -4,6 +4,7 @@
 
 #include "poly/ast_loops.h"
 #include "poly/boxes.h"
+#include "poly/symbolic_boxes.h"
 
 namespace polyweft::poly {
 namespace {
@@ -18,13 +19,19 @@ bool is_defined_by_recurrence(const Program& program, const std::vector<Timed>& 
   });
 }
 
+std::vector<int64_t> numbers_of(const AffineBox& box) {
+  std::vector<int64_t> out;
+  for (const Affine& extent : box.extent) out.push_back(extent.is_constant() ? extent.constant : kUnfolded);
+  return out;
+}
+
 /// Windows of the locals that recurrences define; where isl gives up a tensor stays whole.
-std::vector<std::vector<int64_t>> windows_of(const Model& model, const std::vector<Timed>& times, const std::vector<Box>& boxes) {
+std::vector<std::vector<int64_t>> windows_of(const Model& model, const std::vector<Timed>& times, const std::vector<AffineBox>& boxes) {
   const Program& program = model.program();
   std::vector<std::vector<int64_t>> out(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     if (program.tensors[id].kind != TensorKind::local || !is_defined_by_recurrence(program, times, id)) continue;
-    auto windows = attempt(model.context(), 10 * kQuota, [&] { return fold_windows(model, times, id, boxes[id]); });
+    auto windows = attempt(model.context(), 10 * kQuota, [&] { return fold_windows(model, times, id, numbers_of(boxes[id])); });
     if (windows) out[id] = std::move(*windows);
   }
   return out;
@@ -53,12 +60,12 @@ Result<NodeId> body_of(const Model& model, const std::vector<Ordered>& order, co
   return builder.sequence(std::move(children));
 }
 
-Result<LoopNest> nest_in(const Model& model, const std::vector<Ordered>& order, NumericsClass cls, const std::vector<Box>& hulls, const BaseOptions& options) {
+Result<LoopNest> nest_in(const Model& model, const std::vector<Ordered>& order, NumericsClass cls, const std::vector<AffineBox>& hulls, const BaseOptions& options) {
   const Program& program = model.program();
   auto times = answer(model.context(), kLoopQuota, program.name + ": base order", [&] { return timeline(model, order); });
   if (!times) return times.error();
-  NestBuilder builder(program, cls, hulls, windows_of(model, *times, hulls));
-  if (auto fits = check_workspace(builder, program, options); !fits) return fits.error();
+  NestBuilder builder(model.sizes(), program, cls, hulls, windows_of(model, *times, hulls));
+  if (auto fits = check_workspace(builder, program, options); model.sizes() == Sizes::bound && !fits) return fits.error();
   auto body = answer(model.context(), kLoopQuota, program.name + ": loops", [&] { return body_of(model, order, *times, builder); });
   if (!body) return body.error();
   if (!*body) return body->error();
@@ -75,12 +82,23 @@ Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const Base
   // A quota bounds no time: with ten times as many operations isl's scheduler spent minutes in one integer program, and the order by elements is at hand.
   auto order = base_order(model, kQuota);
   if (!order) return order.error();
-  auto nest = nest_in(model, *order, cls, *hulls, options);
+  auto nest = nest_in(model, *order, cls, affine_boxes(*hulls), options);
   if (nest || nest.error().code != "PW0820") return nest;
   auto leaner = order_by_bands(model);
   if (!leaner) return nest;
-  auto second = nest_in(model, *leaner, cls, *hulls, options);
+  auto second = nest_in(model, *leaner, cls, affine_boxes(*hulls), options);
   return second ? second : nest;
+}
+
+Result<LoopNest> symbolic_nest(const Program& program, NumericsClass cls) {
+  Context context;
+  Model model(context, program, Sizes::symbolic);
+  auto hulls = answer(context, kLoopQuota, program.name + ": boxes of the tensors", [&] { return symbolic_boxes(model); });
+  if (!hulls) return hulls.error();
+  if (!*hulls) return hulls->error();
+  auto order = base_order(model, 4 * kQuota);
+  if (!order) return order.error();
+  return nest_in(model, *order, cls, **hulls, {});
 }
 
 }  // namespace polyweft::poly

@@ -14,4 +14,8 @@ struct BaseOptions {
 /// workspace limit, PW0208 where neither an affine order nor a short one element by element exists, PW083x where isl gives up. 1-300 ms.
 Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const BaseOptions& options = {});
 
+/// The same for all sizes that the assumptions admit, as a symbolic nest. `program`: normalized, its parameters free. Order and windows are proven by isl with the
+/// parameters kept; only windows that do not depend on them fold. PW0208 where no affine order exists, PW0837 for an output whose extents are not affine, PW083x.
+Result<LoopNest> symbolic_nest(const Program& program, NumericsClass cls);
+
 }  // namespace polyweft::poly

@@ -41,6 +41,7 @@ class Model {
 
   Context& context() const { return context_; }
   const Program& program() const { return program_; }
+  Sizes sizes() const { return sizes_; }
   /// Bound, or of a program without parameters.
   bool has_numbers_only() const { return sizes_ == Sizes::bound || program_.parameters.empty(); }
   Set assumptions() const;                                   ///< over the parameters

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "poly/timeline.h"
+
 namespace polyweft::poly {
 namespace {
 
@@ -9,9 +11,9 @@ Bound bound_of(Affine e) {
   return {{std::move(e)}};
 }
 
-std::vector<int64_t> extents_of(const Box& box) {
+std::vector<int64_t> extents_of(const AffineBox& box) {
   std::vector<int64_t> out;
-  for (uint32_t d = 0; d < box.lo.size(); ++d) out.push_back(box.extent(d));
+  for (const Affine& extent : box.extent) out.push_back(extent.is_constant() ? extent.constant : kSymbolicExtent);
   return out;
 }
 
@@ -22,16 +24,39 @@ bool folds_with_fma(const Equation& equation, ElementType type, NumericsClass cl
 
 }  // namespace
 
-NestBuilder::NestBuilder(const Program& program, NumericsClass cls, std::vector<Box> boxes, const std::vector<std::vector<int64_t>>& windows)
+std::vector<AffineBox> affine_boxes(const std::vector<Box>& boxes) {
+  std::vector<AffineBox> out;
+  for (const Box& box : boxes) {
+    AffineBox one;
+    for (uint32_t d = 0; d < box.lo.size(); ++d) {
+      one.lo.push_back(Affine::of(box.lo[d]));
+      one.extent.push_back(Affine::of(box.extent(d)));
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+NestBuilder::NestBuilder(Sizes sizes, const Program& program, NumericsClass cls, std::vector<AffineBox> boxes, const std::vector<std::vector<int64_t>>& windows)
     : program_(program), boxes_(std::move(boxes)) {
   nest_.name = program.name;
   nest_.cls = cls;
   nest_.params = program.parameters;
+  nest_.symbolic = sizes == Sizes::symbolic;
+  if (nest_.symbolic) nest_.assumptions = program.assumptions;
   nest_.combiners = program.combiners;
   buffer_of_.resize(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) add_buffer(id, windows[id]);
   for (TensorId id : program.inputs()) nest_.arguments.push_back(buffer_of_[id]);
   for (TensorId id : program.outputs()) nest_.arguments.push_back(buffer_of_[id]);
+}
+
+void NestBuilder::promise(Buffer& buffer, const Tensor& tensor) const {
+  const bool is_number = !tensor.values_lo || (tensor.values_lo->is_constant() && tensor.values_hi->is_constant());
+  if (is_number || !nest_.symbolic)
+    buffer.values = promised_values(tensor);
+  else if (tensor.kind == TensorKind::input)
+    buffer.promise = {*tensor.values_lo, *tensor.values_hi};
 }
 
 void NestBuilder::add_buffer(TensorId id, const std::vector<int64_t>& windows) {
@@ -40,10 +65,11 @@ void NestBuilder::add_buffer(TensorId id, const std::vector<int64_t>& windows) {
   buffer.name = tensor.name;
   buffer.type = tensor.type;
   buffer.extents = extents_of(boxes_[id]);
+  if (nest_.symbolic) buffer.shape = boxes_[id].extent;
   buffer.tensor = id;
-  for (uint32_t d = 0; d < tensor.rank; ++d) buffer.element.push_back(Affine::variable(kCellVar + d) + Affine::of(boxes_[id].lo[d]));
+  for (uint32_t d = 0; d < tensor.rank; ++d) buffer.element.push_back(Affine::variable(kCellVar + d) + boxes_[id].lo[d]);
   for (uint32_t d = 0; d < windows.size(); ++d)
-    if (windows[d] < buffer.extents[d]) buffer.folds.push_back({d, windows[d]});
+    if (windows[d] < (buffer.extents[d] == kSymbolicExtent ? kUnfolded : buffer.extents[d])) buffer.folds.push_back({d, windows[d]});
   buffer.layout = row_major(folded_extents(buffer));
   if (tensor.kind == TensorKind::constant) {
     buffer.scope = Scope::constant;
@@ -52,7 +78,7 @@ void NestBuilder::add_buffer(TensorId id, const std::vector<int64_t>& windows) {
     buffer.scope = Scope::argument;
     buffer.is_output = tensor.kind == TensorKind::output;
     buffer.is_packed = tensor.is_const_input;
-    if (!buffer.is_packed) buffer.values = promised_values(tensor);
+    if (!buffer.is_packed) promise(buffer, tensor);
     if (!buffer.is_packed) buffer.align_bytes = size_bytes(tensor.type);
   }
   nest_.buffers.push_back(buffer);
@@ -63,7 +89,7 @@ void NestBuilder::add_pack(TensorId id) {
   Buffer source = nest_.buffers[buffer_of_[id]];
   source.is_packed = false;
   source.align_bytes = size_bytes(source.type);
-  source.values = promised_values(program_.tensors[id]);
+  promise(source, program_.tensors[id]);
   nest_.buffers.push_back(source);
   Pack pack;
   pack.source = static_cast<BufferId>(nest_.buffers.size() - 1);
@@ -79,7 +105,7 @@ void NestBuilder::add_pack(TensorId id) {
   copy.src.index = copy.dst.index;
   copy.fill.type = source.type;
   NodeId node = nest_.add(copy);
-  for (size_t d = vars.size(); d-- > 0;) node = loop(vars[d], bound_of(Affine::of(0)), bound_of(Affine::of(source.extents[d])), 1, node);
+  for (size_t d = vars.size(); d-- > 0;) node = loop(vars[d], bound_of(Affine::of(0)), bound_of(boxes_[id].extent[d]), 1, node);
   pack.root = node;
   nest_.packs.push_back(pack);
 }
@@ -92,7 +118,7 @@ Expr NestBuilder::lowered(const Expr& e, const Indices& at) const {
     copy->access.id = buffer_of_[id];
     for (uint32_t d = 0; d < copy->access.index.size(); ++d) {
       Subscript& s = copy->access.index[d];
-      s.affine = s.affine - Affine::of(boxes_[id].lo[d]);
+      s.affine = s.affine - boxes_[id].lo[d];
     }
     return copy;
   });
@@ -104,7 +130,7 @@ Access NestBuilder::element(TensorId id, const Equation& equation, const Indices
   for (uint32_t d = 0; d < equation.slots.size(); ++d) {
     const Slot& slot = equation.slots[d];
     Affine position = slot.var != kNoVar ? Affine::variable(slot.var) : slot.position;
-    access.index.push_back({substitute(position, at) - Affine::of(boxes_[id].lo[d]), nullptr, {}, {}});
+    access.index.push_back({substitute(position, at) - boxes_[id].lo[d], nullptr, {}, {}});
   }
   return access;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "poly/model.h"
 #include "polyweft/loop_nest.h"
 
 namespace polyweft::poly {
@@ -11,10 +12,16 @@ namespace polyweft::poly {
 /// Index of the equation -> expression over loop variables.
 using Indices = std::map<VarId, Affine>;
 
+/// Of a tensor: its first element and its extents, over the parameters (numbers where sizes are bound).
+struct AffineBox {
+  std::vector<Affine> lo, extent;
+};
+std::vector<AffineBox> affine_boxes(const std::vector<Box>& boxes);
+
 class NestBuilder {
  public:
   /// `windows[t]`: empty, or the window of each dimension of local tensor t.
-  NestBuilder(const Program& program, NumericsClass cls, std::vector<Box> boxes, const std::vector<std::vector<int64_t>>& windows);
+  NestBuilder(Sizes sizes, const Program& program, NumericsClass cls, std::vector<AffineBox> boxes, const std::vector<std::vector<int64_t>>& windows);
 
   LoopNest& nest() { return nest_; }
   const Program& program() const { return program_; }
@@ -37,6 +44,7 @@ class NestBuilder {
  private:
   void add_buffer(TensorId id, const std::vector<int64_t>& windows);
   void add_pack(TensorId id);
+  void promise(Buffer& buffer, const Tensor& tensor) const;
   Access element(TensorId id, const Equation& equation, const Indices& at) const;
   std::vector<Access> targets(const Equation& equation, const Indices& at) const;
   Expr lowered(const Expr& e, const Indices& at) const;
@@ -47,7 +55,7 @@ class NestBuilder {
   NodeId row(const Slot& slot, const std::string& name, const Indices& outer, const std::function<NodeId(const Indices&)>& body);
 
   const Program& program_;
-  std::vector<Box> boxes_;
+  std::vector<AffineBox> boxes_;
   LoopNest nest_;
   std::vector<BufferId> buffer_of_;
 };

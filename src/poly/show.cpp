@@ -75,7 +75,9 @@ std::string windows_text(const Model& model, const std::vector<Timed>& times) {
       return each.recursive && std::find(targets.begin(), targets.end(), id) != targets.end();
     });
     if (!is_recursive || program.tensors[id].kind != TensorKind::local) continue;
-    std::vector<int64_t> windows = fold_windows(model, times, id, (*hulls)[id]);
+    std::vector<int64_t> extents;
+    for (uint32_t d = 0; d < program.tensors[id].rank; ++d) extents.push_back((*hulls)[id].extent(d));
+    std::vector<int64_t> windows = fold_windows(model, times, id, extents);
     out += "window of " + program.tensors[id].name + ":";
     for (size_t d = 0; d < windows.size(); ++d)
       out += " " + std::to_string(windows[d]) +

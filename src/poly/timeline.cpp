@@ -125,7 +125,18 @@ Map at_once(const std::vector<Accesses>& all, Map Accesses::* touches) {
 
 }  // namespace
 
-std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const Box& box) {
+namespace {
+
+/// kUnfolded where it grows with the sizes.
+int64_t window_along(const Set& apart, uint32_t d) {
+  Val most(isl_set_max_val(apart.get(), dimension(apart, d).get())), fewest(isl_set_min_val(apart.get(), dimension(apart, d).get()));
+  if (yes(isl_val_is_infty(most.get())) || yes(isl_val_is_neginfty(fewest.get()))) return kUnfolded;
+  return 1 + std::max(integer(std::move(most)), -integer(std::move(fewest)));
+}
+
+}  // namespace
+
+std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most) {
   Space space = model.tensor_space(tensor);
   Space time(isl_space_range(isl_map_get_space(times.front().start.get())));
   const Map none(isl_map_empty(isl_space_map_from_domain_and_range(space.copy(), time.copy())));
@@ -147,9 +158,9 @@ std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& 
   }
   Set apart(isl_set_coalesce(isl_map_deltas(intersect(std::move(later), std::move(alive)).take())));
   std::vector<int64_t> windows;
-  for (uint32_t d = 0; d < box.lo.size(); ++d) {
-    int64_t window = is_empty(apart) ? 1 : 1 + std::max(greatest(apart, d), -least(apart, d));
-    windows.push_back(std::min(window, std::max<int64_t>(1, box.extent(d))));
+  for (uint32_t d = 0; d < most.size(); ++d) {
+    const int64_t window = is_empty(apart) ? 1 : window_along(apart, d);
+    windows.push_back(std::min(window, std::max<int64_t>(1, most[d])));
     apart = Set(isl_set_fix_si(apart.take(), isl_dim_set, d, 0));
   }
   return windows;

@@ -18,7 +18,8 @@ struct Timed {
 std::vector<Timed> timeline(const Model& model, const std::vector<Ordered>& order);
 
 /// Windows of each dimension of `tensor` (its extent where it cannot be folded): successive modulo of Lefebvre and Feautrier 1998 on the pairs of
-/// elements x, y where x is written before y and still read afterwards.
-std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const Box& box);
+/// elements x, y where x is written before y and still read afterwards. `most`: the extents; kUnfolded where one is no number. A window that is none is kUnfolded.
+inline constexpr int64_t kUnfolded = INT64_MAX;
+std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most);
 
 }  // namespace polyweft::poly

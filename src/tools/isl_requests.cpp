@@ -86,6 +86,14 @@ Result<json> base(const json& request) {
   return json{{"nest", print(*nest)}};
 }
 
+Result<json> symbolic(const json& request) {
+  auto question = question_of(request);
+  if (!question) return question.error();
+  auto nest = poly::symbolic_nest(normalize(question->source), question->cls);
+  if (!nest) return nest.error();
+  return json{{"nest", print(*nest)}};
+}
+
 Result<json> show(const json& request) {
   auto question = question_of(request);
   if (!question) return question.error();
@@ -142,6 +150,7 @@ Result<json> answered(const json& request) {
   std::string op = request.at("op");
   if (op == "check") return check(request);
   if (op == "base") return base(request);
+  if (op == "symbolic") return symbolic(request);
   if (op == "show") return show(request);
   if (op == "band") return band(request);
   if (op == "bands") return bands(request);

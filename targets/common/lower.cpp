@@ -10,6 +10,7 @@
 #include "ir/scalar.h"
 #include "targets/common/argument_checks.h"
 #include "targets/common/nest_code.h"
+#include "targets/common/size_checks.h"
 
 namespace polyweft::targets {
 namespace {
@@ -29,6 +30,7 @@ class ModuleCode {
   std::unique_ptr<llvm::Module> run() {
     add_constants();
     kernel(options_.symbol, nest_.arguments, nest_.root);
+    if (nest_.symbolic) emit_message_function(*module_, b_, nest_, function(options_.symbol + "_message", llvm::FunctionType::get(b_.getPtrTy(), {b_.getInt32Ty()}, false)));
     for (const auto& pack : nest_.packs) {
       const std::string name = options_.symbol + "_pack_" + nest_.buffers[pack.source].name;
       kernel(name, {pack.source, pack.packed}, pack.root);
@@ -96,11 +98,23 @@ class ModuleCode {
     for (int64_t e : buffer.extents) out *= e;
     return out;
   }
+  /// Buffers, then the sizes of a symbolic nest.
+  llvm::FunctionType* type_of(const std::vector<BufferId>& arguments) {
+    std::vector<llvm::Type*> types(arguments.size(), b_.getPtrTy());
+    if (nest_.symbolic) types.insert(types.end(), nest_.params.size(), b_.getInt64Ty());
+    return llvm::FunctionType::get(b_.getInt32Ty(), types, false);
+  }
+  static std::vector<llvm::Value*> sizes_of(llvm::Function* f, size_t buffers) {
+    std::vector<llvm::Value*> out;
+    for (size_t k = buffers; k < f->arg_size(); ++k) out.push_back(f->getArg(static_cast<unsigned>(k)));
+    return out;
+  }
+
   void kernel(const std::string& name, const std::vector<BufferId>& arguments, NodeId root) {
-    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false);
-    auto* body = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), std::vector<llvm::Type*>(arguments.size(), b_.getPtrTy()), false),
-                                        llvm::GlobalValue::InternalLinkage, name + "_body", *module_);
+    auto* type = type_of(arguments);
+    auto* body = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name + "_body", *module_);
     llvm::Function* f = function(name, type);
+    if (nest_.symbolic) return symbolic_kernel(f, body, arguments, root);
     ArgumentChecks checks(*module_, b_, nest_, arguments, name, f->getAttributes(), options_.explains);
     entry(f, body, arguments, checks, true);
     if (has_promises(nest_, arguments)) entry(function(name + "_unchecked", type), body, arguments, checks, false);
@@ -108,6 +122,56 @@ class ModuleCode {
     const int64_t instructions = emit_body(body, arguments, root);
     const bool has_one_caller = !has_promises(nest_, arguments);
     body->addFnAttr(has_one_caller && instructions <= kInlinedInstructions ? llvm::Attribute::AlwaysInline : llvm::Attribute::NoInline);
+  }
+
+  void symbolic_kernel(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, NodeId root) {
+    const bool is_kernel = root == nest_.root;
+    symbolic_entry(f, body, arguments, is_kernel, true);
+    if (has_promises(nest_, arguments)) symbolic_entry(function(f->getName().str() + "_unchecked", body->getFunctionType()), body, arguments, is_kernel, false);
+    body->setAttributes(f->getAttributes());
+    emit_body(body, arguments, root);
+    body->addFnAttr(llvm::Attribute::NoInline);
+  }
+
+  void symbolic_entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, bool is_kernel, bool scans) {
+    b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
+    SizeChecks checks(b_, nest_, arguments, f, is_kernel);
+    checks.emit();
+    std::vector<llvm::Value*> passed;
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      llvm::Value* address = b_.CreateInBoundsGEP(b_.getInt8Ty(), f->getArg(static_cast<unsigned>(a)), b_.getInt64(kHostOffset));
+      passed.push_back(b_.CreateAlignedLoad(b_.getPtrTy(), address, llvm::Align(1)));
+    }
+    for (size_t a = 0; a < arguments.size() && scans; ++a) {
+      const Buffer& buffer = nest_.buffers[arguments[a]];
+      if (buffer.values) scan_sized(f, buffer, passed[a], checks.elements(a), b_.getInt64(static_cast<uint64_t>(buffer.values->lo)), b_.getInt64(static_cast<uint64_t>(buffer.values->hi)));
+      if (!buffer.promise.empty()) scan_sized(f, buffer, passed[a], checks.elements(a), checks.code().value(buffer.promise[0]), checks.code().value(buffer.promise[1]));
+    }
+    for (llvm::Value* size : sizes_of(f, arguments.size())) passed.push_back(size);
+    llvm::CallInst* call = b_.CreateCall(body, passed);
+    call->setTailCall();
+    b_.CreateRet(call);
+  }
+
+  /// Leaves the function if one of `elements` values is below lo or not below hi.
+  void scan_sized(llvm::Function* f, const Buffer& buffer, llvm::Value* host, llvm::Value* elements, llvm::Value* lo, llvm::Value* hi) {
+    auto& context = b_.getContext();
+    auto *before = b_.GetInsertBlock(), *loop = llvm::BasicBlock::Create(context, "scan", f), *after = llvm::BasicBlock::Create(context, "scanned", f);
+    llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(8 * size_bytes(buffer.type)));
+    b_.CreateCondBr(b_.CreateICmpSGT(elements, b_.getInt64(0)), loop, after);
+    b_.SetInsertPoint(loop);
+    auto *at = b_.CreatePHI(b_.getInt64Ty(), 2), *wrong = b_.CreatePHI(b_.getInt1Ty(), 2);
+    llvm::Value* narrow = b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(type, host, at), llvm::Align(static_cast<uint64_t>(size_bytes(buffer.type))));
+    llvm::Value* value = buffer.type == ElementType::u8 ? b_.CreateZExt(narrow, b_.getInt64Ty()) : b_.CreateSExt(narrow, b_.getInt64Ty());
+    llvm::Value* now = b_.CreateOr(wrong, b_.CreateOr(b_.CreateICmpSLT(value, lo), b_.CreateICmpSGE(value, hi)));
+    llvm::Value* next = b_.CreateAdd(at, b_.getInt64(1));
+    b_.CreateCondBr(b_.CreateICmpSLT(next, elements), loop, after);
+    at->addIncoming(b_.getInt64(0), before), at->addIncoming(next, loop);
+    wrong->addIncoming(b_.getFalse(), before), wrong->addIncoming(now, loop);
+    b_.SetInsertPoint(after);
+    auto* any = b_.CreatePHI(b_.getInt1Ty(), 2);
+    any->addIncoming(b_.getFalse(), before), any->addIncoming(now, loop);
+    fail_if(f, any, ir::kValueOutOfRange);
   }
 
   /// What the caller calls: checks the arguments, then hands their addresses to the body.
@@ -126,7 +190,7 @@ class ModuleCode {
     b_.CreateRet(call);
   }
   static bool has_promises(const LoopNest& nest, const std::vector<BufferId>& arguments) {
-    return std::any_of(arguments.begin(), arguments.end(), [&](BufferId id) { return nest.buffers[id].values.has_value(); });
+    return std::any_of(arguments.begin(), arguments.end(), [&](BufferId id) { return nest.buffers[id].values.has_value() || !nest.buffers[id].promise.empty(); });
   }
 
   // Leaves the function if an element lies outside lo .. hi. The greatest of value - lo as an unsigned number says it for all of them.
@@ -188,6 +252,7 @@ class ModuleCode {
     llvm::BasicBlock* entry = code.builder().GetInsertBlock();
     llvm::BasicBlock* start = llvm::BasicBlock::Create(b_.getContext(), "start", body);
     code.builder().SetInsertPoint(start);
+    if (nest_.symbolic) code.open_sizes(sizes_of(body, arguments.size()));
     code.emit(root);
     code.fence_after(root);
     code.builder().CreateRet(code.builder().getInt32(0));
@@ -240,8 +305,16 @@ class ModuleCode {
   }
 
   void pack_bytes(const std::string& name, const Buffer& packed) {
-    llvm::Function* f = function(name, llvm::FunctionType::get(b_.getInt64Ty(), false));
+    const std::vector<llvm::Type*> sizes(nest_.symbolic ? nest_.params.size() : 0, b_.getInt64Ty());
+    llvm::Function* f = function(name, llvm::FunctionType::get(b_.getInt64Ty(), sizes, false));
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
+    if (nest_.symbolic) {
+      llvm::Value* bytes = b_.getInt64(static_cast<uint64_t>(size_bytes(packed.type)));
+      const SizeCode code(b_, sizes_of(f, 0));
+      for (size_t d = 0; d < packed.shape.size(); ++d) bytes = b_.CreateMul(bytes, code.extent(packed, d));
+      b_.CreateRet(bytes);
+      return;
+    }
     b_.CreateRet(b_.getInt64(static_cast<uint64_t>(allocated_elements(packed) * size_bytes(packed.type))));
   }
 

@@ -36,6 +36,7 @@ class NestCode {
   void fence_after(NodeId id);
   /// Value of a serial loop variable in this function.
   void bind_variable(VarId var, llvm::Value* value, VarFacts facts);
+  void open_sizes(const std::vector<llvm::Value*>& values);
   /// Frees and returns `code` from here; the builder continues in a block of its own.
   int64_t instructions() const;
   /// Does what was emitted use the tile unit, in this function or in a task of it?
@@ -98,6 +99,19 @@ class NestCode {
     std::vector<bool> stored;                      ///< buffers that the loop writes
     bool has_neighbours = false;                   ///< some vectors are made from two of these
   };
+
+  // symbolic nests: nest_symbolic.cpp
+  static constexpr VarId kRow = 0x7f000000;  ///< and up: starts of rows, in elements
+  struct Row {
+    BufferId buffer = 0;
+    std::vector<std::pair<size_t, Affine>> terms;  ///< dimension and index: times the dimension's stride
+  };
+  bool is_symbolic(BufferId id) const;
+  void compute_strides();
+  Affine symbolic_offset(BufferId id, std::vector<Affine> index);
+  const Row* row_of(VarId var) const;  ///< null: no row
+  llvm::Value* row_start(const Row& row);
+  bool moves(const Affine& e, VarId var) const;
 
   // pointers of loops: nest_streams.cpp
   llvm::Value* stream_pointer(BufferId id, const Affine& offset);
@@ -311,6 +325,9 @@ class NestCode {
   std::map<std::string, int> tile_numbers_;        // of operands; valid where loads_ has the key
   std::vector<int> tile_order_;                    // numbers, least recently used first
   std::vector<llvm::Value*> tile_stages_;          // of each number, made when needed
+  std::vector<Row> rows_;
+  std::map<std::string, VarId> row_numbers_;
+  std::vector<std::vector<llvm::Value*>> strides_;  // symbolic nests: of each buffer all elements, then the stride of each dimension
   Streams* streams_ = nullptr;                     // of the loop around, where it moves pointers on
 };
 

@@ -25,7 +25,7 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       short_(nest.buffers.size(), false),
       in_use_(nest.buffers.size(), 0),
       aligned_(nest.buffers.size(), false) {
-  for (size_t p = 0; p < nest.params.size(); ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
+  for (size_t p = 0; p < nest.params.size() && !nest.symbolic; ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
   scan_for_tiles();
 }
 
@@ -400,6 +400,7 @@ void NestCode::on(const Alloc& alloc) {
     return;
   }
   if (buffer.scope == Scope::tile) return allocate_tiles(alloc.buffer, alloc.body);
+  if (is_symbolic(alloc.buffer)) return bases_[alloc.buffer] ? emit(alloc.body) : allocate_heap(alloc.buffer, alloc.body);
   const uint64_t bytes = static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type));
   if (bases_[alloc.buffer]) return emit(alloc.body);  // allocated outside the loops around
   const bool on_stack = bytes <= (buffer.scope == Scope::reg || buffer.scope == Scope::stack ? kStackLimitBytes : kSmallHeapBytes);
@@ -618,6 +619,7 @@ void NestCode::parallel_loop(const Loop& loop) {
     inner.facts_ = facts_;
     for (const auto& [var, value] : variables) inner.variables_[var] = work->getArg(m++);
     inner.bind_variable(loop.var, work->getArg(m), facts);
+    if (nest_.symbolic) inner.compute_strides();
     inner.emit(loop.body);
     inner.fence_after(loop.body);
     uses_tiles_ |= inner.uses_tiles();

@@ -16,7 +16,7 @@ Guard NestCode::fold(const Guard& g) const {
 }
 
 bool NestCode::depends_on_lane(const Affine& e) const {
-  return lanes_.width > 1 && uses(e, kLane);
+  return lanes_.width > 1 && moves(e, kLane);
 }
 
 bool NestCode::depends_on_lane(const Guard& g) const {
@@ -102,6 +102,8 @@ llvm::Value* NestCode::scalar_part(const Affine& e) {
     llvm::Value* v = nullptr;
     if (term.quasi) {
       v = quasi(*term.quasi);
+    } else if (const Row* row = row_of(term.var)) {
+      v = row_start(*row);
     } else {
       const auto it = variables_.find(term.var);
       if (it == variables_.end()) throw Refusal{fail("PW0501", "the nest uses a variable that no loop around binds")};

@@ -27,14 +27,15 @@ uint64_t stagger(size_t live) {
 // Aligned by hand; on failure everything live in this function is freed and the kernel returns Halide's code.
 void NestCode::open_heap(BufferId id) {
   const Buffer& buffer = nest_.buffers[id];
-  const uint64_t apart = bytes_of(buffer) > kSmallHeapBytes ? stagger(heap_.size()) : 0;
-  const uint64_t bytes = std::max<uint64_t>(1, bytes_of(buffer)) + 2 * kAlignment + apart;
+  const uint64_t apart = !is_symbolic(id) && bytes_of(buffer) > kSmallHeapBytes ? stagger(heap_.size()) : 0;
+  llvm::Value* bytes = is_symbolic(id) ? b_.CreateMul(strides_[id][0], b_.getInt64(static_cast<uint64_t>(size_bytes(buffer.type)))) : b_.getInt64(bytes_of(buffer));
+  bytes = b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(1)), b_.getInt64(2 * kAlignment + apart));
   auto& context = module_.getContext();
   auto malloc_function = module_.getOrInsertFunction("halide_malloc", b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty());
   auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy());
   llvm::cast<llvm::Function>(malloc_function.getCallee())->setReturnDoesNotAlias();
   llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
-  llvm::Value* raw = b_.CreateCall(malloc_function, {null, b_.getInt64(bytes)});
+  llvm::Value* raw = b_.CreateCall(malloc_function, {null, bytes});
   llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "out_of_memory", function_);
   llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "allocated", function_);
   b_.CreateCondBr(b_.CreateICmpEQ(raw, null), failed, good, llvm::MDBuilder(context).createBranchWeights(1, 1000));
@@ -72,7 +73,7 @@ std::vector<BufferId> NestCode::open_heap_inside(NodeId id) {
   walk_nodes(nest_, id, [&](const Node& node) {
     if (const auto* alloc = std::get_if<Alloc>(&node)) {
       const Buffer& buffer = nest_.buffers[alloc->buffer];
-      if (buffer.scope == Scope::heap && bytes_of(buffer) > kSmallHeapBytes && !bases_[alloc->buffer]) {
+      if (buffer.scope == Scope::heap && (is_symbolic(alloc->buffer) || bytes_of(buffer) > kSmallHeapBytes) && !bases_[alloc->buffer]) {
         open_heap(alloc->buffer);
         out.push_back(alloc->buffer);
       }

@@ -28,7 +28,7 @@ Affine NestCode::offset_of(const Access& access, std::vector<llvm::Value*>* gath
     }
     index.push_back(std::move(e));
   }
-  return facts_.offset(nest_.buffers[access.id], index);
+  return is_symbolic(access.id) ? symbolic_offset(access.id, std::move(index)) : facts_.offset(nest_.buffers[access.id], index);
 }
 
 llvm::Value* NestCode::base_of(BufferId id) {
@@ -311,7 +311,7 @@ void NestCode::prefetch(const Access& access, const Place& place) {
 bool NestCode::are_apart(const Known::Span& a, const Known::Span& b) const {
   const int64_t lane_a = a.offset.coefficient(kLane), lane_b = b.offset.coefficient(kLane);
   const Affine rest_a = a.offset - Affine::variable(kLane, lane_a), rest_b = b.offset - Affine::variable(kLane, lane_b);
-  if (uses(rest_a, kLane) || uses(rest_b, kLane)) return false;
+  if (moves(rest_a, kLane) || moves(rest_b, kLane)) return false;
   const Interval apart = facts_.range(rest_a - rest_b);
   const int64_t last_a = lane_a * (static_cast<int64_t>(a.width) - 1), last_b = lane_b * (static_cast<int64_t>(b.width) - 1);
   const int64_t most = std::max<int64_t>(0, last_a) - std::min<int64_t>(0, last_b);

@@ -22,9 +22,7 @@ llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
     if (!term.quasi && (term.var == kLane || term.var == streams_->var)) continue;
     Affine one;
     one.terms = {term};
-    std::vector<VarId> used;
-    collect_variables(one, used);
-    if (std::find(used.begin(), used.end(), streams_->var) != used.end()) return nullptr;
+    if (moves(one, streams_->var)) return nullptr;
     still.terms.push_back(term);
   }
   const std::string key = std::to_string(id) + ":" + std::to_string(coefficient) + ":" + key_of(still);

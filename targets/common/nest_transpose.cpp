@@ -139,6 +139,7 @@ std::optional<NestCode::Turn> NestCode::turn_of(const Loop& outer) {
   facts_.set(outer.var, loop_facts(outer));
   facts_.set(inner->var, loop_facts(*inner));
   const bool is_whole = !move->valid || facts_.decide(fold(*move->valid)) == true;
+  if (is_symbolic(src.id) || is_symbolic(dst.id)) return std::nullopt;
   const Affine from = offset_of(src, nullptr), to = offset_of(dst, nullptr);
   facts_.forget(outer.var);
   facts_.forget(inner->var);

@@ -177,7 +177,8 @@ std::string llvm_version() {
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol) {
   const std::string name = symbol.empty() ? nest.name : symbol;
   std::vector<std::string> out = {name};
-  const auto is_promised = [&](BufferId id) { return nest.buffers[id].values.has_value(); };
+  const auto is_promised = [&](BufferId id) { return nest.buffers[id].values.has_value() || !nest.buffers[id].promise.empty(); };
+  if (nest.symbolic) out.push_back(name + "_message");
   if (std::any_of(nest.arguments.begin(), nest.arguments.end(), is_promised)) out.push_back(name + "_unchecked");
   for (const auto& pack : nest.packs) {
     const std::string pack_name = name + "_pack_" + nest.buffers[pack.source].name;

@@ -19,18 +19,46 @@ std::string c_name(std::string name) {
   return name;
 }
 
-std::string shape_text(const std::vector<int64_t>& extents) {
-  if (extents.empty()) return "scalar";
-  std::string out;
-  for (int64_t e : extents) out += "[" + std::to_string(e) + "]";
+std::vector<std::string> names_of(const LoopNest& nest) {
+  std::vector<std::string> out;
+  for (const Parameter& p : nest.params) out.push_back(p.name);
   return out;
 }
 
-int64_t heap_bytes(const LoopNest& nest) {
+std::string shape_text(const LoopNest& nest, const Buffer& buffer) {
+  if (buffer.extents.empty()) return "scalar";
+  std::string out;
+  for (size_t d = 0; d < buffer.extents.size(); ++d)
+    out += "[" + (buffer.extents[d] == kSymbolicExtent ? print(buffer.shape[d], names_of(nest)) : std::to_string(buffer.extents[d])) + "]";
+  return out;
+}
+
+/// Bytes of a buffer, as a product where its extents are not numbers.
+std::string bytes_text(const LoopNest& nest, const Buffer& buffer) {
+  const std::vector<int64_t> extents = folded_extents(buffer);
+  if (std::find(extents.begin(), extents.end(), kSymbolicExtent) == extents.end()) return std::to_string(allocated_elements(buffer) * size_bytes(buffer.type));
+  std::string out = std::to_string(size_bytes(buffer.type));
+  for (size_t d = 0; d < extents.size(); ++d) out += " * " + (extents[d] == kSymbolicExtent ? "(" + print(buffer.shape[d], names_of(nest)) + ")" : std::to_string(extents[d]));
+  return out;
+}
+
+std::string workspace_text(const LoopNest& nest) {
   int64_t bytes = 0;
-  for (const auto& buffer : nest.buffers)
-    if (buffer.scope == Scope::heap) bytes += allocated_elements(buffer) * size_bytes(buffer.type);
-  return bytes;
+  std::string products;
+  for (const auto& buffer : nest.buffers) {
+    if (buffer.scope != Scope::heap) continue;
+    const std::string text = bytes_text(nest, buffer);
+    if (text.find('*') == std::string::npos)
+      bytes += allocated_elements(buffer) * size_bytes(buffer.type);
+    else
+      products += " + " + text;
+  }
+  return std::to_string(bytes) + products;
+}
+
+std::string promise_text(const LoopNest& nest, const Buffer& b) {
+  if (!b.promise.empty()) return print(b.promise[0], names_of(nest)) + ".." + print(b.promise[1], names_of(nest));
+  return b.values ? std::to_string(b.values->lo) + ".." + std::to_string(b.values->hi) : "";
 }
 
 std::string argument_lines(const LoopNest& nest) {
@@ -38,12 +66,28 @@ std::string argument_lines(const LoopNest& nest) {
   for (BufferId id : nest.arguments) {
     const Buffer& b = nest.buffers[id];
     out += " *   " + c_name(b.name) + ": " + (b.is_output ? "output" : "input") + ", ";
-    if (b.values) out += "promised within " + std::to_string(b.values->lo) + ".." + std::to_string(b.values->hi) + " (code 1 if not), ";
+    if (const std::string promise = promise_text(nest, b); !promise.empty()) out += "promised within " + promise + " (code 1 if not), ";
     if (b.is_packed)
-      out += "packed, " + std::to_string(allocated_elements(b) * size_bytes(b.type)) + " bytes of u8, 64-byte aligned\n";
+      out += "packed, " + bytes_text(nest, b) + " bytes of u8, 64-byte aligned\n";
     else
-      out += std::string(name_of(b.type)) + " " + shape_text(b.extents) + ", row-major, aligned to its element\n";
+      out += std::string(name_of(b.type)) + " " + shape_text(nest, b) + ", row-major, aligned to its element\n";
   }
+  for (size_t p = 0; nest.symbolic && p < nest.params.size(); ++p) {
+    out += " *   " + nest.params[p].name + ": size, at most 2147483647";
+    for (size_t k = 0; k < nest.assumptions.size(); ++k) {
+      std::vector<VarId> used;
+      collect_variables(nest.assumptions[k], used);
+      if (std::find(used.begin(), used.end(), p) != used.end()) out += "; " + print(nest.assumptions[k], names_of(nest)) + " (code " + std::to_string(16 + k) + " if not)";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+/// ", int64_t N, int64_t M" of symbolic nests.
+std::string size_parameters(const LoopNest& nest, bool first) {
+  std::string out;
+  for (size_t p = 0; nest.symbolic && p < nest.params.size(); ++p) out += (first && p == 0 ? "int64_t " : ", int64_t ") + nest.params[p].name;
   return out;
 }
 
@@ -53,25 +97,28 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
   const std::string name = symbol.empty() ? nest.name : symbol;
   const std::string guard = "POLYWEFT_KERNEL_" + upper(name) + "_H";
   std::string params;
-  for (const auto& p : nest.params) params += (params.empty() ? "" : ", ") + p.name + " = " + std::to_string(p.value);
+  for (const auto& p : nest.params) params += (params.empty() ? "" : ", ") + p.name + (nest.symbolic ? "" : " = " + std::to_string(p.value));
   std::string arguments, unused;
   for (BufferId id : nest.arguments) arguments += (arguments.empty() ? "" : ", ") + std::string("struct halide_buffer_t *") + c_name(nest.buffers[id].name);
+  arguments += size_parameters(nest, nest.arguments.empty());
   std::string out = "/* " + name + "(" + params + "), made by Polyweft; numerics class " + name_of(nest.cls) + ".\n *\n" + argument_lines(nest) +
                     " *\n * dim[0] of each buffer is the last axis, with stride 1 and min 0. Buffers must not overlap. Workspace on the heap: at most\n * " +
-                    std::to_string(heap_bytes(nest)) +
+                    workspace_text(nest) +
                     " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft (1: a value\n"
                     " * outside its promise; 2: the system refuses the tile unit); a null host asks for the shapes. */\n";
   out += "#ifndef " + guard + "\n#define " + guard + "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\nstruct halide_buffer_t;\n\n";
   out += "int " + name + "(" + (arguments.empty() ? "void" : arguments) + ");\n";
-  const auto is_promised = [&](BufferId id) { return nest.buffers[id].values.has_value(); };
+  const auto is_promised = [&](BufferId id) { return !promise_text(nest, nest.buffers[id]).empty(); };
   if (std::any_of(nest.arguments.begin(), nest.arguments.end(), is_promised))
     out += "/* The same without reading inputs for promised values: what lies outside is then undefined behaviour. */\nint " + name + "_unchecked(" + arguments + ");\n";
+  if (nest.symbolic) out += "/* What a code that the kernel returned means; NULL for an unknown one. */\nconst char *" + name + "_message(int code);\n";
   for (const auto& pack : nest.packs) {
     const std::string tensor = nest.buffers[pack.source].name;
     out += "/* Once, before the first call: " + tensor + " as the kernel wants it. */\n";
-    out += "int64_t " + name + "_pack_" + tensor + "_bytes(void);\n";
-    out += "int " + name + "_pack_" + tensor + "(struct halide_buffer_t *" + tensor + ", struct halide_buffer_t *packed);\n";
-    if (is_promised(pack.source)) out += "int " + name + "_pack_" + tensor + "_unchecked(struct halide_buffer_t *" + tensor + ", struct halide_buffer_t *packed);\n";
+    const std::string sizes = size_parameters(nest, false), buffers = "(struct halide_buffer_t *" + tensor + ", struct halide_buffer_t *packed" + sizes + ");\n";
+    out += "int64_t " + name + "_pack_" + tensor + "_bytes(" + (sizes.empty() ? "void" : size_parameters(nest, true)) + ");\n";
+    out += "int " + name + "_pack_" + tensor + buffers;
+    if (is_promised(pack.source)) out += "int " + name + "_pack_" + tensor + "_unchecked" + buffers;
   }
   return out + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }

@@ -97,27 +97,15 @@ int call_with(void* kernel, halide_buffer_t* const* at, std::index_sequence<K...
   return reinterpret_cast<int (*)(decltype((void)K, static_cast<halide_buffer_t*>(nullptr))...)>(kernel)(at[K]...);
 }
 
+constexpr size_t kMostArguments = 24;
+
+template <size_t N = 1>
 int call(void* kernel, const std::vector<halide_buffer_t*>& at) {
-  switch (at.size()) {
-    case 1:
-      return call_with(kernel, at.data(), std::make_index_sequence<1>());
-    case 2:
-      return call_with(kernel, at.data(), std::make_index_sequence<2>());
-    case 3:
-      return call_with(kernel, at.data(), std::make_index_sequence<3>());
-    case 4:
-      return call_with(kernel, at.data(), std::make_index_sequence<4>());
-    case 5:
-      return call_with(kernel, at.data(), std::make_index_sequence<5>());
-    case 6:
-      return call_with(kernel, at.data(), std::make_index_sequence<6>());
-    case 7:
-      return call_with(kernel, at.data(), std::make_index_sequence<7>());
-    case 8:
-      return call_with(kernel, at.data(), std::make_index_sequence<8>());
-    default:
-      return 250;
-  }
+  if (at.size() == N) return call_with(kernel, at.data(), std::make_index_sequence<N>());
+  if constexpr (N < kMostArguments)
+    return call<N + 1>(kernel, at);
+  else
+    return 250;
 }
 
 struct Task {
@@ -152,7 +140,7 @@ std::unique_ptr<Argument> argument_of(const Buffer& buffer, Wall wall) {
 
 }  // namespace
 
-CallResult guarded_call(const LoopNest& nest, const targets::LoadedCode& code, const std::vector<TensorData>& inputs, Wall wall, int threads) {
+CallResult guarded_call(const LoopNest& nest, const targets::LoadedCode& code, const std::vector<TensorData>& inputs, Wall wall, int threads, const std::vector<int64_t>& sizes) {
   CallResult out;
   Arguments all;
   std::vector<Task> tasks;
@@ -176,6 +164,8 @@ CallResult guarded_call(const LoopNest& nest, const targets::LoadedCode& code, c
     argument->memory->make_read_only();
   }
   tasks.push_back(kernel);
+  for (Task& task : tasks)  // an integer is passed as a pointer is
+    for (int64_t size : sizes) task.arguments.push_back(reinterpret_cast<halide_buffer_t*>(size));
   for (const Task& task : tasks)
     if (task.entry == nullptr) return {"a symbol is missing", {}};
   std::fflush(nullptr);

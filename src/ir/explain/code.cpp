@@ -22,6 +22,8 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0517", "Kernels run only on a machine that has all features of their target; build writes files for any."},
     {"PW0518", "The target lacks the tensor instruction that the schedule names. The same program has plain vector code: tune for the target."},
     {"PW0519", "The schedule binds loops to the blocks and threads of an accelerator. A CPU runs parallel loops."},
+    {"PW0520", "A shape or an assumption of a symbolic kernel could leave 64 bits for some admissible size. Bind the sizes instead."},
+    {"PW0521", "A symbolic kernel takes its sizes as arguments: there is nothing to bind, and traces hold decisions for bound sizes."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 

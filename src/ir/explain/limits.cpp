@@ -29,6 +29,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0834", "isl gave up on this question."},
     {"PW0835", "isl's loops for this recurrence use an operator that nests do not have."},
     {"PW0836", "The command did not end by its --deadline and ended itself, helper processes included. What was stored before is kept."},
+    {"PW0837", "A symbolic kernel needs the extents of its outputs as sums, quotients and maxima of the parameters. Bind the sizes instead."},
 });
 
 }  // namespace

@@ -24,6 +24,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0415", "A LoopNest whose expressions have other types than their operators take."},
     {"PW0416", "Tensor instructions are files of targets/instructions; docs/add_an_instruction.md has their form."},
     {"PW0417", "What stands inside a mark `tensor` is not what the instruction computes: the message names the operand, type or axis that differs."},
+    {"PW0418", "A symbolic nest takes sizes that meet the program's assumptions, up to 2^31 - 1; its shapes are affine in the parameters, its layouts row-major."},
     {"PW0490", "The interpreter takes one tensor for each input of the nest, in order, with its type and extents."},
     {"PW0491", "A LoopNest that reaches outside a buffer, or writes an input, found by running it."},
     {"PW0492", "A LoopNest that reads a cell before anything was written there, found by running it."},

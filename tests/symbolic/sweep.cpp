@@ -1,0 +1,163 @@
+#include "symbolic/sweep.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <functional>
+#include <map>
+
+#include "ir/evaluator.h"
+#include "ir/scalar.h"
+#include "ir/vectorize_rows.h"
+#include "lang/parser.h"
+#include "poly/base_nest.h"
+#include "polyweft/target.h"
+#include "random/guarded_call.h"
+#include "targets/cpu/build.h"
+
+namespace polyweft::symbolic_test {
+namespace {
+
+/// Small integers, so that most sums are exact; promised values inside their promise.
+std::vector<TensorData> inputs_of(const Program& bound, uint64_t seed) {
+  std::vector<TensorData> out;
+  for (TensorId id : bound.inputs()) {
+    const Tensor& tensor = bound.tensors[id];
+    std::vector<int64_t> extents;
+    for (const Affine& e : tensor.shape) extents.push_back(std::max<int64_t>(0, e.constant));
+    TensorData data = make_tensor(tensor.type, extents);
+    const int64_t lo = tensor.values_lo ? tensor.values_lo->constant : 1, hi = tensor.values_hi ? tensor.values_hi->constant : 8;
+    for (int64_t k = 0; k < data.elements(); ++k) {
+      seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+      const int64_t value = lo + static_cast<int64_t>((seed >> 33) % static_cast<uint64_t>(std::max<int64_t>(1, hi - lo)));
+      data.set(k, is_float(tensor.type) ? ir::float_literal(tensor.type, static_cast<double>(value)) : ir::integer_literal(tensor.type, value));
+    }
+    out.push_back(std::move(data));
+  }
+  return out;
+}
+
+bool same(const Literal& a, const Literal& b, double bound) {
+  if (!is_float(a.type)) return a.i == b.i;
+  return a.f == b.f || (std::isnan(a.f) && std::isnan(b.f)) || std::fabs(a.f - b.f) <= bound || std::isinf(bound);
+}
+
+std::string difference(const ir::Evaluation& expected, const std::vector<TensorData>& found, bool exact) {
+  if (found.size() != expected.tensors.size()) return "another number of outputs";
+  for (size_t o = 0; o < found.size(); ++o) {
+    if (found[o].elements() != expected.tensors[o].elements()) return "output " + std::to_string(o) + " has other extents";
+    for (int64_t k = 0; k < found[o].elements(); ++k) {
+      if (!expected.written[o][static_cast<size_t>(k)]) continue;
+      const Literal a = found[o].at(k), b = expected.tensors[o].at(k);
+      if (!same(a, b, exact ? 0 : expected.bound[o][static_cast<size_t>(k)]))
+        return "output " + std::to_string(o) + " element " + std::to_string(k) + ": " + std::to_string(is_float(a.type) ? a.f : static_cast<double>(a.i)) + " for " +
+               std::to_string(is_float(b.type) ? b.f : static_cast<double>(b.i));
+    }
+  }
+  return "";
+}
+
+std::string text_of(const Binding& binding) {
+  std::string out;
+  for (int64_t value : binding) out += " " + std::to_string(value);
+  return out;
+}
+
+std::string judge(const Program& program, const LoopNest& nest, const targets::LoadedCode& code, const Binding& binding, bool exact) {
+  auto here = specialize(nest, binding);
+  if (!here) return here.error().message;
+  if (auto fits = verify(*here); !fits) return fits.error().message;
+  const Program bound = polyweft::bind(program, binding);
+  const auto inputs = inputs_of(bound, 7);
+  ir::EvaluateOptions options;
+  options.with_bounds = !exact;
+  auto expected = ir::evaluate(bound, inputs, options);
+  if (!expected) return "evaluator: " + expected.error().message;
+  const auto called = random_test::guarded_call(*here, code, inputs, random_test::Wall::behind, 1, binding);
+  if (!called.trouble.empty()) return called.trouble;
+  return difference(*expected, called.outputs, exact);
+}
+
+}  // namespace
+
+std::vector<Program> programs_in(const std::string& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(PW_SOURCE_DIR + ("/" + folder)))
+    if (entry.path().extension() == ".weft") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  std::vector<Program> out;
+  for (const auto& path : paths) {
+    std::ifstream in(path);
+    auto parsed = lang::parse({std::istreambuf_iterator<char>(in), {}}, path.string());
+    if (parsed)
+      for (Program& program : parsed->programs) out.push_back(std::move(program));
+  }
+  return out;
+}
+
+std::vector<Binding> bindings_of(const Program& program, int64_t most) {
+  std::vector<Binding> out;
+  const auto try_one = [&](const std::function<int64_t(size_t)>& value) {
+    std::map<std::string, int64_t> values;
+    for (size_t p = 0; p < program.parameters.size(); ++p) values[program.parameters[p].name] = value(p);
+    auto binding = make_binding(program, values);
+    if (binding && std::find(out.begin(), out.end(), *binding) == out.end()) out.push_back(*binding);
+  };
+  const std::vector<int64_t> mixed = {2, 5, 3, 1, 7, 4, 6};
+  for (int64_t s : {0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 17, 19}) {
+    if (s > most) break;
+    try_one([&](size_t) { return s; });
+    try_one([&](size_t p) { return mixed[(p + static_cast<size_t>(s)) % mixed.size()]; });
+    try_one([&](size_t p) { return p == 0 ? 2 * s : s; });
+    try_one([&](size_t p) { return p == 0 ? s : 0; });
+    try_one([&](size_t p) { return p + 1 == program.parameters.size() ? 0 : s; });
+  }
+  return out;
+}
+
+Swept sweep(const Program& program, NumericsClass cls, std::vector<Binding> bindings) {
+  Swept out;
+  auto nest = poly::symbolic_nest(normalize(program), cls);
+  if (!nest) {
+    out.refusal = nest.error().code + ": " + nest.error().message;
+    return out;
+  }
+  if (auto verified = verify(*nest); !verified) {
+    out.trouble = verified.error().message;
+    return out;
+  }
+  auto again = parse_loop_nest(print(*nest));
+  if (!again || print(*again) != print(*nest) || hash(*again) != hash(*nest)) {
+    out.trouble = "the text does not parse back: " + (again ? print(*nest) : again.error().message);
+    return out;
+  }
+  const LoopNest vectors = ir::vectorize_rows(*again, find_target("host")->vector_bits / 8);
+  if (auto verified = verify(vectors); !verified) {
+    out.trouble = verified.error().message + "\n" + print(vectors);
+    return out;
+  }
+  auto object = targets::compile_object(vectors, *find_target("host"));
+  if (!object) {
+    out.trouble = object.error().message;
+    return out;
+  }
+  auto code = targets::load_code(*object);
+  if (!code) {
+    out.trouble = code.error().message;
+    return out;
+  }
+  if (bindings.empty()) bindings = bindings_of(program, 7);
+  for (const Binding& binding : bindings) {
+    const std::string trouble = judge(program, vectors, **code, binding, cls == NumericsClass::strict);
+    if (!trouble.empty()) {
+      out.trouble = "at" + text_of(binding) + ": " + trouble;
+      return out;
+    }
+    ++out.sizes;
+  }
+  return out;
+}
+
+}  // namespace polyweft::symbolic_test
