@@ -51,7 +51,8 @@ struct TaskOptions {
   NumericsClass cls = NumericsClass::reassoc;
   int threads = 1;
   std::string trace;  ///< text of a trace that replaces record and model; empty: none
-  /// build(), show() of loops, llvm, assembly: the sizes stay arguments of the kernel, after the buffers, as int64_t in program order. Takes neither parameters nor a trace.
+  /// build(), show() of loops, llvm, assembly: the sizes stay arguments of the kernel, after the buffers, as int64_t in program order. Takes neither parameters nor a
+  /// trace.
   bool symbolic = false;
 };
 /// What is known before the first trial.

@@ -214,7 +214,8 @@ struct Tuner::Impl {
 
   /// The base nest with its sizes left open.
   Result<Plan> symbolic_plan(const Program& program, const TaskOptions& task_options) {
-    if (!task_options.parameters.empty()) return fail("PW0521", program.name + ": a symbolic kernel has no sizes to bind", {"leave out the parameters: the kernel takes them"});
+    if (!task_options.parameters.empty())
+      return fail("PW0521", program.name + ": a symbolic kernel has no sizes to bind", {"leave out the parameters: the kernel takes them"});
     if (!task_options.trace.empty()) return fail("PW0521", program.name + ": a symbolic kernel takes no trace", {"traces hold decisions for bound sizes"});
     auto t = task(program, task_options);
     if (!t) return t.error();

@@ -6,7 +6,7 @@ namespace polyweft::ir {
 constexpr int kValueOutOfRange = 1;  ///< an element of an input lies outside its promised values
 constexpr int kNoTileUnit = 2;       ///< the system does not let this process use the tile unit
 
-constexpr int kSizeTooLarge = 3;     ///< symbolic kernels: a size is larger than they take
-constexpr int kFirstAssumption = 16; ///< symbolic kernels: and up, the number of the assumption that does not hold
+constexpr int kSizeTooLarge = 3;      ///< symbolic kernels: a size is larger than they take
+constexpr int kFirstAssumption = 16;  ///< symbolic kernels: and up, the number of the assumption that does not hold
 
 }  // namespace polyweft::ir

@@ -92,7 +92,8 @@ class Verifier {
     require(nest_.symbolic || nest_.assumptions.empty(), "PW0418", "nest: assumptions about sizes that are constants");
     require(nest_.assumptions.size() <= 256, "PW0418", "nest: more than 256 assumptions");
     for (const Guard& g : nest_.assumptions) guard(g, 0);
-    for (const Buffer& b : nest_.buffers) require(nest_.symbolic || (b.shape.empty() && b.promise.empty()), "PW0418", "buffer " + b.name + ": a shape over sizes that are constants");
+    for (const Buffer& b : nest_.buffers)
+      require(nest_.symbolic || (b.shape.empty() && b.promise.empty()), "PW0418", "buffer " + b.name + ": a shape over sizes that are constants");
   }
 
   /// Checked before any loop variable is in scope.

@@ -12,11 +12,13 @@ Error refusal(const LoopNest& nest, const std::string& what) {
 }
 
 Status admits(const LoopNest& nest, const std::vector<int64_t>& sizes) {
-  if (sizes.size() != nest.params.size()) return refusal(nest, std::to_string(sizes.size()) + " sizes, the nest has " + std::to_string(nest.params.size()) + " parameters");
+  if (sizes.size() != nest.params.size())
+    return refusal(nest, std::to_string(sizes.size()) + " sizes, the nest has " + std::to_string(nest.params.size()) + " parameters");
   std::vector<std::string> names;
   for (const Parameter& p : nest.params) names.push_back(p.name);
   for (size_t p = 0; p < sizes.size(); ++p)
-    if (sizes[p] < -kLargestSize || sizes[p] > kLargestSize) return refusal(nest, names[p] + " = " + std::to_string(sizes[p]) + " is larger than a symbolic kernel takes");
+    if (sizes[p] < -kLargestSize || sizes[p] > kLargestSize)
+      return refusal(nest, names[p] + " = " + std::to_string(sizes[p]) + " is larger than a symbolic kernel takes");
   for (const Guard& g : nest.assumptions)
     if (!evaluate(g, sizes)) return refusal(nest, "the assumption " + print(g, names) + " does not hold");
   return Ok{};

@@ -141,7 +141,8 @@ class Boxes {
       const PwAff end = end_of(elements, d, true);
       const std::vector<Affine> pieces = pieces_of(end);
       if (!is_greatest_of(end, pieces, elements))
-        return fail("PW0837", "the extent of " + program_.tensors[id].name + " in dimension " + std::to_string(d) + " is no maximum of affine expressions of the parameters",
+        return fail("PW0837",
+                    "the extent of " + program_.tensors[id].name + " in dimension " + std::to_string(d) + " is no maximum of affine expressions of the parameters",
                     {"bind the sizes"});
       for (const Affine& e : pieces) ends.push_back(e + Affine::of(1));
     }

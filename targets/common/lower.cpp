@@ -30,7 +30,8 @@ class ModuleCode {
   std::unique_ptr<llvm::Module> run() {
     add_constants();
     kernel(options_.symbol, nest_.arguments, nest_.root);
-    if (nest_.symbolic) emit_message_function(*module_, b_, nest_, function(options_.symbol + "_message", llvm::FunctionType::get(b_.getPtrTy(), {b_.getInt32Ty()}, false)));
+    if (nest_.symbolic)
+      emit_message_function(*module_, b_, nest_, function(options_.symbol + "_message", llvm::FunctionType::get(b_.getPtrTy(), {b_.getInt32Ty()}, false)));
     for (const auto& pack : nest_.packs) {
       const std::string name = options_.symbol + "_pack_" + nest_.buffers[pack.source].name;
       kernel(name, {pack.source, pack.packed}, pack.root);
@@ -144,7 +145,9 @@ class ModuleCode {
     }
     for (size_t a = 0; a < arguments.size() && scans; ++a) {
       const Buffer& buffer = nest_.buffers[arguments[a]];
-      if (buffer.values) scan_sized(f, buffer, passed[a], checks.elements(a), b_.getInt64(static_cast<uint64_t>(buffer.values->lo)), b_.getInt64(static_cast<uint64_t>(buffer.values->hi)));
+      if (buffer.values)
+        scan_sized(f, buffer, passed[a], checks.elements(a), b_.getInt64(static_cast<uint64_t>(buffer.values->lo)),
+                   b_.getInt64(static_cast<uint64_t>(buffer.values->hi)));
       if (!buffer.promise.empty()) scan_sized(f, buffer, passed[a], checks.elements(a), checks.code().value(buffer.promise[0]), checks.code().value(buffer.promise[1]));
     }
     for (llvm::Value* size : sizes_of(f, arguments.size())) passed.push_back(size);

@@ -328,7 +328,7 @@ class NestCode {
   std::vector<Row> rows_;
   std::map<std::string, VarId> row_numbers_;
   std::vector<std::vector<llvm::Value*>> strides_;  // symbolic nests: of each buffer all elements, then the stride of each dimension
-  Streams* streams_ = nullptr;                     // of the loop around, where it moves pointers on
+  Streams* streams_ = nullptr;                      // of the loop around, where it moves pointers on
 };
 
 }  // namespace polyweft::targets

@@ -26,8 +26,7 @@ void NestCode::compute_strides() {
     for (size_t d = extents.size(); d-- > 0;) {
       strides_[id][d + 1] = stride;
       llvm::Value* extent = b_.getInt64(static_cast<uint64_t>(extents[d]));
-      if (extents[d] == kSymbolicExtent)
-        extent = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, integer(fold(buffer.shape[d])), b_.getInt64(0));
+      if (extents[d] == kSymbolicExtent) extent = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, integer(fold(buffer.shape[d])), b_.getInt64(0));
       stride = b_.CreateMul(stride, extent);
     }
     strides_[id][0] = stride;  // all elements

@@ -2,8 +2,8 @@
 
 #include "ir/kernel_codes.h"
 #include "targets/common/argument_checks.h"
-#include "targets/common/ranges.h"
 #include "targets/common/nest_code.h"
+#include "targets/common/ranges.h"
 
 namespace polyweft::targets {
 namespace {
@@ -16,10 +16,7 @@ constexpr int64_t kMostBytes = int64_t{1} << 60;
 
 uint16_t type_of(const Buffer& buffer) {
   if (buffer.is_packed) return 1 | 8 << 8;
-  const int code = buffer.type == ElementType::bf16                                             ? 4
-                   : is_float(buffer.type)                                                      ? 2
-                   : buffer.type == ElementType::boolean || buffer.type == ElementType::u8 ? 1
-                                                                                                : 0;
+  const int code = buffer.type == ElementType::bf16 ? 4 : is_float(buffer.type) ? 2 : buffer.type == ElementType::boolean || buffer.type == ElementType::u8 ? 1 : 0;
   const auto bits = buffer.type == ElementType::boolean ? 1 : 8 * size_bytes(buffer.type);
   return static_cast<uint16_t>(code | bits << 8);
 }
@@ -55,8 +52,7 @@ llvm::Value* SizeCode::value(const Affine& e) const {
 
 llvm::Value* SizeCode::quasi(const Quasi& q) const {
   llvm::Value* x = value(q.e);
-  if (q.kind == Quasi::Kind::clamp)
-    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, value(q.lo)), value(q.hi));
+  if (q.kind == Quasi::Kind::clamp) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, value(q.lo)), value(q.hi));
   llvm::Value* den = b_.getInt64(static_cast<uint64_t>(q.den));
   llvm::Value* quotient = b_.CreateSDiv(x, den);
   llvm::Value* rest = b_.CreateSub(x, b_.CreateMul(quotient, den));
@@ -103,7 +99,8 @@ void SizeChecks::emit() {
 void SizeChecks::sizes() {
   for (size_t k = arguments_.size(); k < f_->arg_size(); ++k) {
     llvm::Value* size = f_->getArg(static_cast<unsigned>(k));
-    leave_if(b_.CreateOr(b_.CreateICmpSGT(size, b_.getInt64(kLargestSize)), b_.CreateICmpSLT(size, b_.getInt64(static_cast<uint64_t>(-kLargestSize)))), ir::kSizeTooLarge);
+    leave_if(b_.CreateOr(b_.CreateICmpSGT(size, b_.getInt64(kLargestSize)), b_.CreateICmpSLT(size, b_.getInt64(static_cast<uint64_t>(-kLargestSize)))),
+             ir::kSizeTooLarge);
   }
   for (size_t k = 0; k < nest_.assumptions.size(); ++k) {
     expect_no_overflow(nest_, nest_.assumptions[k]);

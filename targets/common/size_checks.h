@@ -13,8 +13,8 @@ namespace polyweft::targets {
 class SizeCode {
  public:
   SizeCode(llvm::IRBuilder<>& builder, std::vector<llvm::Value*> sizes) : b_(builder), sizes_(std::move(sizes)) {}
-  llvm::Value* value(const Affine& e) const;      ///< i64
-  llvm::Value* condition(const Guard& g) const;   ///< i1
+  llvm::Value* value(const Affine& e) const;                    ///< i64
+  llvm::Value* condition(const Guard& g) const;                 ///< i1
   llvm::Value* extent(const Buffer& buffer, size_t dim) const;  ///< i64, not negative; of the shape
 
  private:

@@ -38,7 +38,8 @@ std::string bytes_text(const LoopNest& nest, const Buffer& buffer) {
   const std::vector<int64_t> extents = folded_extents(buffer);
   if (std::find(extents.begin(), extents.end(), kSymbolicExtent) == extents.end()) return std::to_string(allocated_elements(buffer) * size_bytes(buffer.type));
   std::string out = std::to_string(size_bytes(buffer.type));
-  for (size_t d = 0; d < extents.size(); ++d) out += " * " + (extents[d] == kSymbolicExtent ? "(" + print(buffer.shape[d], names_of(nest)) + ")" : std::to_string(extents[d]));
+  for (size_t d = 0; d < extents.size(); ++d)
+    out += " * " + (extents[d] == kSymbolicExtent ? "(" + print(buffer.shape[d], names_of(nest)) + ")" : std::to_string(extents[d]));
   return out;
 }
 
@@ -77,7 +78,8 @@ std::string argument_lines(const LoopNest& nest) {
     for (size_t k = 0; k < nest.assumptions.size(); ++k) {
       std::vector<VarId> used;
       collect_variables(nest.assumptions[k], used);
-      if (std::find(used.begin(), used.end(), p) != used.end()) out += "; " + print(nest.assumptions[k], names_of(nest)) + " (code " + std::to_string(16 + k) + " if not)";
+      if (std::find(used.begin(), used.end(), p) != used.end())
+        out += "; " + print(nest.assumptions[k], names_of(nest)) + " (code " + std::to_string(16 + k) + " if not)";
     }
     out += "\n";
   }

@@ -140,7 +140,8 @@ std::unique_ptr<Argument> argument_of(const Buffer& buffer, Wall wall) {
 
 }  // namespace
 
-CallResult guarded_call(const LoopNest& nest, const targets::LoadedCode& code, const std::vector<TensorData>& inputs, Wall wall, int threads, const std::vector<int64_t>& sizes) {
+CallResult guarded_call(const LoopNest& nest, const targets::LoadedCode& code, const std::vector<TensorData>& inputs, Wall wall, int threads,
+                        const std::vector<int64_t>& sizes) {
   CallResult out;
   Arguments all;
   std::vector<Task> tasks;

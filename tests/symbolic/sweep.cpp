@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <functional>
+#include <iterator>
 #include <map>
 
 #include "ir/evaluator.h"
+#include "ir/interpreter.h"
 #include "ir/scalar.h"
 #include "ir/vectorize_rows.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
+#include "poly/check/checker.h"
 #include "polyweft/target.h"
 #include "random/guarded_call.h"
 #include "targets/cpu/build.h"
@@ -65,6 +68,29 @@ std::string text_of(const Binding& binding) {
   return out;
 }
 
+/// Terms instead of numbers: the nest's in the interpreter, the program's in the evaluator.
+std::string tag_difference(const Program& bound, const LoopNest& nest, const std::vector<TensorData>& inputs) {
+  ir::EvaluateOptions options;
+  options.tags = nest.cls;
+  auto expected = ir::evaluate(bound, inputs, options);
+  ir::InterpreterOptions with_tags;
+  with_tags.with_tags = true;
+  auto found = ir::interpret(nest, inputs, with_tags);
+  if (!expected) return "evaluator: " + expected.error().message;
+  if (!found) return "interpreter: " + found.error().code + ": " + found.error().message;
+  for (size_t o = 0; o < expected->tags.size(); ++o)
+    for (size_t k = 0; k < expected->tags[o].size(); ++k)
+      if (expected->written[o][k] && !(found->tags[o][k] == expected->tags[o][k]))
+        return "the tags of output " + std::to_string(o) + " differ at element " + std::to_string(k);
+  return "";
+}
+
+/// The checker's verdict on the nest at these sizes.
+std::string refutation(const Program& bound, const LoopNest& nest) {
+  const poly::NestCheck check = poly::check_nest(normalize(bound), nest);
+  return check.verdict == Verdict::proven ? "" : "not proven: " + check.code + ": " + check.message;
+}
+
 std::string judge(const Program& program, const LoopNest& nest, const targets::LoadedCode& code, const Binding& binding, bool exact) {
   auto here = specialize(nest, binding);
   if (!here) return here.error().message;
@@ -75,6 +101,7 @@ std::string judge(const Program& program, const LoopNest& nest, const targets::L
   options.with_bounds = !exact;
   auto expected = ir::evaluate(bound, inputs, options);
   if (!expected) return "evaluator: " + expected.error().message;
+  if (const std::string wrong = tag_difference(bound, *here, inputs); !wrong.empty()) return wrong;
   const auto called = random_test::guarded_call(*here, code, inputs, random_test::Wall::behind, 1, binding);
   if (!called.trouble.empty()) return called.trouble;
   return difference(*expected, called.outputs, exact);
@@ -148,7 +175,16 @@ Swept sweep(const Program& program, NumericsClass cls, std::vector<Binding> bind
     out.trouble = code.error().message;
     return out;
   }
-  if (bindings.empty()) bindings = bindings_of(program, 7);
+  if (bindings.empty()) bindings = bindings_of(program, std::getenv("PW_SYMBOLIC_ALL") ? 19 : 7);
+  const size_t proofs = std::getenv("PW_SYMBOLIC_ALL") ? 4 : 1;
+  for (size_t k = bindings.size() - std::min(bindings.size(), proofs); k < bindings.size(); ++k) {
+    auto here = specialize(vectors, bindings[k]);
+    if (here) out.trouble = refutation(polyweft::bind(program, bindings[k]), *here);
+    if (!out.trouble.empty()) {
+      out.trouble = "at" + text_of(bindings[k]) + ": " + out.trouble;
+      return out;
+    }
+  }
   for (const Binding& binding : bindings) {
     const std::string trouble = judge(program, vectors, **code, binding, cls == NumericsClass::strict);
     if (!trouble.empty()) {

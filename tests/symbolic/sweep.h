@@ -1,4 +1,4 @@
-// Symbolic nests, made once and run at many sizes: a plain interpreter and machine code behind guard pages, both against the evaluator.
+// Symbolic nests, made once and run at many sizes: the interpreter's tags and machine code behind guard pages against the evaluator; some sizes are proven.
 #pragma once
 
 #include <string>
