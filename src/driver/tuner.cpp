@@ -222,7 +222,7 @@ struct Tuner::Impl {
     if (auto ok = checked(program); !ok) return ok.error();
     auto nest = isl.symbolic_nest(*t);
     if (!nest) return nest.error();
-    if (auto ok = verify(*nest); !ok) return ok.error();
+    if (auto ok = polyweft::verify(*nest); !ok) return ok.error();
     LoopNest vectors = ir::vectorize_rows(std::move(nest).value(), workshop.target().vector_bits / 8);
     return Plan{std::move(vectors), "trace 1\n", "symbolic base order"};
   }
