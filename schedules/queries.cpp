@@ -326,7 +326,8 @@ Status may_run_at_once_along(const NestTemplate& t, uint32_t id, uint32_t index,
     error.notes.push_back("choose a loop over a data index");
     return error;
   }
-  if (stage.placement.kind != Placement::Kind::at_root) return fail("PW0304", subject + ": the statement runs inside another nest");
+  const bool is_guest = stage.placement.kind == Placement::Kind::fused && t.stages[stage.placement.host].is_frame;  // the band's relations are asked after the step
+  if (stage.placement.kind != Placement::Kind::at_root && !is_guest) return fail("PW0304", subject + ": the statement runs inside another nest");
   return Ok{};
 }
 

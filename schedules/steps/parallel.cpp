@@ -8,6 +8,7 @@
 // would be shared.
 #include <algorithm>
 
+#include "schedules/bands.h"
 #include "schedules/queries.h"
 #include "schedules/steps.h"
 
@@ -32,6 +33,8 @@ Result<NestTemplate> in_parts(NestTemplate t, uint32_t id, const ParallelStep& s
   if (!index) return index.error();
   if (auto status = may_run_at_once_along(t, id, *index, subject); !status) return status.error();
   if (auto status = is_sole(stage, subject); !status) return status.error();
+  if (stage.placement.kind != Placement::Kind::at_root)
+    return fail("PW0304", subject + ": the statement runs inside another nest", {"parallel " + stage.name + " " + step.loop + ", without parts"});
   if (step.parts < 1 || step.parts > kMostParts) return fail("PW0304", subject + ": 1 to " + std::to_string(kMostParts) + " parts");
   if (stage.accumulator && stage.accumulator->depth == 0) return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside a loop"});
   for (const auto& other : stage.loops)
@@ -58,6 +61,7 @@ Result<NestTemplate> parallel(NestTemplate t, const ParallelStep& step) {
   if (!loop) return loop.error();
   const std::string subject = "parallel " + stage.name + " " + step.loop;
   if (auto status = may_run_at_once(t, *id, *loop, subject); !status) return status.error();
+  if (auto status = is_own_loop(t, *id, stage.loops[*loop], subject); !status) return status.error();
   if (auto status = is_sole(stage, subject); !status) return status.error();
   stage.loops[*loop].mark = Mark{MarkKind::parallel, 0, "", false};
   return t;

@@ -273,9 +273,10 @@ struct Tuner::Impl {
   }
   // The running error bound of every output element (language page, numerics), as a nest of its own; where there is none, the rule of thumb counts.
   std::optional<LoopNest> bound_nest(const Task& t, const LoopNest& base, bool bit_exact) {
-    // Naive loops in double precision: above this the bounds would take longer than the search.
-    constexpr double kMostBoundFlops = 1e9;
-    if (bit_exact || count_flops(base) > kMostBoundFlops) return std::nullopt;
+    // Naive loops in double precision: above this the bounds would take longer than the search. A recurrence may amplify what it rounds (64 steps of an LSTM by
+    // 10^4), which no rule of thumb knows: there they are worth some seconds.
+    constexpr double kMostBoundFlops = 1e9, kMostInRecurrences = 4e9;
+    if (bit_exact || count_flops(base) > (schedules::has_recurrence(t.program) ? kMostInRecurrences : kMostBoundFlops)) return std::nullopt;
     auto nest = for_target(isl.bound_nest(t));
     return nest ? std::optional(std::move(nest).value()) : std::nullopt;
   }

@@ -75,7 +75,7 @@ double power_error(const Scalar& a, const Scalar& b, double value) {
 }
 
 /// sup |f'| over the arguments whose distance from a is at most the error, times the error.
-double function_error(Op op, std::span<const Scalar> args, double value) {
+double slope_error(Op op, std::span<const Scalar> args, double value) {
   double a = as_double(args[0].value), error = args[0].error;
   double nearest_zero = std::max(0.0, std::fabs(a) - error);
   switch (op) {
@@ -91,12 +91,19 @@ double function_error(Op op, std::span<const Scalar> args, double value) {
       return error * 1.1283791670955126 * std::exp(-nearest_zero * nearest_zero);
     case Op::sin:
     case Op::cos:
-      return std::min(error, 2.0);
+      return error;
     case Op::rsqrt:
       return a > error ? 0.5 * error / std::pow(a - error, 1.5) : kInfinity;
     default:
       return power_error(args[0], args[1], value);
   }
+}
+
+/// No two values of a bounded function are further apart; an infinite error stands for NaN too and stays.
+double function_error(Op op, std::span<const Scalar> args, double value) {
+  const double error = slope_error(op, args, value);
+  const bool is_bounded = op == Op::tanh || op == Op::erf || op == Op::sin || op == Op::cos;
+  return error < kInfinity && (is_bounded || op == Op::sigmoid) ? std::min(error, is_bounded ? 2.0 : 1.0) : error;
 }
 
 bool is_exact(std::span<const Scalar> args) {

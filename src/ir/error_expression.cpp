@@ -89,8 +89,17 @@ Expr infinite_unless_zero(const Expr& error) {
   return op(Op::select, {exact, f64_literal(0), f64_literal(INFINITY)});
 }
 
+Expr below(const Expr& error, double limit) {
+  return make_op(Op::lt, ElementType::boolean, {error, f64_literal(limit)});
+}
+
+/// No two values of a bounded function are further apart; an infinite error stands for NaN too and stays.
+Expr at_most(double distance, const Expr& error) {
+  return op(Op::select, {below(error, INFINITY), op(Op::min, {f64_literal(distance), error}), error});
+}
+
 Expr product_error(const Expr& x, const Expr& y, const Expr& a, const Expr& b) {
-  return plus(times(magnitude_of(x), b), times(magnitude_of(y), a));
+  return plus(plus(times(magnitude_of(x), b), times(magnitude_of(y), a)), a && b ? times(a, b) : nullptr);
 }
 
 }  // namespace
@@ -229,17 +238,18 @@ Expr ErrorExpression::of_function(const Expr& e, const Expr& a, const Expr& b) c
   Expr size = magnitude_of(x), value = magnitude_of(e);
   switch (e->op) {
     case Op::exp:
-      return where_above(f64_literal(1), a, times(value, plus(a, times(a, a))));
+      return op(Op::select,
+                {below(a, 1), times(value, plus(a, times(a, a))), op(Op::select, {below(a, INFINITY), times(value, op(Op::exp, {a})), f64_literal(INFINITY)})});
     case Op::log:
       return where_above(as_f64(x), a, over(a, minus(size, a)));
     case Op::sigmoid:
-      return times(op(Op::min, {f64_literal(0.25), times(value, plus(f64_literal(1), times(f64_literal(2), a)))}), a);
+      return at_most(1, times(op(Op::min, {f64_literal(0.25), op(Op::exp, {minus(f64_literal(0), op(Op::max, {f64_literal(0), minus(size, a)}))})}), a));
     case Op::erf:
-      return times(f64_literal(1.13), a);
+      return at_most(2, times(f64_literal(1.13), a));
     case Op::tanh:
     case Op::sin:
     case Op::cos:
-      return a;
+      return at_most(2, a);
     case Op::rsqrt:
       return where_above(as_f64(x), times(f64_literal(2), a), over(times(times(f64_literal(1.5), a), value), size));
     default:

@@ -123,5 +123,28 @@ TEST(Bands, cholesky_with_its_sums_as_statements) {
   EXPECT_NE(refusal(program, band + "tile cholesky [k: 2, i: 4, j: 2]\nisolate L.2 in cholesky at j.1 where j - k - 1\n").find("PW0306"), std::string::npos);
 }
 
+// Two layers of a recurrent network: what a layer's input contributes is one product ahead of its steps, in each step the sums of all units run at once.
+TEST(Bands, sums_of_a_step_run_at_once_and_those_that_wait_for_nothing_are_one_product) {
+  const Program program = normalized_program(
+      "program layers(L = 2, T = 3, H = 5)\nin X: f32[T, H]\nin W: f32[L, H, H]\nin U: f32[L, H, H]\nlet h[0, t: 1..T+1, k: H] = X[t-1, k]\n"
+      "let h[l: 1..L+1, 0, k: H] = 0.0\nlet h[l: 1..L+1, t: 1..T+1, k: H] = (sum[q: H] W[l-1, k, q] * h[l-1, t, q]) + (sum[q: H] U[l-1, k, q] * h[l, t-1, q])\n"
+      "out Y[t: T, k: H] = h[L, t+1, k]\n");
+  const std::string band =
+      "band layers [l, s, t, u, v, k] of h@2: [l, 0, 0, 0, 0, k], h.1: [l, 1, 0, 0, t, k], h.2: [l, 2, t, 0, 0, k], h@3: [l, 2, t, 1, 0, k]\n"
+      "distribute layers at u\n";
+  expect_right(program, band);
+  expect_right(program,
+               band +
+                   "tile h.1 [v: 2, k: 2, q: 2]\npermute h.1 [k.1, v.1, q.1, v, k, q]\naccumulate h.1 at v.1 reg\nunroll h.1 v\nunroll h.1 k\nvectorize h.1 q 2\n"
+                   "parallel h.1 k.1\nparallel h.2 k\nparallel h@3 k\n");
+  EXPECT_NE(refusal(program, band + "parallel h.2 q\n").find("PW0306"), std::string::npos);
+  EXPECT_NE(refusal(program, band + "parallel h.2 t\n").find("PW030"), std::string::npos);
+  EXPECT_NE(refusal(program, band + "parallel h.2 k in 2\n").find("PW0304"), std::string::npos);
+  const Program chain = normalized_program(
+      "program chain(T = 3, N = 6)\nin X: f32[N]\nlet A[0, i: N] = X[i]\nlet A[t: 1..T+1, 0] = X[0]\nlet A[t: 1..T+1, i: 1..N] = A[t-1, i] + A[t, i-1]\nout Y[i: N] = "
+      "A[T, i]\n");
+  EXPECT_NE(refusal(chain, "band chain [t, i] of A@2: [t, 0], A@3: [t, i]\ndistribute chain at t\nparallel A@3 i\n").find("PW0306"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace polyweft::test
