@@ -214,7 +214,7 @@ llvm::Value* NestCode::load(const Access& access) {
   }
   if (llvm::Value* turned = load_turned(access)) return turned;
   const Place place = place_of(access);
-  if (llvm::Value* chosen = load_of_table(buffer, place)) return chosen;
+  if (llvm::Value* chosen = is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) return chosen;
   if (place.key.empty()) return load_place(place, buffer.type);
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
   if (const auto it = loads_.find(place.key); it != loads_.end()) return it->second.value;
