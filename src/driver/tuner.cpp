@@ -13,6 +13,7 @@
 #include "driver/workshop.h"
 #include "ir/bound_program.h"
 #include "ir/instruction.h"
+#include "ir/register_blocks.h"
 #include "ir/seeded_data.h"
 #include "ir/vectorize_rows.h"
 #include "schedules/sketches/sketches.h"
@@ -223,7 +224,8 @@ struct Tuner::Impl {
     auto nest = isl.symbolic_nest(*t);
     if (!nest) return nest.error();
     if (auto ok = polyweft::verify(*nest); !ok) return ok.error();
-    LoopNest vectors = ir::vectorize_rows(std::move(nest).value(), workshop.target().vector_bits / 8);
+    const ir::BlockShape shape = ir::block_shape(workshop.target());
+    LoopNest vectors = ir::vectorize_rows(ir::block_rows(std::move(nest).value(), shape), shape.vector_bytes);
     return Plan{std::move(vectors), "trace 1\n", "symbolic base order"};
   }
 

@@ -11,6 +11,7 @@
 
 #include "ir/evaluator.h"
 #include "ir/interpreter.h"
+#include "ir/register_blocks.h"
 #include "ir/scalar.h"
 #include "ir/vectorize_rows.h"
 #include "lang/parser.h"
@@ -160,7 +161,8 @@ Swept sweep(const Program& program, NumericsClass cls, std::vector<Binding> bind
     out.trouble = "the text does not parse back: " + (again ? print(*nest) : again.error().message);
     return out;
   }
-  const LoopNest vectors = ir::vectorize_rows(*again, find_target("host")->vector_bits / 8);
+  const ir::BlockShape shape = ir::block_shape(*find_target("host"));
+  const LoopNest vectors = ir::vectorize_rows(ir::block_rows(*again, shape), shape.vector_bytes);
   if (auto verified = verify(vectors); !verified) {
     out.trouble = verified.error().message + "\n" + print(vectors);
     return out;

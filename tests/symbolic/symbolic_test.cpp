@@ -79,6 +79,17 @@ TEST(Symbolic, the_sizes_of_one_kernel_change_from_call_to_call) {
   EXPECT_EQ(sums.call({19, 40}, {19, 40}), "");
 }
 
+TEST(Symbolic, blocks_of_sums_and_what_is_left_of_them_are_right) {
+  const Program gemm = program_of(R"(program gemm(M = 4, N = 5, K = 6) assume M >= 0, N >= 0, K >= 0
+in A: f32[M, K]
+in B: f32[K, N]
+out C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j])");
+  const std::vector<Binding> sizes = {{0, 0, 0}, {1, 1, 1}, {3, 0, 2}, {3, 2, 0}, {4, 64, 3}, {5, 65, 7}, {9, 130, 2}, {2, 63, 5}, {8, 17, 1}, {11, 31, 13}};
+  const Swept swept = sweep(gemm, NumericsClass::reassoc, sizes);
+  EXPECT_EQ(swept.refusal + swept.trouble, "");
+  EXPECT_EQ(swept.sizes, static_cast<int>(sizes.size()));
+}
+
 TEST(Symbolic, wrong_extents_are_refused) {
   const Made sums = made_of(kSums);
   EXPECT_EQ(sums.call({4, 5}, {4, 6}), "returned 248");  // -8
