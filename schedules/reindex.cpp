@@ -24,6 +24,9 @@ struct Solver {
   std::vector<std::string> names = {};
   std::map<VarId, Affine> map = {};  ///< of old indices, over the new ones
 
+  bool is_first() const { return place.part == SumPart::first; }
+  /// Those that the part moves along.
+  uint32_t indices() const { return is_first() ? data : static_cast<uint32_t>(old.index_names.size()); }
   VarId var(uint32_t index) const { return t.program.index_var(index); }
   uint32_t index_of(VarId v) const { return v - t.program.index_var(0); }
   bool is_reduced(const Affine& row) const {
@@ -52,7 +55,7 @@ struct Solver {
       const int64_t sign = row.terms[0].coeff;
       map[row.terms[0].var] = sign * (Affine::variable(var(out.index_of_member[m])) - Affine::of(row.constant));
     }
-    for (uint32_t k = data; k < old.index_names.size(); ++k) {
+    for (uint32_t k = data; k < indices(); ++k) {
       if (map.count(var(k))) continue;
       map[var(k)] = Affine::variable(var(static_cast<uint32_t>(names.size())));
       std::string name = old.index_names[k];
@@ -86,9 +89,13 @@ struct Solver {
 
   /// The domain over the new indices.
   void conditions() {
-    const Domain domain = domain_of(t.program, old);
+    Domain domain = domain_of(t.program, old);
+    if (is_first()) {
+      std::erase_if(domain.inside, [&](const Affine& e) { return mentions_from(guard_ge0(e), var(data)); });
+      std::erase_if(domain.guards, [&](const Guard& g) { return mentions_from(g, var(data)); });
+    }
     Stage& stage = out.stage;
-    for (uint32_t k = 0; k < old.index_names.size(); ++k) {
+    for (uint32_t k = 0; k < indices(); ++k) {
       const Interval& values = domain.values[var(k)];
       stage.inside.push_back(map.at(var(k)) - Affine::of(values.lo));
       stage.inside.push_back(Affine::of(values.hi) - map.at(var(k)));
@@ -122,6 +129,7 @@ struct Solver {
           is_index && std::any_of(e.slots.begin(), &slot - e.slots.data() + e.slots.begin(), [&](const Slot& s) { return s.var == position.terms[0].var; });
       slot = is_index && !is_taken ? Slot{position.terms[0].var, Affine::of(0), Affine::of(0), {}} : Slot{kNoVar, {}, {}, position};
     }
+    if (is_first()) e.rhs = make_literal(Literal{});  // the reducer's identity: emission asks the program's equation
     if (e.rhs->op != Op::reduce) {
       e.rhs = substitute(e.rhs, map);
       return;
@@ -141,6 +149,12 @@ struct Solver {
 };
 
 }  // namespace
+
+bool mentions_from(const Guard& condition, VarId first) {
+  std::vector<VarId> used;
+  collect_variables(condition, used);
+  return std::any_of(used.begin(), used.end(), [&](VarId v) { return v >= first; });
+}
 
 std::optional<std::vector<Affine>> inverse(const std::vector<Affine>& rows, VarId first, uint32_t count, VarId result, std::vector<Affine>* rest) {
   std::vector<Affine> open;
@@ -183,13 +197,14 @@ Result<Reindexed> reindexed(const NestTemplate& t, const BandPlace& place, const
   if (auto status = solver.solve_data(members); !status) return status.error();
   solver.conditions();
   solver.equation();
-  stage.reduces = old.rhs->op == Op::reduce;
+  stage.part = place.part;
+  stage.reduces = old.rhs->op == Op::reduce && !solver.is_first();
   stage.origin = Origin{place.equation, {}};
-  for (uint32_t k = 0; k < old.index_names.size(); ++k) stage.origin->instance.push_back(solver.map.at(t.program.index_var(k)));
+  for (uint32_t k = 0; k < solver.indices(); ++k) stage.origin->instance.push_back(solver.map.at(t.program.index_var(k)));
   stage.lo.assign(solver.names.size(), 0);
   stage.hi.assign(solver.names.size(), 0);
   const Domain domain = domain_of(t.program, old);
-  for (uint32_t k = solver.data; k < old.index_names.size(); ++k) {  // reduced indices that no member moves with
+  for (uint32_t k = solver.data; k < solver.indices(); ++k) {  // reduced indices that no member moves with
     const Affine& as = solver.map.at(t.program.index_var(k));
     const uint32_t index = as.terms[0].var - t.program.index_var(0);
     const Interval& values = domain.values[t.program.index_var(k)];

@@ -12,6 +12,8 @@ struct Reindexed {
   Equation equation;
   std::vector<uint32_t> index_of_member;
 };
+/// Whether the condition moves with an index of the program from `first` on.
+bool mentions_from(const Guard& condition, VarId first);
 /// Solves row[k](x) == result[k] for x = variables first .. first + count - 1 by elimination with coefficients 1 and -1: each x over the variables `result + k`. Nothing
 /// where that does not give them all; `rest`: what the rows that were not needed require to be 0, over the same variables.
 std::optional<std::vector<Affine>> inverse(const std::vector<Affine>& rows, VarId first, uint32_t count, VarId result, std::vector<Affine>* rest = nullptr);

@@ -101,11 +101,14 @@ struct BandRelation {  // one for each read access: what two reads of one tensor
   bool is_lex_positive = true;  ///< every other pair has a lexicographically positive distance
   std::string witness;          ///< a pair that has not, for people; empty where there is none
 };
+/// What a statement of a band does of a reduction: all of it, the first values of its elements, or what is folded into them.
+enum class SumPart : uint8_t { whole = 0, first = 1, folds = 2 };
 /// A statement in a band: its instances have values of the band's members.
 struct BandPlace {
   EquationId equation = 0;           ///< of the program that the template began with
   std::vector<Guard> piece = {};     ///< which of its points, over the equation's indices
-  std::vector<Affine> members = {};  ///< value of each member, over the equation's indices
+  std::vector<Affine> members = {};  ///< value of each member, over the equation's indices (of first values: without reduced ones)
+  SumPart part = SumPart::whole;
 };
 /// Loops over common members; the statements run inside, in sequence. Stage number `frame` has the loops.
 struct Band {
@@ -146,6 +149,7 @@ struct Stage {
   Placement placement;
   bool is_reduction() const { return lo.size() > data_indices || reduces; }
   bool reduces = false;
+  SumPart part = SumPart::whole;        ///< first: no folds, and no loops over reduced indices; folds: the first values are written elsewhere
   bool is_frame = false;                ///< loops of a band: its equation defines nothing, what is fused into it runs in sequence in the innermost loop
   bool needs_band = false;              ///< part of a recurrence, and in no band yet
   std::optional<uint32_t> parted = {};  ///< reduced index whose loop `.p`, just outside the accumulator, runs over parts that a tree merges

@@ -1,6 +1,7 @@
 // Recurrences: what carries them stays outside, the loops inside become rows of vectors; storage keeps the planes that are still read.
 //
 //   plain        band | loops that carry | each statement: the other loops, lanes along the one that is dense
+//   panels       first values, finished values, folds of sums as statements | tiles of j, k, i | k | rows of vectors; tiles of folds alone in registers
 //   time tiles   band, skewed and shifted until all distances are >= 0 | t.1 | i.1 | t | each statement: j vectors, rows i jammed
 //
 // A step that its relations refuse is left out; a trace is kept if something was gained.
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 
+#include "ir/trace_names.h"
 #include "schedules/bands.h"
 #include "schedules/sketches/plans.h"
 
@@ -243,6 +245,166 @@ bool add_time_tiles(Sketcher& s, uint32_t band) {
   return 2 * vectorized > all;
 }
 
+constexpr int64_t kPanel = 48, kRowsOfPanel = 12;
+
+/// Sums as two statements each: first values, then what is no sum, then folds. The panel's member (the last one) leads, that of the folds follows. Nothing where the
+/// first member of the proposal is not the folded index.
+std::optional<BandStep> in_parts(const Program& program, const poly::BandProposal& proposal, const std::string& name) {
+  if (proposal.names.size() < 3) return std::nullopt;
+  std::vector<BandPlace> firsts, others, folds;
+  for (BandPlace place : proposal.statements) {
+    const size_t last = place.members.size() - 1;
+    std::rotate(place.members.begin(), place.members.begin() + static_cast<std::ptrdiff_t>(last), place.members.end());
+    const Expr& rhs = program.equations[place.equation].rhs;
+    if (rhs->op != Op::reduce) {
+      others.push_back(std::move(place));
+      continue;
+    }
+    if (rhs->reduction.ranges.size() != 1) return std::nullopt;
+    const IndexRange& range = rhs->reduction.ranges[0];
+    if (!(place.members[1] == Affine::variable(range.var))) return std::nullopt;
+    place.part = SumPart::folds;
+    folds.push_back(place);
+    place.part = SumPart::first;
+    place.piece.clear();
+    for (Affine& member : place.members) member = substitute(member, {{range.var, range.lo}});
+    firsts.push_back(std::move(place));
+  }
+  if (folds.empty()) return std::nullopt;
+  firsts.insert(firsts.end(), others.begin(), others.end());
+  firsts.insert(firsts.end(), folds.begin(), folds.end());
+  std::vector<std::string> names = proposal.names;
+  std::rotate(names.begin(), names.end() - 1, names.end());
+  return ir::band_step(program, firsts, names, name);
+}
+
+/// Conditions of tiles in which nothing but folds runs: members that are beyond the folded one. Each statement that is no part of a sum has one of them equal to it.
+std::vector<uint32_t> beyond_folds(const NestTemplate& t, uint32_t number) {
+  std::vector<std::vector<uint32_t>> choices;
+  for (const BandPlace& place : t.bands[number].places) {
+    if (place.part != SumPart::whole) continue;
+    choices.emplace_back();
+    for (uint32_t m = 0; m < place.members.size(); ++m)
+      if (m != 1 && place.members[m] == place.members[1]) choices.back().push_back(m);
+    if (choices.back().empty()) return {};
+  }
+  std::stable_sort(choices.begin(), choices.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  std::vector<uint32_t> out;
+  for (const auto& each : choices)
+    if (std::none_of(each.begin(), each.end(), [&](uint32_t m) { return std::count(out.begin(), out.end(), m) > 0; })) out.push_back(each[0]);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// Reads whose lanes would lie apart are copied, the lanes' coordinate innermost.
+void copy_across(Sketcher& s, const std::string& name, const std::string& lane, int64_t block, Scope scope) {
+  const auto id = stage_named(s.t_, name);
+  if (!id) return;
+  const Stage stage = s.t_.stages[*id];
+  const Expr rhs = equation_of(s.t_, stage).rhs;
+  std::map<TensorId, uint32_t> seen;
+  std::vector<PromoteStep> steps;
+  visit(rhs, [&](const ExprNode& e) {
+    if (e.op != Op::read) return;
+    const uint32_t number = ++seen[e.access.id];
+    const size_t rank = e.access.index.size();
+    for (uint32_t d = 0; d + 1 < rank; ++d) {
+      bool moves = false;
+      for (const Term& term : e.access.index[d].affine.terms)
+        moves |= term.var != kNoVar && term.var >= s.t_.program.index_var(0) && index_name(s.t_, stage, term.var - s.t_.program.index_var(0)) == lane;
+      if (!moves) continue;
+      PromoteStep step{s.t_.program.tensors[e.access.id].name, name, "root", scope, {}, number};
+      const std::string dim = "d" + std::to_string(d);
+      if (block > 0) step.layout.push_back({LayoutDigit::Part::quotient, dim, Size{block, ""}});
+      for (uint32_t other = 0; other < rank; ++other)
+        if (other != d) step.layout.push_back({LayoutDigit::Part::whole, "d" + std::to_string(other), {}});
+      step.layout.push_back({block > 0 ? LayoutDigit::Part::remainder : LayoutDigit::Part::whole, dim, block > 0 ? Size{block, ""} : Size{}});
+      steps.push_back(std::move(step));
+    }
+  });
+  for (const PromoteStep& step : steps) s.take(step);
+}
+
+/// Sums of a panel keep cells for one panel only.
+void fold_panels(Sketcher& s, uint32_t number) {
+  for (uint32_t guest : stages_of(s.t_, number)) {
+    const Stage& stage = s.t_.stages[guest];
+    if (stage.part != SumPart::folds) continue;
+    const Equation& equation = equation_of(s.t_, stage);
+    const Tensor& tensor = s.t_.program.tensors[equation.targets[0]];
+    if (tensor.kind != TensorKind::local) continue;
+    for (uint32_t d = 0; d < equation.slots.size(); ++d)
+      if (equation.slots.size() > 1 && equation.slots[d].var != kNoVar &&
+          index_name(s.t_, stage, equation.slots[d].var - s.t_.program.index_var(0)) == index_name(s.t_, s.t_.stages[s.t_.bands[number].frame], 0)) {
+        const std::string name = tensor.name;
+        s.take(FoldStep{name, "d" + std::to_string(d), kPanel, true});
+        break;
+      }
+  }
+}
+
+/// Lanes for the folds beside the diagonal, and blocks of registers for those in tiles of their own.
+void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::string>& index) {
+  const std::string& lane = index[0];
+  const std::vector<uint32_t> near = stages_of(s.t_, number), far = alone_in(s.t_, number);
+  std::vector<std::pair<std::string, SumPart>> names;
+  for (const auto* stages : {&near, &far})
+    for (uint32_t guest : *stages) names.emplace_back(s.t_.stages[guest].name, s.t_.stages[guest].part);
+  for (size_t k = 0; k < names.size(); ++k) {
+    const auto& [name, part] = names[k];
+    if (part != SumPart::folds) {
+      vectorize_guest(s, name);
+      continue;
+    }
+    const auto& equation = equation_of(s.t_, s.t_.stages[*stage_named(s.t_, name)]);
+    const int64_t lanes = std::max<int64_t>(1, s.facts_->vector_bytes / size_bytes(s.t_.program.tensors[equation.targets[0]].type));
+    if (equation.slots.size() < 2) continue;
+    if (k >= near.size()) {
+      const std::string rows = index.back();
+      const int64_t columns = 2 * lanes;
+      if (!s.take_all({TileStep{name, {{lane, Size{columns, ""}}, {rows, Size{kRowsOfPanel, ""}}}}, PermuteStep{name, {lane + ".1", rows + ".1", index[1], rows, lane}}}))
+        continue;
+      copy_across(s, name, lane, columns, Scope::heap);
+      s.take_all({AccumulateStep{name, rows + ".1", Scope::reg}, UnrollStep{name, {rows}}, VectorizeStep{name, lane, Size{lanes, ""}}});
+      continue;
+    }
+    std::vector<std::string> order(index.begin() + 2, index.end());
+    order.push_back(lane);
+    if (!s.take(PermuteStep{name, order})) continue;
+    copy_across(s, name, lane, 0, Scope::stack);
+    s.take(VectorizeStep{name, lane, Size{lanes, ""}});
+  }
+}
+
+/// j.1, k.1, i.1, k: each statement has rows of a tile; tiles in which only folds run have blocks of registers.
+bool add_panels(Sketcher& s, uint32_t number) {
+  const std::string name = s.t_.stages[s.t_.bands[number].frame].name;
+  std::vector<std::string> index;
+  for (uint32_t m = 0; m < s.t_.stages[s.t_.bands[number].frame].lo.size(); ++m) index.push_back(index_name(s.t_, s.t_.stages[s.t_.bands[number].frame], m));
+  fold_panels(s, number);
+  std::vector<TileStep::Level> levels;
+  std::vector<std::string> order;
+  for (const std::string& each : index) {
+    levels.push_back({each, Size{kPanel, ""}});
+    order.push_back(each + ".1");
+  }
+  order.push_back(index[1]);
+  for (uint32_t m = 0; m < index.size(); ++m)
+    if (m != 1) order.push_back(index[m]);
+  if (!s.take(TileStep{name, levels}) || !s.take(PermuteStep{name, order})) return false;
+  const std::vector<uint32_t> beyond = beyond_folds(s.t_, number);
+  if (!beyond.empty()) {
+    IsolateStep apart{{}, name, (beyond.back() > 1 ? index[beyond.back()] : index[1]) + ".1", {}};
+    for (uint32_t guest : stages_of(s.t_, number))
+      if (s.t_.stages[guest].part != SumPart::whole) apart.statements.push_back(s.t_.stages[guest].name);
+    for (uint32_t m : beyond) apart.where.push_back({{{1, index[m]}, {-1, index[1]}}, -1});
+    s.take(apart);
+  }
+  if (!s.take(DistributeStep{name, index[1]})) return false;
+  vectorize_panels(s, number, index);
+  return true;
+}
+
 /// What is no recurrence: rows of vectors, as elsewhere.
 void add_others(Sketcher& s) {
   std::vector<std::string> names;
@@ -254,8 +416,10 @@ void add_others(Sketcher& s) {
   }
 }
 
+enum class Style : uint8_t { panels, time, rows };
+
 std::optional<Trace> sketch(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
-                            bool in_time) {
+                            Style style) {
   Sketcher s(program, cls, facts, isl);
   bool gained = false;
   for (size_t p = 0; p < proposals.size(); ++p) {
@@ -265,7 +429,14 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
     if (!first.take(plain)) return std::nullopt;
     fold_storage(first, number);
     bool done = false;
-    if (in_time) {
+    if (style == Style::panels)
+      if (const auto parts = in_parts(program, proposals[p], band_name(s.t_, p))) {
+        Sketcher panels = s;
+        done = panels.take(*parts) && add_panels(panels, number);
+        gained |= done;
+        if (done) s = std::move(panels);
+      }
+    if (style == Style::time) {
       const int64_t lanes = facts.vector_bytes / 8;
       const bool is_small = stages_of(first.t_, number).size() <= kMostInTiles;
       if (const auto skewed = is_small ? permutable(first.t_, number, plain, lanes) : std::nullopt) {
@@ -280,7 +451,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
     }
     if (done) continue;
     const bool has_rows = add_rows(first, number);
-    gained |= has_rows && !in_time;
+    gained |= has_rows && style == Style::rows;
     s = std::move(first);
   }
   if (!gained) return std::nullopt;
@@ -295,8 +466,8 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
   if (!isl.propose_bands || !isl.band_facts) return out;
   const auto proposals = isl.propose_bands();
   if (!proposals || proposals->empty()) return out;
-  for (bool in_time : {true, false})
-    if (auto trace = sketch(normalized, cls, facts, isl, *proposals, in_time))
+  for (Style style : {Style::panels, Style::time, Style::rows})
+    if (auto trace = sketch(normalized, cls, facts, isl, *proposals, style))
       if (auto made = replay(normalized, cls, *trace, isl); made && instantiate(*made, values_of(*trace))) out.push_back(std::move(*trace));
   return out;
 }

@@ -8,19 +8,23 @@
 #include <algorithm>
 #include <cctype>
 
+#include "ir/trace_names.h"
 #include "schedules/bands.h"
 #include "schedules/hulls.h"
 #include "schedules/pieces.h"
+#include "schedules/reindex.h"
 
 namespace polyweft::schedules {
 namespace {
 
 /// A value over the indices of an equation; `d0`, `d1`, .. are the coordinates of the element that it defines.
-Result<Affine> value_of(const NestTemplate& t, const Equation& equation, const LinearText& text, const std::string& subject) {
+Result<Affine> value_of(const NestTemplate& t, const Stage& stage, SumPart part, const LinearText& text, const std::string& subject) {
+  const Equation& equation = equation_of(t, stage);
+  const size_t indices = part == SumPart::first ? stage.data_indices : equation.index_names.size();
   Affine out = Affine::of(text.constant);
   for (const auto& [coeff, name] : text.terms) {
     std::optional<Affine> term;
-    for (uint32_t k = 0; k < equation.index_names.size(); ++k)
+    for (uint32_t k = 0; k < indices; ++k)
       if (equation.index_names[k] == name) term = Affine::variable(t.program.index_var(k));
     for (uint32_t d = 0; d < equation.slots.size() && !term; ++d)
       if (name == "d" + std::to_string(d)) term = equation.slots[d].var == kNoVar ? equation.slots[d].position : Affine::variable(equation.slots[d].var);
@@ -28,7 +32,7 @@ Result<Affine> value_of(const NestTemplate& t, const Equation& equation, const L
       if (!term && parameter.name == name) term = Affine::of(parameter.value);
     if (!term) {
       std::string known;
-      for (const std::string& index : equation.index_names) known += (known.empty() ? "" : " ") + index;
+      for (size_t k = 0; k < indices; ++k) known += (known.empty() ? "" : " ") + equation.index_names[k];
       return fail("PW0303", subject + ": there is no index '" + name + "'", {"its indices are " + known + "; coordinates of its element are d0, d1, .."});
     }
     out = out + coeff * *term;
@@ -48,7 +52,7 @@ struct Member {
   uint32_t stage = 0;
   std::string name;
   BandPlace place;
-  size_t pieces = 1;  ///< of the statement
+  size_t pieces = 1;  ///< of the statement, or of its part
 };
 
 /// "A@3.p2" is the second piece of A@3; 0: all of a statement.
@@ -61,40 +65,78 @@ std::pair<std::string, size_t> whole_and_piece(const NestTemplate& t, const std:
   return {name.substr(0, cut), number};
 }
 
+/// "A.1.first", "A.1.folds": a part of A.1.
+std::pair<std::string, SumPart> whole_and_part(const NestTemplate& t, const std::string& name) {
+  for (SumPart part : {SumPart::first, SumPart::folds})
+    if (const std::string suffix = ir::suffix_of(part); name.ends_with(suffix) && stages_named(t, name).empty())
+      return {name.substr(0, name.size() - suffix.size()), part};
+  return {name, SumPart::whole};
+}
+
+/// The points of a part of a statement in pieces. First values do not ask whether anything is folded.
+std::optional<std::vector<std::vector<Guard>>> pieces_of(const NestTemplate& t, const Stage& stage, SumPart part) {
+  Domain domain = domain_of(t.program, equation_of(t, stage));
+  const VarId reduced = t.program.index_var(stage.data_indices);
+  if (part == SumPart::first) {
+    std::erase_if(domain.guards, [&](const Guard& g) { return mentions_from(g, reduced); });
+    std::erase_if(domain.inside, [&](const Affine& e) { return mentions_from(guard_ge0(e), reduced); });
+  }
+  return disjoint_pieces(domain);
+}
+
+/// Each statement whole, or both of its parts, with all pieces.
+Status all_are_named(const NestTemplate& t, const std::vector<Member>& members, const std::string& subject) {
+  for (const Member& member : members) {
+    const std::string name = t.stages[member.stage].name;
+    const SumPart part = member.place.part;
+    auto count = [&](SumPart wanted) {
+      return static_cast<size_t>(std::count_if(members.begin(), members.end(), [&](const Member& m) { return m.stage == member.stage && m.place.part == wanted; }));
+    };
+    if (count(part) != member.pieces) return fail("PW0304", subject + ": not all pieces of " + name + ir::suffix_of(part) + " are named");
+    if (part == SumPart::whole && count(SumPart::first) + count(SumPart::folds) > 0) return fail("PW0304", subject + ": " + name + " is named whole and by its parts");
+    const SumPart other = part == SumPart::first ? SumPart::folds : SumPart::first;
+    if (part != SumPart::whole && count(other) == 0)
+      return fail("PW0304", subject + ": " + name + ir::suffix_of(part) + " is named without " + name + ir::suffix_of(other),
+                  {"a band has both parts of a sum or all of it"});
+  }
+  return Ok{};
+}
+
 Result<std::vector<Member>> members_of(const NestTemplate& t, const BandStep& step) {
   std::vector<Member> out;
   const std::string subject = "band " + step.name;
   for (const auto& statement : step.statements) {
-    const auto [name, number] = whole_and_piece(t, statement.name);
+    const auto [of_part, number] = whole_and_piece(t, statement.name);
+    const auto [name, part] = whole_and_part(t, of_part);
     const std::vector<uint32_t> stages = stages_named(t, name);
     if (stages.empty()) return stage_named(t, statement.name).error();
     for (uint32_t id : stages) {
       const Stage& stage = t.stages[id];
       if (stage.placement.kind != Placement::Kind::at_root || stage.is_frame || stage.origin)
         return fail("PW0304", subject + ": " + stage.name + " is placed or split already", {"the band comes first"});
+      if (part != SumPart::whole && !stage.reduces) return fail("PW0304", subject + ": " + stage.name + " folds nothing and has no parts");
+      const std::string own = stage.name + ir::suffix_of(part);
       BandPlace place;
+      place.part = part;
       place.equation = stage.equation;
       for (const LinearText& text : statement.members) {
-        auto value = value_of(t, equation_of(t, stage), text, subject + ", " + stage.name);
+        auto value = value_of(t, stage, part, text, subject + ", " + own);
         if (!value) return value.error();
         place.members.push_back(std::move(*value));
       }
-      auto pieces = disjoint_pieces(domain_of(t.program, equation_of(t, stage)));
-      if (!pieces) return fail("PW0324", subject + ": the conditions of " + stage.name + " make more than 64 pieces");
-      if (number > pieces->size()) return fail("PW0302", subject + ": " + name + " has " + std::to_string(pieces->size()) + " pieces");
+      auto pieces = pieces_of(t, stage, part);
+      if (!pieces) return fail("PW0324", subject + ": the conditions of " + own + " make more than 64 pieces");
+      if (number > pieces->size()) return fail("PW0302", subject + ": " + own + " has " + std::to_string(pieces->size()) + " pieces");
       for (size_t k = 0; k < pieces->size(); ++k) {
         if (number > 0 && k + 1 != number) continue;
         place.piece = (*pieces)[k];
-        out.push_back({id, stage.name + (pieces->size() > 1 ? ".p" + std::to_string(k + 1) : ""), place, pieces->size()});
+        out.push_back({id, own + (pieces->size() > 1 ? ".p" + std::to_string(k + 1) : ""), place, pieces->size()});
         if (std::count_if(out.begin(), out.end(), [&](const Member& m) { return m.name == out.back().name; }) > 1)
           return fail("PW0304", subject + ": " + out.back().name + " is named twice");
       }
     }
   }
-  for (const Member& member : out) {
-    const auto named = static_cast<size_t>(std::count_if(out.begin(), out.end(), [&](const Member& m) { return m.stage == member.stage; }));
-    if (named != member.pieces) return fail("PW0304", subject + ": not all pieces of " + t.stages[member.stage].name + " are named");
-  }
+  if (auto status = all_are_named(t, out, subject); !status) return status.error();
   return out;
 }
 

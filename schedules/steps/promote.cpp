@@ -2,8 +2,8 @@
 //
 //   for kc: ..C reads B..          for kc: alloc B.p { copy the footprint; ..C reads B.p.. }
 //
-// Legal by structure: B is an input, a constant, or made by an earlier nest, so that its elements are final before the copy. The layout is
-// a mixed-radix digit order of each dimension, hence injective (checked here).
+// Legal by structure: B is an input, a constant, or made by an earlier nest, so that its elements are final before the copy; inside a band, made by other statements. The
+// layout is a mixed-radix digit order of each dimension, hence injective (checked here).
 #include <algorithm>
 
 #include "schedules/bands.h"
@@ -30,6 +30,17 @@ bool is_final_in_tile(const NestTemplate& t, uint32_t id, TensorId tensor) {
   if (!band || t.stages[id].placement.alone.empty()) return false;
   const auto alone = alone_in(t, *band);
   return std::none_of(alone.begin(), alone.end(), [&](uint32_t k) { return defines(equation_of(t, t.stages[k]), tensor); });
+}
+
+/// A statement of a band reads what others of it make, or nests before it: each relation between two statements is kept from one's whole nest to the other's, so that
+/// what the nest reads is there when it begins.
+bool is_made_by_others(const NestTemplate& t, uint32_t id, TensorId tensor) {
+  const auto band = band_of(t, id);
+  if (!band || t.stages[id].is_frame) return false;
+  const auto made = definitions(t, tensor);
+  return std::all_of(made.begin(), made.end(), [&](uint32_t k) {
+    return k != id && (band_of(t, k) == band || (t.stages[k].placement.kind == Placement::Kind::at_root && k < t.bands[*band].frame));
+  });
 }
 
 /// One read of the tensor becomes a read of a tensor that stands for it.
@@ -65,7 +76,7 @@ Result<TensorId> alias_for_read(NestTemplate& t, uint32_t id, TensorId tensor, c
 /// Are all elements of the tensor's box final before the stage's nest?
 Status check_source(const NestTemplate& t, uint32_t id, TensorId tensor, const PromoteStep& step) {
   const Stage& stage = t.stages[id];
-  if (is_final_in_tile(t, id, tensor)) return Ok{};
+  if (is_final_in_tile(t, id, tensor) || is_made_by_others(t, id, tensor)) return Ok{};
   for (uint32_t definition : definitions(t, tensor)) {
     const Stage& source = t.stages[definition];
     bool covers_box = definitions(t, tensor).size() == 1 && source.inside.empty() && source.guards.empty();

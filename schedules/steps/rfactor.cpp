@@ -37,6 +37,7 @@ Result<NestTemplate> rfactor(NestTemplate t, const RfactorStep& step) {
   if (auto status = is_reorderable(t, stage, *index, subject); !status) return status.error();
   if (step.parts < 1 || step.parts > kMostParts) return fail("PW0304", subject + ": 1 to " + std::to_string(kMostParts) + " parts");
   if (!stage.accumulator) return fail("PW0308", subject + ": each part needs an accumulator", {"accumulate first"});
+  if (stage.part == SumPart::folds) return fail("PW0304", subject + ": its first values are a statement of their own", {"take the whole sum into the band"});
   if (stage.parted) return fail("PW0304", subject + ": the reduction is in parts already");
   for (const Slot& slot : equation_of(t, stage).slots)
     if (slot.var == kNoVar && !slot.position.is_constant()) return fail("PW0308", subject + ": the statement is a part of an index set itself");

@@ -76,11 +76,20 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
   nest_.buffers[buffer].layout = layout_of(promotion.layout, *window);
   View view{buffer, window->origin, body.id};
   const bool is_shared = promotion.depth == 0 && !body.loops.empty() && body.loops[0].mark == MarkKind::parallel;
-  NodeId copy = copy_nest(*window, promotion.tensor, view, source, promotion.layout, is_shared ? MarkKind::parallel : MarkKind::serial);
+  NodeId copy = copy_nest(*window, promotion.tensor, view, source, promotion.layout,
+                          {is_shared ? MarkKind::parallel : MarkKind::serial, read_limits(body, *window, promotion.tensor)});
   views_[promotion.tensor].push_back(view);
   NodeId rest = hooks(std::move(body), depth, which + 1);
   views_[promotion.tensor].pop_back();
   return add(Alloc{buffer, seq({copy, rest})});
+}
+
+/// The last conditions of a body hold at all its points, and so do others that are no stronger than one of them.
+void Emitter::mark_implied(Body& body, size_t count) {
+  const std::vector<Affine>& inside = body.stage->inside;
+  for (size_t k = 0; k < inside.size(); ++k)
+    for (size_t known = inside.size() - count; known < inside.size(); ++known)
+      if (const Affine more = inside[k] - inside[known]; more.is_constant() && more.constant >= 0) body.done[k] = 1;
 }
 
 /// if <the conditions hold at every point reached here>: these statements, in loops of their own; else the rest.
@@ -98,7 +107,7 @@ NodeId Emitter::hook_alone(const Body& body, size_t depth, size_t which, const s
   std::vector<NodeId> nests;
   for (uint32_t guest : guests) {
     Body own = body_tied(guest, body);
-    std::fill(own.done.end() - static_cast<std::ptrdiff_t>(conditions.size()), own.done.end(), 1);  // the conditions themselves
+    mark_implied(own, conditions.size());
     nests.push_back(with_fixed_conditions(std::move(own), 0));
   }
   NodeId then = seq(std::move(nests));
@@ -150,6 +159,7 @@ NodeId Emitter::hook_fused(Body body, size_t depth, size_t which, const std::vec
 
 /// True while every reduced loop outside the accumulator is in its first iteration.
 Guard Emitter::first_reduced(const Body& body) const {
+  if (body.stage->part == SumPart::folds) return guard_ge0(Affine::of(-1));
   std::vector<Guard> tests;
   for (uint32_t k = body.stage->data_indices; k < body.ranges.size(); ++k) {
     if (!body.partials.empty() && body.stage->parted == k) continue;  // each part begins anew
@@ -163,6 +173,7 @@ namespace {
 
 /// Is one of the tests false whatever the variables are?
 bool is_never(const Guard& g) {
+  if (g.kind == Guard::Kind::any && g.of.empty()) return true;
   return std::any_of(g.of.begin(), g.of.end(), [](const Guard& part) { return part.e.is_constant() && part.e.constant < 0; });
 }
 

@@ -118,6 +118,11 @@ struct Slider {
   bool is_sliding = false;
 };
 
+struct CopyOptions {
+  MarkKind outermost = MarkKind::serial;
+  std::vector<Range> limits = {};  ///< one a dimension, the window cut by what is read; empty: all of it
+};
+
 class Emitter {
  public:
   Emitter(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
@@ -192,6 +197,7 @@ class Emitter {
   NodeId hook_parts(Body body, size_t depth, size_t which);
   NodeId hook_fused(Body body, size_t depth, size_t which, const std::vector<uint32_t>& guests);
   std::optional<size_t> private_results(uint32_t stage_id) const;
+  static void mark_implied(Body& body, size_t count);
   NodeId hook_alone(const Body& body, size_t depth, size_t which, const std::vector<uint32_t>& guests);
   Window slot_window(const Body& body) const;
   Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const;
@@ -235,7 +241,8 @@ class Emitter {
   Body body_in(uint32_t stage_id, const Window& window);
   Body body_tied(uint32_t stage_id, const Body& host);
   BufferId make_window(const Window& window, TensorId tensor, Scope scope, const std::string& suffix);
-  NodeId copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout, MarkKind outermost = MarkKind::serial);
+  NodeId copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout, const CopyOptions& options = {});
+  std::vector<Range> read_limits(const Body& body, const Window& window, TensorId tensor) const;
 
   // instantiate_leaf.cpp
   NodeId leaf(Body& body);

@@ -127,12 +127,13 @@ Compute Emitter::header_of(const Body& body, Write how) const {
   Compute out;
   out.equation = body.stage->equation;
   out.how = how;
-  if (const Reduction* reduction = reduction_of(equation_of(*body.stage))) {
+  const auto& origin = body.stage->origin;
+  // First values that are a statement of their own have no reduction left; the equation that they begin does.
+  if (const Reduction* reduction = reduction_of(origin ? t_.program.equations[origin->equation] : equation_of(*body.stage))) {
     out.reducer = reduction->reducer;
     out.combiner = reduction->combiner;
   }
   const bool of_element = how == Write::init || how == Write::merge;
-  const auto& origin = body.stage->origin;
   if (!origin) {
     const size_t count = of_element ? body.stage->data_indices : body.ranges.size();
     for (uint32_t k = 0; k < count; ++k) out.instance.push_back(body.ranges[k].origin);

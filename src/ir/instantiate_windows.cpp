@@ -259,8 +259,37 @@ std::vector<SizedLoop> interleaving_loops(const std::vector<std::pair<uint32_t, 
 
 }  // namespace
 
-/// Copies the part of a window that lies in the tensor's box. A copy that parallel loops will share may be made by all of them: `outermost` is its first loop's mark.
-NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout, MarkKind outermost) {
+/// Limits of what a statement of a band reads of a tensor, by its conditions: what lies beyond them may not be made yet. One read, whose subscripts are single indices.
+std::vector<Range> Emitter::read_limits(const Body& body, const Window& window, TensorId tensor) const {
+  std::vector<Range> out;
+  if (!is_in_band(body) || !body.stage->placement.alone.empty()) return out;
+  const Access* access = nullptr;
+  int reads = 0;
+  visit(equation_of(*body.stage).rhs, [&](const ExprNode& e) {
+    if (e.op == Op::read && e.access.id == tensor) access = &e.access, ++reads;
+  });
+  for (size_t d = 0; d < window.origin.size(); ++d) {
+    out.push_back({window.origin[d], window.extent[d], {}, {}});
+    if (reads != 1 || access->index[d].data || access->index[d].affine.terms.size() != 1) continue;
+    const Affine& e = access->index[d].affine;
+    if (e.terms[0].quasi || e.terms[0].coeff != 1) continue;
+    const uint32_t index = index_of(e.terms[0].var);
+    const Affine first = body.ranges[index].origin + Affine::of(e.constant) - window.origin[d];
+    if (!first.is_constant()) continue;
+    Body tried = body;
+    const Range cut_range = cut(tried, index, Cut::outset);
+    const Affine moved = cut_range.origin - body.ranges[index].origin + first;
+    Range& range = out.back();
+    range.lower.push_back(moved);
+    range.upper.push_back({moved + Affine::of(cut_range.extent), false});
+    for (const Affine& lower : cut_range.lower) range.lower.push_back(lower + moved);
+    for (const Limit& limit : cut_range.upper) range.upper.push_back({limit.e + moved, false});
+  }
+  return out;
+}
+
+/// Copies the part of a window that lies in the tensor's box. A copy that parallel loops will share may be made by all of them: the mark of its first loop.
+NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout, const CopyOptions& options) {
   auto rank = static_cast<uint32_t>(window.extent.size());
   // All reads lie outside the tensor (each under a guard that never holds), or the tensor has no elements.
   if (std::find(window.extent.begin(), window.extent.end(), 0) != window.extent.end()) return nest_.add(Seq{});
@@ -282,9 +311,9 @@ NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst
   if (rank > 0 && window.extent[rank - 1] < lanes) lanes = 0;
   body.loops = interleaving_loops(digits, rank, size_bytes(t_.program.tensors[tensor].type));
   if (body.loops.empty()) body.loops = copy_loops(digits, rank, lanes);
-  if (body.loops.size() > 1 && body.loops[0].mark == MarkKind::serial) body.loops[0].mark = outermost;
+  if (body.loops.size() > 1 && body.loops[0].mark == MarkKind::serial) body.loops[0].mark = options.outermost;
   for (uint32_t d = 0; d < rank; ++d) {
-    Range range{window.origin[d], window.extent[d], {}, {}};
+    Range range = options.limits.empty() ? Range{window.origin[d], window.extent[d], {}, {}} : options.limits[d];
     range.upper.push_back({Affine::of(stage->hi[d]) - range.origin, false});
     range.lower.push_back(Affine::of(stage->lo[d]) - range.origin);
     prune(range);

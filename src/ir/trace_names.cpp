@@ -34,16 +34,20 @@ LinearText text_of(const Program& program, const Affine& e, const std::vector<st
 
 }  // namespace
 
+std::string suffix_of(SumPart part) {
+  return part == SumPart::first ? ".first" : part == SumPart::folds ? ".folds" : "";
+}
+
 BandStep band_step(const Program& program, const std::vector<BandPlace>& statements, const std::vector<std::string>& members, const std::string& name) {
   BandStep out;
   out.name = name;
   out.members = members;
-  std::vector<EquationId> done;
+  std::vector<std::pair<EquationId, SumPart>> done;
   for (const BandPlace& statement : statements) {
-    if (std::find(done.begin(), done.end(), statement.equation) != done.end()) continue;
-    done.push_back(statement.equation);
+    if (std::find(done.begin(), done.end(), std::pair(statement.equation, statement.part)) != done.end()) continue;
+    done.emplace_back(statement.equation, statement.part);
     const std::vector<std::string> names = variable_names(program, program.equations[statement.equation]);
-    out.statements.push_back({name_in_traces(program, statement.equation), {}});
+    out.statements.push_back({name_in_traces(program, statement.equation) + suffix_of(statement.part), {}});
     for (const Affine& member : statement.members) out.statements.back().members.push_back(text_of(program, member, names));
   }
   return out;

@@ -35,7 +35,7 @@ inline nlohmann::json to_json(const Mapped& statement) {
   nlohmann::json piece = nlohmann::json::array(), members = nlohmann::json::array();
   for (const Guard& g : statement.piece) piece.push_back(to_json(g));
   for (const Affine& e : statement.members) members.push_back(to_json(e));
-  return {{"equation", statement.equation}, {"piece", piece}, {"members", members}};
+  return {{"equation", statement.equation}, {"piece", piece}, {"members", members}, {"part", static_cast<int>(statement.part)}};
 }
 
 inline nlohmann::json to_json(const BandQuestion& question) {
@@ -108,6 +108,9 @@ inline Mapped mapped_from(const nlohmann::json& j) {
   out.equation = j.at("equation").get<EquationId>();
   for (const auto& g : j.at("piece")) out.piece.push_back(guard_from(g));
   for (const auto& e : j.at("members")) out.members.push_back(affine_from(e));
+  const int part = j.value("part", 0);
+  if (part < 0 || part > static_cast<int>(SumPart::folds)) throw nlohmann::json::type_error::create(302, "not a part of a sum", nullptr);
+  out.part = static_cast<SumPart>(part);
   return out;
 }
 

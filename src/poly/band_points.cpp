@@ -39,6 +39,11 @@ Status validate(const Program& program, const Mapped& statement, size_t members)
     if (!member.is_linear() || !uses_only(used, end)) return malformed("has a member that is no linear function of the equation's indices");
   }
   if (statement.piece.size() > kMostConditions) return malformed("has a statement with too many conditions");
+  const Equation& equation = program.equations[statement.equation];
+  if (statement.part != SumPart::whole && equation.rhs->op != Op::reduce) return malformed("has a part of a statement that folds nothing");
+  const VarId reduced = program.index_var(own_indices(equation));
+  if (statement.part == SumPart::first && std::any_of(statement.members.begin(), statement.members.end(), [&](const Affine& e) { return mentions_from(e, reduced); }))
+    return malformed("has first values that move with a reduced index");
   for (const Guard& guard : statement.piece) {
     if (!is_moderate(guard)) return malformed("has too large numbers or conditions");
     std::vector<VarId> used;
@@ -115,8 +120,8 @@ void BandModel::add_points(uint32_t s, std::vector<Set>& first_done) {
     if (!mentions_from(guard, reduced)) first = intersect(std::move(first), where);
     all = intersect(std::move(all), std::move(where));
   }
-  if (!is_empty(all)) points_.push_back({s, q, false, Set(isl_set_coalesce(all.take())), {}});
-  if (equation.rhs->op != Op::reduce) return;
+  if (!is_empty(all) && statement.part != SumPart::first) points_.push_back({s, q, false, Set(isl_set_coalesce(all.take())), {}});
+  if (equation.rhs->op != Op::reduce || statement.part == SumPart::folds) return;
   first = subtract(std::move(first), first_done[q]);
   if (is_empty(first)) return;
   first_done[q] = unite(first_done[q], first);

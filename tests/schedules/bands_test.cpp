@@ -146,5 +146,77 @@ TEST(Bands, sums_of_a_step_run_at_once_and_those_that_wait_for_nothing_are_one_p
   EXPECT_NE(refusal(chain, "band chain [t, i] of A@2: [t, 0], A@3: [t, i]\ndistribute chain at t\nparallel A@3 i\n").find("PW0306"), std::string::npos);
 }
 
+const char* kLu =
+    "program lu(N = 9)\nin A0: f64[N, N]\nout A[i: N, j: i..N]: f64 = A0[i, j] + 9 - sum[k: 0..i] A[i, k] * A[k, j]\n"
+    "out A[i: N, j: 0..i]: f64 = (A0[i, j] - sum[k: 0..j] A[i, k] * A[k, j]) / A[j, j]\n";
+const char* kLuParts = "band lu [j, k, i] of A.1.first: [j, 0, i], A.2.first: [j, 0, i], A@1: [j, i, i], A@2: [j, j, i], A.1.folds: [j, k, i], A.2.folds: [j, k, i]\n";
+const char* kCholeskyParts =
+    "band cholesky [j, k, i] of L.1.first: [j, 0, j], L.2.first: [j, 0, i], L@1: [j, j, j], L@2: [j, j, i], L.1.folds: [j, k, j], L.2.folds: [j, k, i]\n";
+
+TEST(Bands, first_values_and_folds_of_a_sum_are_two_statements) {
+  Program program = normalized_program(kLu, {{"N", 7}});
+  const std::string band = kLuParts;
+  expect_right(program, band);
+  expect_right(program, band, NumericsClass::strict);
+  for (const char* sizes : {"j: 4, k: 4, i: 4", "j: 16, k: 2, i: 3"}) {
+    expect_right(program, band + "tile lu [" + sizes + "]\n");
+    const std::string apart = band + "tile lu [" + sizes + "]\npermute lu [j.1, k.1, i.1, k, j, i]\ndistribute lu at k\n";
+    expect_right(program, apart);
+    expect_right(
+        program,
+        apart + "permute A.1.folds [i, j]\nvectorize A.1.folds j 4\npermute A.2.folds [i, j]\nvectorize A.2.folds j 4\nvectorize A@1 j 4\nvectorize A.1.first j 4\n");
+  }
+}
+
+TEST(Bands, a_panel_of_sums_keeps_its_cells) {
+  Program program = normalized_program(kLu);
+  const std::string panels = std::string(kLuParts) + "fold A.1 d1 mod 4\nfold A.2 d1 mod 4\ntile lu [j: 4, k: 4, i: 4]\npermute lu [j.1, k.1, i.1, k, j, i]\n";
+  expect_right(program, panels + "distribute lu at k\n");
+  const std::string apart = panels +
+                            "isolate A.1.first, A.2.first, A.1.folds, A.2.folds in lu at i.1 where j - k - 1, i - k - 1\ndistribute lu at k\npermute A.1.folds [i, "
+                            "j]\nvectorize A.1.folds j 4\n";
+  expect_right(program, apart);
+  expect_right(program, apart +
+                            "tile A.2.folds.far [j: 2, i: 2]\npermute A.2.folds.far [j.1, i.1, k, i, j]\naccumulate A.2.folds.far at i.1 reg\nunroll A.2.folds.far i\n"
+                            "vectorize A.2.folds.far j 2\n");
+}
+
+TEST(Bands, right_looking_cholesky_by_panels) {
+  Program program = normalized_program(kCholesky);
+  const std::string band = kCholeskyParts;
+  expect_right(program, band);
+  for (const char* sizes : {"j: 2, k: 2, i: 3"})
+    expect_right(program, band + "tile cholesky [" + sizes +
+                              "]\npermute cholesky [j.1, k.1, i.1, k, j, i]\ndistribute cholesky at k\npermute L.2.folds [i, j]\nvectorize L.2.folds j 4\n");
+  expect_right(program, band +
+                            "tile cholesky [j: 4, k: 4, i: 4]\npermute cholesky [j.1, k.1, i.1, k, j, i]\nisolate L.1.first, L.2.first, L.1.folds, L.2.folds in cholesky "
+                            "at k.1 where j - k - 1\n"
+                            "distribute cholesky at k\ntile L.2.folds.far [j: 4, i: 2]\npermute L.2.folds.far [j.1, i.1, k, i, j]\n"
+                            "promote L read 2 in L.2.folds.far at root heap layout [d0 / 4, d1, d0 % 4]\naccumulate L.2.folds.far at i.1 reg\nunroll L.2.folds.far "
+                            "i\nvectorize L.2.folds.far j 4\n");
+}
+
+TEST(Bands, parts_of_a_sum_are_refused_with_their_reasons) {
+  Program program = normalized_program(kLu);
+  const std::string rest = ", A.2: [j, k, i], A@1: [j, i, i], A@2: [j, j, i]\n", head = "band lu [j, k, i] of ";
+  EXPECT_NE(refusal(program, head + "A.1.first: [j, 0, i]" + rest).find("PW0304 band lu: A.1.first is named without A.1.folds"), std::string::npos);
+  EXPECT_NE(refusal(program, head + "A.1.folds: [j, k, i]" + rest).find("PW0304 band lu: A.1.folds is named without A.1.first"), std::string::npos);
+  EXPECT_NE(refusal(program, head + "A.1: [j, k, i], A.1.first: [j, 0, i], A.1.folds: [j, k, i]" + rest).find("PW0304 band lu: A.1 is named whole and by its parts"),
+            std::string::npos);
+  EXPECT_NE(refusal(program, head + "A@1.first: [j, i, i]" + rest).find("PW0304 band lu: A@1 folds nothing and has no parts"), std::string::npos);
+  EXPECT_NE(refusal(program, head + "A.1.first: [j, k, i], A.1.folds: [j, k, i]" + rest).find("PW0303 band lu, A.1.first: there is no index 'k'"), std::string::npos);
+  const std::string late = refusal(program, head + "A.1.folds: [j, k, i], A.1.first: [j, 0, i]" + rest);
+  EXPECT_NE(late.find("PW0305"), std::string::npos) << late;
+  EXPECT_NE(late.find("flow of A.1 from A.1.first to A.1.folds needs the one before the other"), std::string::npos) << late;
+  const std::string after = refusal(program, head + "A.1.first: [j, 1, i], A.1.folds: [j, k, i]" + rest);
+  EXPECT_NE(after.find("PW0305"), std::string::npos) << after;
+  EXPECT_NE(after.find("the first value of A.1[i=1, j=1] must run before A.1[i=1, j=1, k=0]"), std::string::npos) << after;
+  const std::string whole =
+      "band lu [j, k, i] of A.1: [j, k, i], A.2: [j, k, i], A@1: [j, i, i], A@2: [j, j, i]\ntile lu [j: 4, k: 4, i: 4]\npermute lu [j.1, k.1, i.1, k, j, i]\n";
+  EXPECT_NE(refusal(program, whole + "distribute lu at k\n").find("PW0305"), std::string::npos);
+  const std::string parts = std::string(kLuParts) + "tile lu [j: 4, k: 4, i: 4]\npermute lu [j.1, k.1, i.1, k, j, i]\ndistribute lu at k\n";
+  EXPECT_NE(refusal(program, parts + "accumulate A.1.first at root reg\n").find("PW0308"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace polyweft::test
