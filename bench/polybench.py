@@ -7,7 +7,8 @@
 All kernels of a row live in one process; a round calls each once (short ones many times), the ratio is the median over the rounds of other / polyweft.
 Products and factorizations have numpy and scipy (OpenBLAS on one thread) beside the compilers, where these are installed; `best` is the better of the two.
 gcc -O3 without -ffast-math is the oracle: every other result is compared with it before anything is timed, and a wrong one is not timed but named.
-Plain loops that take longer than a second are timed once; with --keep their times and the oracle's results stay in a folder for the next run.
+Calls of more than a second are timed three times, interleaved all the same: a machine's clock may wander by a third in minutes. Plain loops of more than ten seconds
+are timed once; with --keep these times and the oracle's results stay in a folder for the next run.
 """
 
 import argparse
@@ -37,7 +38,7 @@ COMPILERS = {
     "polly": ["clang-22", *FAST, "-mllvm", "-polly"],
 }
 LIBRARIES = ("numpy", "scipy")
-SLOW = 1.0  # seconds: timed once
+LONG, SLOW = 1.0, 10.0  # seconds: timed three times, timed once
 
 
 def sizes_of(text, size):
@@ -140,13 +141,16 @@ class Kept:
             with open(self.base + ".json", encoding="utf-8") as f:
                 self.times = json.load(f)
 
+    def has_results(self):
+        return bool(self.base) and os.path.exists(self.base + ".npz")
+
     def results(self):
         with np.load(self.base + ".npz") as file:
             return [file[name] for name in file.files]
 
     def store(self, times, results):
         self.times.update(times)
-        if not self.base or not self.times:
+        if not self.base:
             return
         os.makedirs(os.path.dirname(self.base), exist_ok=True)
         np.savez(self.base + ".npz", *results)
@@ -174,7 +178,7 @@ def measure(options, path, folder):
     def room():
         return [aligned(np.zeros(extents, TYPES[kind])) for kind, extents in outputs]
 
-    names = [name for name in [ORACLE, *options.plain] if name not in kept.times]
+    names = [name for name in [ORACLE, *options.plain] if name not in kept.times and not (name == ORACLE and kept.has_results())]
     for name, function in plain_functions(kernel, sizes, folder, names).items():
         results[name] = room()
         pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays + results[name]]
@@ -188,7 +192,7 @@ def measure(options, path, folder):
         calls["polyweft"] = lambda: ours(*[ctypes.byref(b) for b in buffers])
     except subprocess.CalledProcessError as problem:
         row["problem"] = (problem.stderr.strip().splitlines() or ["failed"])[0][-160:]
-    if ORACLE in kept.times:
+    if kept.has_results():
         results[ORACLE] = kept.results()
     first = {}
     for name, call in calls.items():
@@ -202,9 +206,10 @@ def measure(options, path, folder):
     slow = {name: took for name, took in first.items() if name in COMPILERS and took > SLOW and name not in row["wrong"]}
     kept.store(slow, results[ORACLE])
     times = {name: [] for name in calls if name not in row["wrong"] and name not in slow}
-    for _ in range(options.rounds):
+    for turn in range(options.rounds):
         for name in times:
-            times[name].append(timed(calls[name]))
+            if turn < 3 or max(first.values()) < LONG:
+                times[name].append(timed(calls[name]))
     if "polyweft" in times:
         row["ratio"] = {n: statistics.median(b / a for a, b in zip(times["polyweft"], each)) for n, each in times.items() if n != "polyweft"}
         row["ratio"].update({n: took / statistics.median(times["polyweft"]) for n, took in kept.times.items()})
