@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/axes.h"
+#include "poly/check/views.h"
 
 namespace polyweft::poly::check {
 namespace {
@@ -41,6 +42,29 @@ class Races {
     }
   }
 
+  /// Some coordinate of the cells moves with the loop alone, alike in both: other iterations have other cells. Most pairs are so, and need no isl.
+  bool has_own_cells(const Use& a, const Use& b, size_t d) const {
+    const auto x = view_of(nest_, statements_, a.statement, *a.access), y = view_of(nest_, statements_, b.statement, *b.access);
+    if (!x || !y) return false;
+    const auto lane = static_cast<VarId>(d), far = static_cast<VarId>(std::max(x->dimensions(), y->dimensions()));
+    std::map<VarId, Affine> other;  // what is outside the loop is the same
+    for (VarId v = lane; v < far; ++v) other[v] = Affine::variable(far + v);
+    const size_t prefix = statements_.prefix[a.access->id];
+    for (size_t k = prefix; k < std::min(x->cell.size(), y->cell.size()); ++k) {
+      const Affine apart = x->cell[k] - substitute(y->cell[k], other);
+      if (!apart.is_linear() || apart.constant != 0 || apart.terms.size() != 2) continue;
+      const int64_t stride = apart.coefficient(lane);
+      if (stride == 0 || apart.coefficient(far + lane) != -stride) continue;
+      int64_t window = INT64_MAX;
+      for (const Fold& fold : nest_.buffers[a.access->id].folds)
+        if (prefix + fold.dim == k) window = fold.window;
+      const int64_t reach = std::max(x->box[d].greatest, y->box[d].greatest) - std::min(x->box[d].least, y->box[d].least);
+      int64_t farthest = 0;
+      if (!__builtin_mul_overflow(std::abs(stride), reach, &farthest) && farthest < window) return true;
+    }
+    return false;
+  }
+
   /// { a -> b : same iteration outside, a's iteration of the loop before b's, one cell }
   Map meetings(const Use& a, const Use& b, size_t d) const {
     const Statement &s = statements_.all[a.statement], &t = statements_.all[b.statement];
@@ -75,6 +99,7 @@ class Races {
   }
 
   void pair_is_free(const Use& a, const Use& b, size_t d, bool concurrent) const {
+    if (has_own_cells(a, b, d)) return;
     Map both = meetings(a, b, d);
     if (is_empty(both)) return;
     if (ir::is_thread_axis(std::get<Loop>(nest_.nodes[statements_.all[a.statement].loops[d]])) && !statements_.barriers.empty()) {
