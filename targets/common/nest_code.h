@@ -87,6 +87,13 @@ class NestCode {
     BufferId buffer = 0;
     Affine offset;
   };
+  /// What an iteration loads from one place and stores there again.
+  struct Cell {
+    Known::Span at;
+    llvm::LoadInst* load = nullptr;
+    std::vector<llvm::StoreInst*> stores;
+    bool is_plain = true;  ///< one load, before any store
+  };
   struct Streams {
     VarId var = 0;
     int64_t step = 1;
@@ -98,6 +105,9 @@ class NestCode {
     std::vector<AlignedLoad> loads;                ///< whole aligned vectors
     std::vector<bool> stored;                      ///< buffers that the loop writes
     bool has_neighbours = false;                   ///< some vectors are made from two of these
+    bool may_keep = false;                         ///< cells that the loop does not move may stay in registers
+    std::map<std::string, Cell> cells;             ///< of written buffers, by place
+    std::vector<bool> scattered;                   ///< buffers with accesses that are no such cells
   };
 
   // symbolic nests: nest_symbolic.cpp
@@ -117,6 +127,10 @@ class NestCode {
   llvm::Value* stream_pointer(BufferId id, const Affine& offset);
   void move_streams(Streams& streams, llvm::BasicBlock* latch);
   void rotate_neighbours(Streams& streams);
+  // cells that stay in registers along a loop: nest_cells.cpp
+  void note_cell(BufferId id, const Place& place, llvm::Value* value, bool is_store);
+  std::vector<Cell> cells_to_keep(const Streams& streams) const;
+  llvm::BasicBlock* keep_cells(Streams& streams, const std::vector<Cell>& cells, llvm::BasicBlock* latch);
 
   // control: nest_control.cpp
   void on(const Seq&);
@@ -221,7 +235,7 @@ class NestCode {
   void prefetch(const Access& access, const Place& place);
   void forget_loads(BufferId stored, const Place& place);
   bool are_apart(const Known::Span& a, const Known::Span& b) const;
-  void store_place(const Place& place, ElementType type, llvm::Value* value);
+  llvm::Instruction* store_place(const Place& place, ElementType type, llvm::Value* value);
   llvm::Value* pointers_of(const Place& place, llvm::Type* type);
   bool in_registers(BufferId id) const { return registers_[id]; }
   RegKey register_key(const Access& access) const;

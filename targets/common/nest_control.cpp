@@ -12,6 +12,16 @@ constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kStackLimitBytes = 256 << 10;
 constexpr int64_t kUnrollLimit = 4096;
 
+/// One straight block of computations: what it loads from a place and stores there again is known before and after each iteration.
+bool may_keep_cells(const LoopNest& nest, NodeId body) {
+  bool computes = is_straight(nest, body, false);
+  walk_nodes(nest, body, [&](const Node& node) {
+    computes &= !std::holds_alternative<Copy>(node) && !std::holds_alternative<Alloc>(node) && !std::holds_alternative<Sync>(node);
+    return computes;
+  });
+  return computes;
+}
+
 }  // namespace
 
 NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases, FloatUnits units)
@@ -359,7 +369,13 @@ void NestCode::serial_loop(const Loop& loop) {
   quotients_ = 0;
   std::vector<bool> stored(nest_.buffers.size(), false);
   visit_accesses(loop.body, [&](const Access& access, bool is_write) { stored[access.id] = stored[access.id] || is_write; });
-  Streams streams{loop.var, loop.step, lo, before, header, bases_, integers, {}, {}, std::move(stored), false};
+  Streams streams{loop.var, loop.step,
+                  lo,       before,
+                  header,   bases_,
+                  integers, {},
+                  {},       std::move(stored),
+                  false,    may_keep_cells(nest_, loop.body),
+                  {},       std::vector<bool>(nest_.buffers.size(), false)};
   Streams* const outer = std::exchange(streams_, is_straight(nest_, loop.body, true) ? &streams : nullptr);
   emit(loop.body);
   streams_ = outer;
@@ -367,8 +383,11 @@ void NestCode::serial_loop(const Loop& loop) {
   llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", facts.lo >= 0, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   if (streams.has_neighbours && latch == header) rotate_neighbours(streams);
+  const std::vector<Cell> kept = latch == header ? cells_to_keep(streams) : std::vector<Cell>{};
+  llvm::BasicBlock* left = kept.empty() ? latch : keep_cells(streams, kept, after);
+  b_.SetInsertPoint(latch);
   move_streams(streams, latch);
-  b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after);
+  b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, kept.empty() ? after : left);
   iv->addIncoming(next, latch);
   RegFile leaving = entry;
   for (const auto& [key, phi] : phis) {
@@ -379,7 +398,7 @@ void NestCode::serial_loop(const Loop& loop) {
   if (always)
     file_ = std::move(leaving);
   else
-    merge_registers(entry, before, leaving, latch);
+    merge_registers(entry, before, leaving, left);
   variables_.erase(loop.var);
   facts_.forget(loop.var);
   integers_ = integers;

@@ -131,36 +131,27 @@ llvm::Value* NestCode::load_place(const Place& place, ElementType type) {
   return scalar_.from_memory(raw, type);
 }
 
-void NestCode::store_place(const Place& place, ElementType type, llvm::Value* value) {
+llvm::Instruction* NestCode::store_place(const Place& place, ElementType type, llvm::Value* value) {
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align element(static_cast<uint64_t>(size_bytes(type)));
-  if (lanes_.width == 1) {
-    b_.CreateAlignedStore(scalar_.to_memory(value, type), place.pointer, element);
-    return;
-  }
+  if (lanes_.width == 1) return b_.CreateAlignedStore(scalar_.to_memory(value, type), place.pointer, element);
   llvm::Value* raw = scalar_.to_memory(scalar_.splat(value, lanes_.width), type);
   if (!place.offsets && place.stride == 1) {
     const llvm::Align align(static_cast<uint64_t>(place.alignment));
-    if (lanes_.mask) {
-      b_.CreateMaskedStore(raw, place.pointer, align, lanes_.mask);
-      return;
-    }
+    if (lanes_.mask) return b_.CreateMaskedStore(raw, place.pointer, align, lanes_.mask);
     auto* store = b_.CreateAlignedStore(raw, place.pointer, align);
     const uint64_t bytes = module_.getDataLayout().getTypeStoreSize(raw->getType()).getFixedValue();
     if (lanes_.non_temporal && align.value() >= bytes)
       store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
-    return;
+    return store;
   }
   if (!place.offsets && place.stride == -1) {
     llvm::Value* first = b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(-static_cast<uint64_t>(lanes_.width - 1)));
     llvm::Value* reversed = b_.CreateVectorReverse(raw);
-    if (lanes_.mask)
-      b_.CreateMaskedStore(reversed, first, element, b_.CreateVectorReverse(lanes_.mask));
-    else
-      b_.CreateAlignedStore(reversed, first, element);
-    return;
+    if (lanes_.mask) return b_.CreateMaskedStore(reversed, first, element, b_.CreateVectorReverse(lanes_.mask));
+    return b_.CreateAlignedStore(reversed, first, element);
   }
-  b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, full_mask());
+  return b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, full_mask());
 }
 
 NestCode::RegKey NestCode::register_key(const Access& access) const {
@@ -212,16 +203,26 @@ llvm::Value* NestCode::load(const Access& access) {
     llvm::Type* type = register_type_of(access.id);
     return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
   }
-  if (llvm::Value* turned = load_turned(access)) return turned;
+  if (llvm::Value* turned = load_turned(access)) {
+    if (streams_) streams_->scattered[access.id] = true;
+    return turned;
+  }
   const Place place = place_of(access);
-  if (llvm::Value* chosen = is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) return chosen;
-  if (place.key.empty()) return load_place(place, buffer.type);
+  if (llvm::Value* chosen = is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) {
+    if (streams_) streams_->scattered[access.id] = true;
+    return chosen;
+  }
+  if (place.key.empty()) {
+    note_cell(access.id, place, nullptr, false);
+    return load_place(place, buffer.type);
+  }
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
   if (const auto it = loads_.find(place.key); it != loads_.end()) return it->second.value;
   llvm::Value* value = load_between(access.id, place);
   if (!value) {
     value = load_place(place, buffer.type);
     note_aligned(access.id, place, value);
+    note_cell(access.id, place, value, false);
   }
   loads_[place.key] = {value, Known::Span{access.id, place.offset, lanes_.width}};
   prefetch(access, place);
@@ -344,7 +345,7 @@ void NestCode::store(const Access& access, llvm::Value* value) {
     return;
   }
   const Place place = place_of(access);
-  store_place(place, buffer.type, value);
+  note_cell(access.id, place, store_place(place, buffer.type, value), true);
   forget_loads(access.id, place);
 }
 
