@@ -133,13 +133,17 @@ Result<LoopNest> IslClient::symbolic_nest(const Task& task) {
   return impl_->ask_for<LoopNest>("symbolic", describe(task), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }
 
-Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_text, std::string* why) {
+Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_text, std::string* why, std::optional<std::chrono::milliseconds> most) {
   json request = describe(task);
   request["nest"] = nest_text;
-  return impl_->ask_for<Certificate>("prove", std::move(request), task.source.source_name, [&](const json& reply) -> Result<Certificate> {
+  const auto usual = impl_->options.deadline;
+  if (most) impl_->options.deadline = std::min(usual, *most);
+  auto certificate = impl_->ask_for<Certificate>("prove", std::move(request), task.source.source_name, [&](const json& reply) -> Result<Certificate> {
     if (why) *why = reply.at("why");
     return Certificate{static_cast<Verdict>(reply.at("verdict").get<int>()), reply.at("checker"), reply.at("isl"), reply.at("ms")};
   });
+  impl_->options.deadline = usual;
+  return certificate;
 }
 
 Result<poly::BandFacts> IslClient::band_facts(const Task& task, const poly::BandQuestion& question) {

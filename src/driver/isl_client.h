@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,7 +37,8 @@ class IslClient {
   Result<poly::BandFacts> band_facts(const Task& task, const poly::BandQuestion& question);
   Result<std::vector<poly::BandProposal>> propose_bands(const Task& task);
   /// Proof of a nest for the task's program, binding and class.
-  Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr);
+  /// `most`: less than the deadline of all questions, where a proof is not worth so much.
+  Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr, std::optional<std::chrono::milliseconds> most = {});
   /// Text of `show --stage scop|dependences|schedule`.
   Result<std::string> show(const Task& task, const std::string& stage);
 

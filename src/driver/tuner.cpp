@@ -141,9 +141,9 @@ struct Tuner::Impl {
     return templates;
   }
 
-  Result<Certificate> proven(const Task& t, const LoopNest& nest) {
+  Result<Certificate> proven(const Task& t, const LoopNest& nest, std::optional<std::chrono::milliseconds> most = {}) {
     std::string why;
-    auto certificate = isl.prove(t, print(nest), &why);
+    auto certificate = isl.prove(t, print(nest), &why, most);
     if (!certificate) return certificate.error();
     if (certificate->verdict == Verdict::refuted) return fail("PW0400", "the checker refutes this nest: " + why);
     if (certificate->verdict != Verdict::proven) return fail("PW0409", "the nest could not be proven: " + why);
@@ -165,14 +165,16 @@ struct Tuner::Impl {
     std::optional<Plan> best;
     int fewest = 0;
     std::set<uint32_t> given_up;  // bands that took too long to prove: their other sizes would too
+    constexpr size_t kMostGivenUp = 2;
+    constexpr std::chrono::milliseconds kMostForBand{5000};  // whoever has no record waits for this
     for (const auto& candidate : candidates) {
       const bool is_band = !templates[candidate.sketch].bands.empty();
-      if (given_up.count(candidate.sketch) || (best && is_band)) continue;
+      if (given_up.count(candidate.sketch) || (is_band && (best || given_up.size() == kMostGivenUp))) continue;
       auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
       if (!nest) continue;
       const auto kernel = workshop.for_runner(*nest);
       if (!kernel || (best && kernel->spills >= fewest)) continue;
-      if (!proven(t, *nest)) {
+      if (!proven(t, *nest, is_band ? std::optional(kMostForBand) : std::nullopt)) {
         if (is_band) given_up.insert(candidate.sketch);
         continue;
       }
