@@ -3,8 +3,8 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
