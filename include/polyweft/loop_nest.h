@@ -52,6 +52,13 @@ struct Fold {
   int64_t window = 1;
   bool operator==(const Fold&) const = default;
 };
+/// Lies in the memory of another buffer, an output argument or one of the heap that is allocated around it: its first cell `at_bytes` from that one's first. A write to
+/// a cell takes what all others with cells in the same bytes hold; only a compute or copy that moves a value within its own bytes (which costs nothing) leaves both.
+struct Within {
+  uint32_t host = 0;
+  int64_t at_bytes = 0;
+  bool operator==(const Within&) const = default;
+};
 /// In Buffer::element, the logical cell coordinate d of the buffer is the variable kCellVar + d.
 inline constexpr VarId kCellVar = 0x80000000u;
 inline constexpr TensorId kNoTensor = UINT32_MAX;
@@ -82,6 +89,7 @@ struct Buffer {
   std::optional<ValueRange> values = std::nullopt;  ///< argument scope: the caller's promise, scanned at the call
   std::vector<Affine> promise = {};                 ///< symbolic nests: lo, hi of `values` where they depend on the sizes; else empty
   std::vector<Affine> shape = {};                   ///< symbolic nests: logical extents over the parameters, one a dimension, none negative; else empty
+  std::optional<Within> within = std::nullopt;      ///< heap scope: no memory of its own
 };
 /// The promise of an input of a bound program; none where it has none.
 std::optional<ValueRange> promised_values(const Tensor& tensor);

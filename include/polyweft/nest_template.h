@@ -162,11 +162,12 @@ struct NestTemplate {
   std::vector<Band> bands;
   std::vector<TensorFold> folds;
   std::vector<TensorStorage> storages;
-  std::vector<std::pair<TensorId, TensorId>> aliases;  ///< a tensor that stands for another in some reads, which have copies of their own
-  Trace trace;                                         ///< what made it; its decisions and constraints are the search space
-  bool fuses_products = true;                          ///< classes that may round a*b+c once do so; false for a target without such an instruction
-  bool fuses_halves = false;                           ///< and products of f16, where the target computes in halves
-  std::shared_ptr<const LoopNest> fixed;               ///< set: the program has a recurrence and this is its nest (no decisions)
+  std::vector<std::pair<TensorId, TensorId>> in_outputs;  ///< a local that lives in the cells of an output
+  std::vector<std::pair<TensorId, TensorId>> aliases;     ///< a tensor that stands for another in some reads, which have copies of their own
+  Trace trace;                                            ///< what made it; its decisions and constraints are the search space
+  bool fuses_products = true;                             ///< classes that may round a*b+c once do so; false for a target without such an instruction
+  bool fuses_halves = false;                              ///< and products of f16, where the target computes in halves
+  std::shared_ptr<const LoopNest> fixed;                  ///< set: the program has a recurrence and this is its nest (no decisions)
 };
 
 /// The LoopNest of these values for trace.decisions, in their order. Arithmetic only, 0.05-1 ms. PW031x where the sizes do not fit

@@ -54,6 +54,8 @@ struct TaskOptions {
   /// build(), show() of loops, llvm, assembly: the sizes stay arguments of the kernel, after the buffers, as int64_t in program order. Takes neither parameters nor a
   /// trace.
   bool symbolic = false;
+  /// Bytes that a kernel may ask of halide_malloc in one call, all tasks at once; a proven bound. PW0821 names the least found where nothing keeps it.
+  std::optional<int64_t> max_workspace = std::nullopt;
 };
 /// What is known before the first trial.
 struct TuneStart {
@@ -121,12 +123,38 @@ class PW_EXPORT Kernel {
 };
 
 enum class Emit : uint8_t { object, assembly, llvm, shared, static_library, header };
-enum class ShowStage : uint8_t { program, scop, dependences, schedule, trace, loops, llvm, assembly };
+enum class ShowStage : uint8_t { program, scop, dependences, schedule, trace, loops, llvm, assembly, storage };
 std::optional<Emit> PW_EXPORT emit_named(const std::string& name);
 std::optional<ShowStage> PW_EXPORT stage_named(const std::string& name);
 struct BuildResult {
   std::vector<unsigned char> bytes;
   std::string origin;  ///< as Kernel::origin
+};
+/// Where a buffer of a kernel lies.
+struct StorageBuffer {
+  std::string name, tensor;  ///< tensor: what its cells hold elements of; empty: nothing of the program
+  std::string kind;          ///< "argument", "packed", "constant", "workspace", "shared", "stack", "registers", "tiles"
+  ElementType type = ElementType::f32;
+  std::vector<int64_t> extents;
+  std::vector<int64_t> windows;  ///< one a dimension: its cells are reused modulo this; 0: not folded
+  std::string layout;            ///< "row-major", or digits of the dimensions, outermost first
+  int64_t bytes = 0;
+  int64_t first = -1, last = -1;  ///< statements of the nest in the order of the text, from 0, between which it is in use; -1: never
+  int64_t at = -1;                ///< bytes from the start of its block, or of the buffer that it lies within; -1: memory of its own outside the workspace
+  std::string within;             ///< kind "shared": the buffer in whose memory it lies
+  int64_t block = -1;             ///< of the workspace
+};
+/// A block of the heap: what one call of halide_malloc gives.
+struct StorageBlock {
+  int64_t bytes = 0;      ///< without what aligns it
+  int64_t instances = 1;  ///< at most so many at once: of the call 1, of tasks the iterations of their loop
+};
+struct Storage {
+  std::string text;
+  std::vector<StorageBuffer> buffers;
+  std::vector<StorageBlock> blocks;
+  int64_t workspace_bytes = 0;          ///< asked of halide_malloc by one call, all tasks at once: no call takes more
+  int64_t single_assignment_bytes = 0;  ///< of the locals of the program, each element a cell
 };
 struct CheckReport {
   std::vector<Diagnostic> errors, warnings;
@@ -187,6 +215,9 @@ class PW_EXPORT Tuner {
   /// Assembly with its innermost loops marked, each with its cost by LLVM's model of the target's CPU.
   Result<Assembly> assembly(const Program& program, const TaskOptions& options);
   Result<Assembly> assembly(const TuningRecord& record);
+  /// Where the buffers of the kernel that would run lie, and how many bytes they take.
+  Result<Storage> storage(const Program& program, const TaskOptions& options);
+  Result<Storage> storage(const TuningRecord& record);
   /// Runs the kernel and the compiled base nest on these inputs and compares by LANGUAGE.md section 4.
   Result<Comparison> verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs);
   /// PW0712 for a record of another program or binding; PW0651 for a kernel that does not run correctly.

@@ -1,3 +1,8 @@
+// store A in R: the cells of output R hold A, too.
+//
+// Where R[i, j] = A[T, i, j] is the last that is done to A, and cells of A and R are as many, the copy moves nothing. Legal where each write to A comes before the
+// first of R, and R is written by nothing else: seen on the nest, when sizes are known, and proven by the checker.
+//
 // store A [d0, d2 + 2*d1, d1]: cells of A in skewed or exchanged dimensions.
 //
 // Seidel's sweep runs j' = j + 2i at once for all i: with cells [j', i] the lanes of a row i are neighbours. Legal by structure: the map gives back the element by whole
@@ -25,6 +30,21 @@ int64_t extent_of(const Affine& cell, const Box& box) {
   return out;
 }
 
+Result<NestTemplate> store_in_output(NestTemplate t, TensorId tensor, const StoreStep& step) {
+  const std::string subject = "store " + step.tensor + " in " + step.output;
+  const auto output = tensor_named(t, step.output, "store");
+  if (!output) return output.error();
+  const Tensor &from = t.program.tensors[tensor], &to = t.program.tensors[*output];
+  if (to.kind != TensorKind::output) return fail("PW0308", subject + ": " + step.output + " is no output");
+  if (from.type != to.type) return fail("PW0308", subject + ": one holds " + name_of(from.type) + ", the other " + name_of(to.type));
+  for (const TensorStorage& other : t.storages)
+    if (other.tensor == tensor) return fail("PW0304", subject + ": its cells are in another order than the output's");
+  for (const auto& [other, host] : t.in_outputs)
+    if (other == tensor || host == *output) return fail("PW0304", subject + ": " + (other == tensor ? step.tensor : step.output) + " is taken already");
+  t.in_outputs.emplace_back(tensor, *output);
+  return t;
+}
+
 }  // namespace
 
 Result<NestTemplate> store(NestTemplate t, const StoreStep& step) {
@@ -34,9 +54,12 @@ Result<NestTemplate> store(NestTemplate t, const StoreStep& step) {
   const TensorId tensor = *named;
   const uint32_t rank = t.program.tensors[tensor].rank;
   if (t.program.tensors[tensor].kind != TensorKind::local) return fail("PW0304", subject + ": inputs and outputs lie as the caller has them", {"promote a copy"});
+  if (!step.output.empty()) return store_in_output(std::move(t), tensor, step);
   if (step.cell.size() != rank) return fail("PW0308", subject + ": it has " + std::to_string(rank) + " dimensions, the cells " + std::to_string(step.cell.size()));
   for (const TensorStorage& other : t.storages)
     if (other.tensor == tensor) return fail("PW0304", subject + ": it is stored so already");
+  for (const auto& [other, output] : t.in_outputs)
+    if (other == tensor) return fail("PW0304", subject + ": it lives in an output, whose cells are as the caller has them");
   if (is_gathered(t, tensor)) return fail("PW0308", subject + ": it is read at places that depend on data");
   TensorStorage storage{tensor, {}, {}};
   int64_t cells = 1;

@@ -95,6 +95,8 @@ pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
   if (options.budget_ms < 0) return fail_with(PW_BAD_INPUT, "budget_ms is negative");
   if (options.trials < 0) return fail_with(PW_BAD_INPUT, "trials is negative");
   if (options.threads > 0) out.threads = options.threads;
+  if (options.max_workspace < -1) return fail_with(PW_BAD_INPUT, "max_workspace is below -1");
+  if (options.max_workspace != 0) out.max_workspace = options.max_workspace < 0 ? 0 : options.max_workspace;
   if (options.trace) out.trace = options.trace;
   out.symbolic = options.symbolic != 0;
   if (options.budget_ms > 0)

@@ -29,6 +29,12 @@ void CommonOptions::add_schedule_to(CLI::App& app) {
   app.add_option("--schedule", schedule, "Use this trace instead of record and model; it is proven first")->type_name("TRACE");
 }
 
+void CommonOptions::add_workspace_to(CLI::App& app) {
+  app.add_option("--max-workspace", max_workspace, "Most bytes that a call may ask of halide_malloc, all tasks at once; what needs more is refused (default: no limit)")
+      ->type_name("BYTES")
+      ->check(CLI::NonNegativeNumber);
+}
+
 std::string default_database() {
   const char* data = std::getenv("XDG_DATA_HOME");
   if (data && *data) return std::string(data) + "/polyweft/schedules.db";
@@ -73,6 +79,7 @@ Status fill_task(const CommonOptions& options, TaskOptions& task) {
   }
   task.cls = *numerics_class_named(options.numerics);
   task.threads = options.threads;
+  task.max_workspace = options.max_workspace;
   if (options.schedule.empty()) return Ok{};
   auto trace = read_trace(options.schedule);
   if (!trace) return trace.error();

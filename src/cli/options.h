@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,12 @@ struct CommonOptions : OutputOptions {
   std::string database;  ///< empty: the XDG data folder
   std::string target = "host";
   std::string deadline;  ///< empty: none but the one of each polyhedral analysis
+  std::optional<int64_t> max_workspace;
   std::string schedule;  ///< path of a trace; run, build, bench and show
 
   void add_to(CLI::App& app);
   void add_schedule_to(CLI::App& app);
+  void add_workspace_to(CLI::App& app);
 };
 
 /// A program, what is asked of it, and who does it.

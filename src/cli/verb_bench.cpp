@@ -126,6 +126,7 @@ int run(const BenchOptions& options) {
 Verb add_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
   options->add_to(app);
+  options->add_workspace_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, or FILE:PROGRAM")->required();
   app.add_option("--against", options->against, "Time this beside it, interleaved: record:NUMBER or trace:FILE (repeat or separate by commas)")

@@ -37,6 +37,7 @@ int run(const BuildOptions& options) {
 Verb add_build(CLI::App& app) {
   auto options = std::make_shared<BuildOptions>();
   options->add_to(app);
+  options->add_workspace_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, or FILE:PROGRAM")->required();
   app.add_option("--emit", options->emit, "What to write")->check(CLI::IsMember({"object", "assembly", "llvm", "shared", "static", "header"}))->capture_default_str();

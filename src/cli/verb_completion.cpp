@@ -81,7 +81,7 @@ Words values_of_option(const CLI::Option& option, const Words& words) {
       {"numerics", {"strict", "contract", "reassoc"}},
       {"color", {"auto", "always", "never"}},
       {"emit", {"object", "assembly", "llvm", "shared", "static", "header"}},
-      {"stage", {"program", "scop", "dependences", "schedule", "trace", "loops", "llvm", "assembly"}},
+      {"stage", {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}},
       {"budget", {"10s", "60s", "5m"}},
   };
   const std::string name = option.get_lnames().empty() ? "" : option.get_lnames().front();

@@ -134,6 +134,7 @@ int run(const RunOptions& options) {
 Verb add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   options->add_to(app);
+  options->add_workspace_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, or FILE:PROGRAM")->required();
   app.add_option("--input", options->inputs, "Read an input from a file: NAME=FILE.npy (others are seeded)")->type_name("NAME=FILE")->allow_extra_args(false);

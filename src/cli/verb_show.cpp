@@ -64,7 +64,7 @@ void record_text(const TuningRecord& r, const ShowOptions& options) {
   std::cout << fmt::format("sizes {}   measured by {}\n", binding_text(r.key.binding), printable(r.measurement.toolchain));
   std::cout << "trace (edit and pass to `run|build|bench --schedule`)\n" << printable(r.trace_text);
   if (auto nest = parse_loop_nest(r.nest_text)) std::cout << outline(*nest);
-  std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|llvm|assembly · numbers: --json · why: polyweft explain " << r.id << "\n";
+  std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|llvm|assembly · numbers: --json · why: polyweft explain " << r.id << "\n";
 }
 
 int show_stage(const Result<std::string>& text, const std::string& stage, const ShowOptions& options) {
@@ -116,10 +116,40 @@ Result<Assembly> assembly_of_program(Tuner& tuner, const ShowOptions& options) {
   return tuner.assembly(*program, task);
 }
 
+nlohmann::json buffer_json(const StorageBuffer& b) {
+  return {{"name", b.name},   {"tensor", b.tensor}, {"kind", b.kind}, {"type", name_of(b.type)}, {"extents", b.extents}, {"windows", b.windows}, {"layout", b.layout},
+          {"bytes", b.bytes}, {"first", b.first},   {"last", b.last}, {"block", b.block},        {"at", b.at},           {"within", b.within}};
+}
+
+int show_storage(const Result<Storage>& storage, const ShowOptions& options) {
+  if (!storage) return report(storage.error(), options);
+  if (!options.json) return show_stage(storage->text, options.stage, options);
+  auto buffers = nlohmann::json::array(), blocks = nlohmann::json::array();
+  for (const StorageBuffer& buffer : storage->buffers) buffers.push_back(buffer_json(buffer));
+  for (const StorageBlock& block : storage->blocks) blocks.push_back({{"bytes", block.bytes}, {"instances", block.instances}});
+  print_json("show", {{"event", "stage"},
+                      {"stage", options.stage},
+                      {"text", storage->text},
+                      {"buffers", buffers},
+                      {"blocks", blocks},
+                      {"workspace_bytes", storage->workspace_bytes},
+                      {"single_assignment_bytes", storage->single_assignment_bytes}});
+  return kDone;
+}
+
+Result<Storage> storage_of_program(Tuner& tuner, const ShowOptions& options) {
+  auto program = load(options.what);
+  if (!program) return program.error();
+  TaskOptions task;
+  if (auto filled = fill_task(options, task); !filled) return filled.error();
+  return tuner.storage(*program, task);
+}
+
 int show_record(Tuner& tuner, const ShowOptions& options) {
   auto record = find_record(tuner, options.what);
   if (!record) return report(record.error(), options);
   if (options.stage == "assembly") return show_assembly(tuner.assembly(*record), options);
+  if (options.stage == "storage") return show_storage(tuner.storage(*record), options);
   if (!options.stage.empty()) return show_stage(tuner.show(*record, *stage_named(options.stage)), options.stage, options);
   if (options.json)
     record_json(*record);
@@ -133,6 +163,7 @@ int run(const ShowOptions& options) {
   if (!tuner) return report(tuner.error(), options);
   if (is_record_number(options.what)) return show_record(*tuner, options);
   if (options.stage == "assembly") return show_assembly(assembly_of_program(*tuner, options), options);
+  if (options.stage == "storage") return show_storage(storage_of_program(*tuner, options), options);
   const std::string stage = options.stage.empty() ? "loops" : options.stage;
   return show_stage(text_of_program(*tuner, options, *stage_named(stage)), stage, options);
 }
@@ -142,12 +173,13 @@ int run(const ShowOptions& options) {
 Verb add_show(CLI::App& app) {
   auto options = std::make_shared<ShowOptions>();
   options->add_to(app);
+  options->add_workspace_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE|RECORD", options->what, "Program text, FILE:PROGRAM, or the number of a record")->required();
   app.add_option("--stage", options->stage,
-                 "Which stage: program, scop, dependences, schedule, trace, loops, llvm or assembly (default: loops; of a record: all at a glance)")
+                 "Which stage: program, scop, dependences, schedule, trace, loops, storage, llvm or assembly (default: loops; of a record: all at a glance)")
       ->type_name("STAGE")
-      ->check(CLI::IsMember({"program", "scop", "dependences", "schedule", "trace", "loops", "llvm", "assembly"}));
+      ->check(CLI::IsMember({"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}));
   app.add_flag("--symbolic", options->symbolic, "Stages loops, llvm: of the kernel that keeps its sizes as arguments");
   return [options] { return run(*options); };
 }

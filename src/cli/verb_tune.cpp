@@ -126,6 +126,7 @@ int run(const TuneCommand& command) {
 Verb add_tune(CLI::App& app) {
   auto options = std::make_shared<TuneCommand>();
   options->add_to(app);
+  options->add_workspace_to(app);
   app.add_option("FILE", options->files, "Program texts, or FILE:PROGRAM")->required();
   app.add_option("--budget", options->budget, "Wall time a program: 60s, 500ms, 5m (default 60s where no limit is given)")->type_name("TIME");
   app.add_option("--effort", options->effort, "quick (10 s), normal (60 s) or full (10 minutes) a program, instead of --budget")

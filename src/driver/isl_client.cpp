@@ -123,8 +123,9 @@ Result<LoopNest> IslClient::bound_nest(const Task& task) {
   return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }
 
-Result<LoopNest> IslClient::base_nest(const Task& task) {
+Result<LoopNest> IslClient::base_nest(const Task& task, bool leanest) {
   json request = describe(task);
+  request["leanest"] = leanest;
   request["workspace"] = impl_->options.workspace_limit_bytes;
   return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }

@@ -28,7 +28,7 @@ class IslClient {
 
   /// Language checks. A stop by deadline or memory is the diagnostic PW0831 or PW0832.
   CheckReport check(const Program& program);
-  Result<LoopNest> base_nest(const Task& task);
+  Result<LoopNest> base_nest(const Task& task, bool leanest = false);  ///< leanest: poly::BaseOptions
   /// The symbolic base nest of the task's program, whatever its binding.
   Result<LoopNest> symbolic_nest(const Task& task);
   /// The base nest of ir::bound_program: same inputs, per output the f64 error bound of each element (RunnerTask::bound).

@@ -24,7 +24,7 @@ bool is_timed(RunStatus status) {
 }  // namespace
 
 TuneLoop::TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy, const TuneOptions& options, TuneWorld world)
-    : task_(task), templates_(templates), strategy_(strategy), options_(options), world_(std::move(world)) {}
+    : task_(task), templates_(templates), strategy_(strategy), options_(options), world_(std::move(world)), limit_(options.max_workspace) {}
 
 bool TuneLoop::should_end() {
   const double budget_s = std::chrono::duration<double>(options_.budget).count();
@@ -88,7 +88,7 @@ Status TuneLoop::run() {
         return trial.error();
       }
       observations.push_back(trial->observation);
-      if (!history_.contains(candidate.nest_hash)) kept_.push_back(*trial);
+      if (!trial->takes_too_much && !history_.contains(candidate.nest_hash)) kept_.push_back(*trial);
     }
     strategy_.tell(observations);
     if (!is_store_due()) continue;
@@ -109,6 +109,12 @@ Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
   trial.measurement.seed = options_.seed;
   trial.measurement.toolchain = toolchain();
   trial.measurement.unix_time = world_.unix_time();
+  if (!limit_.admits(*nest)) {
+    trial.takes_too_much = true;
+    trial.measurement.status = RunStatus::build_failed;
+    trial.observation = {candidate, RunStatus::build_failed, 0};
+    return trial;
+  }
   ++trials_;
   if (const auto known = history_.find(candidate.nest_hash); known != history_.end() && known->second.status != RunStatus::ok) {
     trial.measurement = known->second;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "driver/task.h"
+#include "driver/workspace_limit.h"
 #include "polyweft/database.h"
 #include "polyweft/nest_template.h"
 #include "polyweft/search.h"
@@ -48,12 +49,14 @@ class TuneLoop {
   int failed() const { return failed_; }
   const std::string& reason() const { return reason_; }
   bool interrupted() const { return interrupted_; }
+  const WorkspaceLimit& limit() const { return limit_; }
 
  private:
   struct Trial {
     Observation observation;
     Measurement measurement;
     std::string trace;
+    bool takes_too_much = false;  ///< memory: of this search, not of the nest, so nothing is stored
   };
   bool should_end();
   Status load_history();
@@ -69,6 +72,7 @@ class TuneLoop {
   Strategy& strategy_;
   const TuneOptions& options_;
   TuneWorld world_;
+  WorkspaceLimit limit_;
   std::map<std::string, Measurement> history_;  // by nest hash: never measured twice, failures never run again
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;

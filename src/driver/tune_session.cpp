@@ -90,7 +90,10 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   if (auto ran = loop.run(); !ran) return ran.error();
 
   std::vector<Winner> winners = loop.winners();
-  auto reference_ns = race_base(session, services.runner, loop, winners);
+  WorkspaceLimit limit = loop.limit();
+  const bool is_base_allowed = limit.admits(session.base);
+  if (!is_base_allowed && winners.empty()) return limit.refusal(session.task.source.name);
+  auto reference_ns = is_base_allowed ? race_base(session, services.runner, loop, winners) : loop.reference_ns();
   if (!reference_ns) return reference_ns.error();
   auto record = store_winner(session.task, services, winners);
   if (!record) return record.error();

@@ -7,10 +7,12 @@
 #include "driver/kernel_impl.h"
 #include "driver/rule_of_thumb.h"
 #include "driver/spaces.h"
+#include "driver/storage.h"
 #include "driver/task.h"
 #include "driver/tune_session.h"
 #include "driver/tune_start.h"
 #include "driver/workshop.h"
+#include "driver/workspace_limit.h"
 #include "ir/bound_program.h"
 #include "ir/instruction.h"
 #include "ir/register_blocks.h"
@@ -43,6 +45,7 @@ struct Plan {
 }  // namespace
 
 constexpr size_t kFirstChoices = 6;
+constexpr size_t kBoundedChoices = 200;  // where many may take too much memory, which is quickly said
 
 struct Tuner::Impl {
   Impl(Target t, TunerOptions o) : options(std::move(o)), workshop(std::move(t)), isl(isl_options(options)) {}
@@ -96,6 +99,14 @@ struct Tuner::Impl {
     return nest;
   }
   Result<LoopNest> base_nest(const Task& t) { return for_target(isl.base_nest(t)); }
+  /// Where it takes too much, the leanest order that is known.
+  Result<LoopNest> base_nest(const Task& t, WorkspaceLimit& limit) {
+    auto base = base_nest(t);
+    if (!limit.is_set() || (base && limit.admits(*base))) return base;
+    auto leaner = for_target(isl.base_nest(t, true));
+    if (leaner && limit.admits(*leaner)) return leaner;
+    return base || leaner ? limit.refusal(t.source.name) : base.error();
+  }
 
   // Programs with a recurrence are scanned in isl's order; their base nest is what schedules work around.
   Result<std::shared_ptr<const LoopNest>> recurrence_nest(const Task& t) {
@@ -150,18 +161,19 @@ struct Tuner::Impl {
     return certificate;
   }
 
-  Result<Plan> plan_by_trace(const Task& t, const std::string& trace) {
+  Result<Plan> plan_by_trace(const Task& t, const std::string& trace, WorkspaceLimit limit = WorkspaceLimit(std::nullopt)) {
     auto nest_template = replay(t, trace);
     if (!nest_template) return nest_template.error();
     const auto decisions = values_of(nest_template->trace);
     auto nest = instantiate(*nest_template, decisions);
     if (!nest) return nest.error();
+    if (!limit.admits(*nest)) return limit.refusal("this trace");
     if (auto certificate = proven(t, *nest); !certificate) return certificate.error();
     return Plan{std::move(nest).value(), trace_text(*nest_template, decisions), "trace"};
   }
 
   // The first that keeps its registers, else the one that spills least.
-  std::optional<Plan> first_that_fits(const Task& t, const std::vector<NestTemplate>& templates, const std::vector<Candidate>& candidates) {
+  std::optional<Plan> first_that_fits(const Task& t, const std::vector<NestTemplate>& templates, const std::vector<Candidate>& candidates, WorkspaceLimit& limit) {
     std::optional<Plan> best;
     int fewest = 0;
     std::set<uint32_t> given_up;  // bands that took too long to prove: their other sizes would too
@@ -171,7 +183,7 @@ struct Tuner::Impl {
       const bool is_band = !templates[candidate.sketch].bands.empty();
       if (given_up.count(candidate.sketch) || (is_band && (best || given_up.size() == kMostGivenUp))) continue;
       auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
-      if (!nest) continue;
+      if (!nest || !limit.admits(*nest)) continue;
       const auto kernel = workshop.for_runner(*nest);
       if (!kernel || (best && kernel->spills >= fewest)) continue;
       if (!proven(t, *nest, is_band ? std::optional(kMostForBand) : std::nullopt)) {
@@ -186,14 +198,15 @@ struct Tuner::Impl {
   }
 
   // The model's first choice that the checker proves; the base nest where there is no sketch.
-  Result<Plan> plan_by_model(const Task& t) {
+  Result<Plan> plan_by_model(const Task& t, WorkspaceLimit& limit) {
     auto templates = sketches(t);
     if (templates && !templates->empty()) {
       const auto model = analytic_model(workshop.machine_model(t.key.threads));
       auto strategy = enumerate_by_model(search_spaces(*templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
-      if (auto plan = first_that_fits(t, *templates, strategy->ask(kFirstChoices))) return std::move(*plan);
+      const size_t choices = limit.is_set() ? kBoundedChoices : kFirstChoices;
+      if (auto plan = first_that_fits(t, *templates, strategy->ask(choices), limit)) return std::move(*plan);
     }
-    auto base = base_nest(t);
+    auto base = base_nest(t, limit);
     if (!base) return base.error();
     return Plan{std::move(base).value(), "trace 1\n", "base order"};
   }
@@ -201,24 +214,26 @@ struct Tuner::Impl {
   Result<Plan> plan(const Program& program, const TaskOptions& task_options) {
     auto t = task(program, task_options);
     if (!t) return t.error();
+    WorkspaceLimit limit(task_options.max_workspace);
     if (!task_options.trace.empty()) {
       if (auto ok = checked(program); !ok) return ok.error();
-      return plan_by_trace(*t, task_options.trace);
+      return plan_by_trace(*t, task_options.trace, limit);
     }
     auto record = stored(*t);
     if (!record) return record.error();
     if (*record) {
       auto nest = parse_loop_nest((*record)->nest_text);
-      if (nest) return Plan{std::move(nest).value(), (*record)->trace_text, "record #" + std::to_string((*record)->id)};
+      if (nest && limit.admits(*nest)) return Plan{std::move(nest).value(), (*record)->trace_text, "record #" + std::to_string((*record)->id)};
     }
     if (auto ok = checked(program); !ok) return ok.error();
-    return plan_by_model(*t);
+    return plan_by_model(*t, limit);
   }
 
   /// The base nest with its sizes left open.
   Result<Plan> symbolic_plan(const Program& program, const TaskOptions& task_options) {
     if (!task_options.parameters.empty())
       return fail("PW0521", program.name + ": a symbolic kernel has no sizes to bind", {"leave out the parameters: the kernel takes them"});
+    if (task_options.max_workspace) return fail("PW0521", program.name + ": the workspace of a symbolic kernel depends on its sizes", {"bind them, or give no bound"});
     if (!task_options.trace.empty()) return fail("PW0521", program.name + ": a symbolic kernel takes no trace", {"traces hold decisions for bound sizes"});
     auto t = task(program, task_options);
     if (!t) return t.error();
@@ -286,6 +301,12 @@ struct Tuner::Impl {
   }
   Tolerance tolerance(const Task& t, const LoopNest& base, const std::vector<TensorData>& inputs);
 
+  static bool keeps(std::optional<int64_t> max_workspace, const TuningRecord& record) {
+    if (!max_workspace) return true;
+    const auto nest = parse_loop_nest(record.nest_text);
+    return nest && WorkspaceLimit(max_workspace).admits(*nest);
+  }
+
   Status start_runner() {
     if (runner) return Ok{};
     RunnerOptions runner_options;
@@ -313,7 +334,7 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   if (!tune_options.refresh) {
     auto record = stored(*t);
     if (!record) return record.error();
-    if (*record) {
+    if (*record && keeps(tune_options.max_workspace, **record)) {
       TuneReport report;
       report.record = std::move(**record);
       report.hit = true;
@@ -431,6 +452,10 @@ Result<std::string> Tuner::show(const Program& program, const TaskOptions& optio
     if (auto ok = impl_->checked(program); !ok) return ok.error();
     return impl_->isl.show(*task, stage == ShowStage::scop ? "scop" : stage == ShowStage::dependences ? "dependences" : "schedule");
   }
+  if (stage == ShowStage::storage) {
+    auto found = storage(program, options);
+    return found ? Result<std::string>(found->text) : found.error();
+  }
   auto plan = options.symbolic ? impl_->symbolic_plan(program, options) : impl_->plan(program, options);
   if (!plan) return plan.error();
   if (stage == ShowStage::trace) return plan->trace;
@@ -441,6 +466,10 @@ Result<std::string> Tuner::show(const Program& program, const TaskOptions& optio
 }
 
 Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
+  if (stage == ShowStage::storage) {
+    auto found = storage(record);
+    return found ? Result<std::string>(found->text) : found.error();
+  }
   if (stage == ShowStage::program) return record.program_text;
   if (stage == ShowStage::trace) return record.trace_text;
   if (stage == ShowStage::loops) return record.nest_text;
@@ -466,6 +495,22 @@ Result<Assembly> Tuner::assembly(const TuningRecord& record) {
   auto nest = parse_loop_nest(record.nest_text);
   if (!nest) return nest.error();
   return impl_->workshop.marked_assembly(*nest);
+}
+
+Result<Storage> Tuner::storage(const Program& program, const TaskOptions& options) {
+  auto task = impl_->task(program, options);
+  if (!task) return task.error();
+  auto plan = impl_->plan(program, options);
+  if (!plan) return plan.error();
+  return storage_of(plan->nest, task->program);
+}
+
+Result<Storage> Tuner::storage(const TuningRecord& record) {
+  auto task = task_of(record, target());
+  if (!task) return task.error();
+  auto nest = parse_loop_nest(record.nest_text);
+  if (!nest) return nest.error();
+  return storage_of(*nest, task->program);
 }
 
 Result<Certificate> Tuner::prove(const TuningRecord& record) {

@@ -3,6 +3,7 @@
 
 #include "ir/instantiate_internal.h"
 #include "ir/scalar.h"
+#include "ir/shared_memory.h"
 
 namespace polyweft {
 namespace ir {
@@ -25,6 +26,9 @@ Result<LoopNest> Emitter::run() {
   pack_const_inputs();
   nest_.root = root();
   if (failed_) return error_;
+  for (const auto& [local, output] : t_.in_outputs)
+    if (auto placed = place_in_output(nest_, local, output); !placed) return placed.error();
+  reuse_dead(nest_);
   return std::move(nest_);
 }
 
@@ -179,7 +183,8 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
     if (fold.tensor == id && fold.window < buffer.extents[dim]) buffer.folds.push_back({dim, fold.window});
   }
   buffer.layout = row_major(folded_extents(buffer));
-  if (tensor.kind == TensorKind::local && made_in_band(id) && has_long_rows(buffer)) {
+  const bool in_output = std::any_of(t_.in_outputs.begin(), t_.in_outputs.end(), [&](const auto& pair) { return pair.first == id; });
+  if (tensor.kind == TensorKind::local && !in_output && made_in_band(id) && has_long_rows(buffer)) {
     const bool is_free = !storage && std::none_of(buffer.folds.begin(), buffer.folds.end(), [&](const auto& fold) { return fold.dim + 1 == buffer.extents.size(); });
     if (auto first = is_free ? first_of_lanes(id) : std::nullopt) put_on_line(buffer, view, *first - box.lo.back());
     align_rows(buffer);

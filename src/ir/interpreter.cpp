@@ -157,12 +157,13 @@ class Interpreter {
     Cell* to = writable(copy.dst);
     if (!to) return;
     bool takes = copy.has_src && evaluate(copy.valid, env_);
+    const Cell moved = takes ? value_at(copy.src) : Cell{};
+    take(copy.dst, takes ? &copy.src : nullptr);
     if (!takes) {
       *to = {copy.fill, tag_of_literal(copy.fill), true};
       return;
     }
-    const Cell* from = accessed(copy.src);
-    if (from) *to = *from;
+    if (!failure_) *to = moved;
   }
 
   void execute(const Compute& compute) {
@@ -170,10 +171,15 @@ class Interpreter {
     std::vector<Cell*> to;
     for (const Access& access : compute.dst) to.push_back(writable(access));
     if (failure_) return;
-    if (compute.how == Write::init) return initialize(compute, to);
+    if (compute.how == Write::init) {
+      for (const Access& dst : compute.dst) take(dst, nullptr);
+      return initialize(compute, to);
+    }
     std::vector<Cell> values;
     for (const Expr& e : compute.rhs) values.push_back(value_of(*e));
     if (failure_) return;
+    const bool moves = compute.how == Write::store && compute.rhs.size() == 1 && compute.rhs[0]->op == Op::read;
+    for (const Access& dst : compute.dst) take(dst, moves ? &compute.rhs[0]->access : nullptr);
     if (compute.how == Write::store) {
       for (size_t k = 0; k < to.size(); ++k) *to[k] = values.at(k);
       return;
@@ -317,6 +323,17 @@ class Interpreter {
     const Buffer& buffer = nest_.buffers[access.id];
     if (!cell) fail_once("PW0491", buffer.name + text_of(index) + " is outside its extents " + text_of(buffer.extents));
     return cell;
+  }
+
+  Cell value_at(const Access& access) {
+    const Cell* cell = accessed(access);
+    return cell ? *cell : Cell{};
+  }
+
+  /// Before a write, after all reads of its statement.
+  void take(const Access& dst, const Access* from) {
+    if (failure_ || !memory_.is_shared(dst.id)) return;
+    memory_.take(dst.id, index_of(dst), from, from ? index_of(*from) : std::vector<int64_t>());
   }
 
   Cell* writable(const Access& access) {

@@ -1,6 +1,29 @@
 #include "ir/interpreter_memory.h"
 
+#include <algorithm>
+
+#include "ir/shared_memory.h"
+
 namespace polyweft::ir {
+
+NestMemory::NestMemory(const LoopNest& nest) : nest_(nest), cells_(nest.buffers.size()), sharers_(sharers_of(nest)), sets_(nest.buffers.size(), 1) {}
+
+int64_t NestMemory::byte_of(BufferId id, const std::vector<int64_t>& index) const {
+  const Buffer& b = nest_.buffers[id];
+  return (b.within ? b.within->at_bytes : 0) + physical_offset(b, index) * size_bytes(b.type);
+}
+
+void NestMemory::take(BufferId id, const std::vector<int64_t>& index, const Access* from, const std::vector<int64_t>& from_index) {
+  const int64_t first = byte_of(id, index), end = first + size_bytes(nest_.buffers[id].type);
+  for (BufferId other : sharers_[id]) {
+    const Buffer& b = nest_.buffers[other];
+    const int64_t bytes = size_bytes(b.type), at = b.within ? b.within->at_bytes : 0;
+    if (from && from->id == other && b.type == nest_.buffers[id].type && byte_of(other, from_index) == first) continue;
+    const auto count = static_cast<int64_t>(cells_[other].size());
+    const int64_t least = std::max<int64_t>(0, first - at < 0 ? 0 : (first - at) / bytes), last = end - at <= 0 ? -1 : (end - at - 1) / bytes;
+    for (int64_t k = least; k <= std::min(last, count - 1); ++k) cells_[other][static_cast<size_t>(k)].written = false;
+  }
+}
 
 bool NestMemory::allocate(BufferId id, int64_t cell_limit, int64_t threads) {
   int64_t count = allocated_elements(nest_.buffers[id]);

@@ -14,7 +14,7 @@ struct Cell {
 
 class NestMemory {
  public:
-  explicit NestMemory(const LoopNest& nest) : nest_(nest), cells_(nest.buffers.size()), sets_(nest.buffers.size(), 1) {}
+  explicit NestMemory(const LoopNest& nest);
 
   /// Fresh cells, none written; `threads` sets of them for a buffer private to threads that take turns. False when that would exceed the
   /// limit of all buffers together.
@@ -26,6 +26,9 @@ class NestMemory {
   }
   /// The cell of a logical index, null outside the buffer's extents.
   Cell* cell(BufferId id, const std::vector<int64_t>& index);
+  /// The cell is written: what others of the same memory hold in its bytes is gone, unless the value came `from` these very bytes.
+  void take(BufferId id, const std::vector<int64_t>& index, const Access* from, const std::vector<int64_t>& from_index);
+  bool is_shared(BufferId id) const { return !sharers_[id].empty(); }
   /// Values and tags of an input or constant buffer.
   void fill_argument(BufferId id, const TensorData& data);
   void fill_constant(BufferId id);
@@ -48,6 +51,8 @@ class NestMemory {
 
   const LoopNest& nest_;
   std::vector<std::vector<Cell>> cells_;
+  int64_t byte_of(BufferId id, const std::vector<int64_t>& index) const;
+  std::vector<std::vector<BufferId>> sharers_;
   std::vector<int64_t> sets_;  ///< of cells, one a thread that allocated the buffer
   int64_t thread_ = 0, threads_ = 1;
   int64_t total_ = 0;

@@ -43,6 +43,12 @@ class Canonizer {
       b.name.clear();
       for (Affine& e : b.element) e = affine(e);
       out_.buffers.push_back(std::move(b));
+      const BufferId number = at->second;
+      if (const auto& within = nest_.buffers[id].within) {
+        const BufferId host = buffer(within->host);
+        out_.buffers[number].within->host = host;
+      }
+      return number;
     }
     return at->second;
   }

@@ -31,6 +31,7 @@ class Parser {
     if (accept_name("loops")) loops();
     while (accept_name("combine")) combiner();
     while (accept_name("buffer")) buffer();
+    for (const auto& [id, host] : hosts_) resolve_host(id, host);
     if (accept_name("arguments")) arguments();
     while (accept_name("pack")) pack();
     expect_name("body");
@@ -195,6 +196,11 @@ class Parser {
       expect("..");
       b.promise.push_back(affine(0));
     }
+    if (accept_name("within")) {
+      hosts_.emplace_back(static_cast<BufferId>(nest_.buffers.size()), name());
+      expect_name("at");
+      b.within = Within{0, natural_up_to(INT64_MAX, "2^63 - 1")};
+    }
     if (accept_name("tensor")) b.tensor = id();
     if (accept_name("element")) b.element = bracketed();
     if (accept_name("data")) b.data = literals();
@@ -207,6 +213,13 @@ class Parser {
     std::vector<int64_t> extents;
     for (const Affine& e : b.shape) extents.push_back(e.is_constant() ? e.constant : kSymbolicExtent);
     return extents;
+  }
+
+  /// The host may stand further down.
+  void resolve_host(BufferId id, const std::string& host) {
+    const auto found = buffers_.find(host);
+    if (found == buffers_.end()) refuse("buffer '" + nest_.buffers[id].name + "' lies within '" + host + "', which is not declared");
+    nest_.buffers[id].within->host = found->second;
   }
 
   ValueRange value_range() {
@@ -694,6 +707,7 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   LoopNest nest_;
+  std::vector<std::pair<BufferId, std::string>> hosts_;  ///< of buffers within others
   std::map<std::string, uint32_t> variables_, buffers_;
   std::vector<ElementType> combiner_types_;
 };

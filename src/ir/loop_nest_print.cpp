@@ -100,6 +100,7 @@ class Printer {
     if (b.is_packed) out_ += " packed";
     if (b.values) out_ += " values " + std::to_string(b.values->lo) + " .. " + std::to_string(b.values->hi);
     if (b.promise.size() == 2) out_ += " promise " + affine(b.promise[0]) + " .. " + affine(b.promise[1]);
+    if (b.within) out_ += " within " + buffer_name(b.within->host) + " at " + std::to_string(b.within->at_bytes);
     if (b.tensor != kNoTensor) out_ += " tensor " + std::to_string(b.tensor);
     if (!b.element.empty()) out_ += " element [" + list(b.element) + "]";
     if (!b.data.empty()) {

@@ -50,7 +50,10 @@ class Verifier {
     live_.assign(nest_.buffers.size(), false);
     allocated_.assign(nest_.buffers.size(), false);
     sizes();
+    tasks_of_.assign(nest_.buffers.size(), 0);
     for (const Buffer& b : nest_.buffers) buffer(b);
+    for (const Buffer& b : nest_.buffers)
+      if (b.within) within(b);
     arguments();
     packs();
     open_arguments(kNoNode);
@@ -112,6 +115,20 @@ class Verifier {
     if (constant) return;
     require(b.scope == Scope::argument || b.scope == Scope::heap, "PW0418", subject + ": only arguments and the heap have sizes that are no constants");
     require(b.layout == row_major(folded_extents(b)), "PW0418", subject + ": of sizes that are no constants it must be row-major");
+  }
+
+  void within(const Buffer& b) const {
+    const std::string subject = "buffer " + b.name;
+    require(b.within->host < nest_.buffers.size() && b.scope == Scope::heap, "PW0412", subject + ": only buffers of the heap lie within others");
+    require(!nest_.symbolic, "PW0418", subject + ": of a symbolic nest, whose sizes are not known");
+    const Buffer& host = nest_.buffers[b.within->host];
+    require(!host.within && &host != &b && ((host.scope == Scope::argument && host.is_output) || host.scope == Scope::heap), "PW0412",
+            subject + ": lies within " + host.name + ", which is neither an output nor a buffer of the heap with memory of its own");
+    const int64_t unit = size_bytes(b.type), bytes = allocated_elements(b) * unit, room = allocated_elements(host) * size_bytes(host.type);
+    const bool is_aligned = host.scope == Scope::heap ? b.within->at_bytes % 64 == 0 : b.within->at_bytes % unit == 0 && size_bytes(host.type) % unit == 0;
+    require(is_aligned && b.within->at_bytes >= 0 && bytes <= room && b.within->at_bytes <= room - bytes, "PW0412",
+            subject + ": " + std::to_string(bytes) + " bytes from " + std::to_string(b.within->at_bytes) + " on do not fit into " + host.name + " of " +
+                std::to_string(room));
   }
 
   void layout(const Buffer& b) const {
@@ -206,6 +223,12 @@ class Verifier {
     require(b.scope != Scope::argument && b.scope != Scope::constant, "PW0412", "alloc " + b.name + ": arguments and constants live always");
     require(!allocated_[alloc.buffer], "PW0412", "alloc " + b.name + ": allocated twice");
     for (const Affine& e : b.element) affine(e, b.extents.size());
+    if (b.within) {
+      const bool is_argument = nest_.buffers[b.within->host].scope == Scope::argument;
+      require(live_[b.within->host], "PW0413", "alloc " + b.name + ": what it lies within is not live");
+      require(tasks_around_ == (is_argument ? 0 : tasks_of_[b.within->host]), "PW0412", "alloc " + b.name + ": tasks would share its memory");
+    }
+    tasks_of_[alloc.buffer] = tasks_around_;
     allocated_[alloc.buffer] = live_[alloc.buffer] = true;
     writable_.insert(alloc.buffer);
     require(b.scope != Scope::shared || !in_threads(), "PW0412", "alloc " + b.name + ": what a block shares is allocated outside its loops over threads");
@@ -244,6 +267,8 @@ class Verifier {
     mark_of_[loop.var] = loop.mark.kind;
     vectors_ += loop.mark.kind == MarkKind::vector;
     parallels_ += loop.mark.kind == MarkKind::parallel;
+    const bool makes_tasks = loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis || loop.mark.kind == MarkKind::vector;
+    tasks_around_ += makes_tasks;
     bool varies = false;
     for (const Bound& b : {loop.lo, loop.hi})
       for (const Affine& e : b.of) varies |= varies_by_thread(e);
@@ -251,6 +276,7 @@ class Verifier {
     if (loop.mark.kind == MarkKind::axis) axes_.push_back(loop.mark.detail);
     by_thread_[loop.var] = is_thread_axis(loop);
     body(loop.body, depth + 1);
+    tasks_around_ -= makes_tasks;
     by_thread_[loop.var] = false;
     if (loop.mark.kind == MarkKind::axis) axes_.pop_back();
     varying_ -= varies;
@@ -465,6 +491,8 @@ class Verifier {
   }
 
   const LoopNest& nest_;
+  std::vector<int> tasks_of_;  ///< of a buffer: loops of tasks or lanes around its Alloc
+  int tasks_around_ = 0;
   std::vector<bool> in_scope_, bound_, used_, live_, allocated_;
   std::vector<MarkKind> mark_of_;
   std::set<BufferId> writable_;

@@ -87,6 +87,7 @@ struct Printer {
     return "isolate " + joined(s.statements, ", ") + " in " + s.band + " at " + s.at + " where " + joined(conditions, ", ");
   }
   std::string operator()(const StoreStep& s) const {
+    if (!s.output.empty()) return "store " + s.tensor + " in " + s.output;
     std::vector<std::string> cell;
     for (const auto& coordinate : s.cell) cell.push_back(text_of(coordinate));
     return "store " + s.tensor + " [" + joined(cell, ", ") + "]";
@@ -219,7 +220,10 @@ struct Renamer {
     for (auto& statement : s.statements) apply(statement);
   }
   void operator()(WavefrontStep&) const {}
-  void operator()(StoreStep& s) const { apply(s.tensor); }
+  void operator()(StoreStep& s) const {
+    apply(s.tensor);
+    if (!s.output.empty()) apply(s.output);
+  }
   void operator()(SkewStep&) const {}
   void operator()(ReverseStep&) const {}
   void operator()(ShiftStep& s) const { apply(s.statement); }

@@ -232,7 +232,12 @@ class Parser {
     add(std::move(s));
   }
   void store() {
-    StoreStep s{name(), {}};
+    StoreStep s{name(), {}, {}};
+    if (!peek('[')) {
+      expect_word("in");
+      s.output = name();
+      return add(std::move(s));
+    }
     expect('[');
     do s.cell.push_back(linear());
     while (accept(',') && !failed_ && s.cell.size() < kMaxMembers);

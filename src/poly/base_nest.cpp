@@ -46,6 +46,13 @@ Status check_workspace(const NestBuilder& builder, const Program& program, const
       {"choose smaller sizes, or a larger workspace limit"});
 }
 
+int64_t heap_bytes(const LoopNest& nest) {
+  int64_t bytes = 0;
+  for (const Buffer& buffer : nest.buffers)
+    if (buffer.scope == Scope::heap) bytes += allocated_elements(buffer) * size_bytes(buffer.type);  // below the limit of the workspace
+  return bytes;
+}
+
 Result<NodeId> body_of(const Model& model, const std::vector<Ordered>& order, const std::vector<Timed>& times, NestBuilder& builder) {
   std::vector<NodeId> children;
   for (uint32_t part = 0; part < order.size(); ++part) {
@@ -83,11 +90,13 @@ Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const Base
   auto order = base_order(model, kQuota);
   if (!order) return order.error();
   auto nest = nest_in(model, *order, cls, affine_boxes(*hulls), options);
-  if (nest || nest.error().code != "PW0820") return nest;
+  const bool fits = nest.ok();
+  if (fits ? !options.leanest : nest.error().code != "PW0820") return nest;
   auto leaner = order_by_bands(model);
   if (!leaner) return nest;
   auto second = nest_in(model, *leaner, cls, affine_boxes(*hulls), options);
-  return second ? second : nest;
+  if (!second || (nest && heap_bytes(*nest) <= heap_bytes(*second))) return nest;
+  return second;
 }
 
 Result<LoopNest> symbolic_nest(const Program& program, NumericsClass cls) {

@@ -8,6 +8,7 @@ namespace polyweft::poly {
 
 struct BaseOptions {
   int64_t workspace_limit_bytes = int64_t{4} << 30;
+  bool leanest = false;  ///< of the orders known, the one whose locals take the fewest bytes, not the fastest
 };
 /// `program`: bound and normalized, and it passed check(). Parts without a recurrence become loops in the equation's own order of indices; recurrences
 /// are scanned by isl's AST in a checked order. Locals are folded by the smallest windows that isl proves. PW0820 above the

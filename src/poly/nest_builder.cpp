@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/shared_memory.h"
 #include "poly/timeline.h"
 
 namespace polyweft::poly {
@@ -327,6 +328,12 @@ LoopNest NestBuilder::finish(NodeId root) {
   for (BufferId id = static_cast<BufferId>(nest_.buffers.size()); id-- > 0;)
     if (nest_.buffers[id].scope == Scope::heap) root = nest_.add(Alloc{id, root});
   nest_.root = root;
+  std::vector<bool> total;
+  for (BufferId id : nest_.arguments) total.push_back(!program_.tensors[nest_.buffers[id].tensor].partial);
+  if (!nest_.symbolic) {
+    ir::place_in_outputs(nest_, total);
+    ir::reuse_dead(nest_);
+  }
   for (TensorId id : program_.inputs())
     if (program_.tensors[id].is_const_input) add_pack(id);
   return std::move(nest_);

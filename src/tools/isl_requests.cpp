@@ -80,6 +80,7 @@ Result<json> base(const json& request) {
   if (!question) return question.error();
   poly::BaseOptions options;
   options.workspace_limit_bytes = request.at("workspace");
+  options.leanest = request.value("leanest", false);
   const bool of_bounds = request.value("bounds", false);
   auto nest = poly::base_nest(of_bounds ? ir::bound_program(question->program) : question->program, question->cls, options);
   if (!nest) return nest.error();

@@ -256,7 +256,7 @@ class ModuleCode {
     llvm::BasicBlock* start = llvm::BasicBlock::Create(b_.getContext(), "start", body);
     code.builder().SetInsertPoint(start);
     if (nest_.symbolic) code.open_sizes(sizes_of(body, arguments.size()));
-    code.emit(root);
+    code.emit_region(root);
     code.fence_after(root);
     code.builder().CreateRet(code.builder().getInt32(0));
     code.builder().SetInsertPoint(entry);

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "ir/instruction.h"
+#include "ir/shared_memory.h"
+#include "ir/workspace.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/llvm.h"
 #include "targets/common/ranges.h"
@@ -32,6 +34,8 @@ class NestCode {
 
   llvm::IRBuilder<>& builder() { return b_; }
   void emit(NodeId id);
+  /// The kernel, a pack function or the body of a parallel loop, with the block of memory that its buffers lie in.
+  void emit_region(NodeId root);
   /// Makes stores past the caches visible to whoever looks after the return.
   void fence_after(NodeId id);
   /// Value of a serial loop variable in this function.
@@ -159,10 +163,17 @@ class NestCode {
   void parallel_loop(const Loop&);
   void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
   void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
-  void allocate_heap(BufferId id, NodeId body);
-  void open_heap(BufferId id);
-  void close_heap(const std::vector<BufferId>& opened);
-  std::vector<BufferId> open_heap_inside(NodeId id);
+  // the workspace: nest_heap.cpp
+  llvm::Value* allocate(llvm::Value* bytes);  ///< aligned
+  void free_last();
+  void open_symbolic(BufferId id);
+  void allocate_symbolic(BufferId id, NodeId body);
+  std::vector<BufferId> open_symbolic_inside(NodeId id);
+  void open_block(const ir::Block& block);
+  void close_block(const ir::Block& block);
+  void tell_apart(const ir::Block& block);
+  /// Does the buffer, or one within it, lie in the memory of another?
+  bool is_shared(BufferId id) const;
   void allocate_stack(BufferId id, NodeId body);
   bool registers_fit(BufferId id, NodeId body) const;
   bool holds_small_indices(BufferId id, NodeId at);  ///< of argmax, argmin; below 2^31
@@ -312,19 +323,19 @@ class NestCode {
   llvm::IRBuilder<> b_;
   ScalarCode scalar_;
   std::vector<llvm::Value*> bases_;
-  std::vector<bool> registers_;  // buffers that live in registers
-  std::vector<bool> short_;      // of those: indices of argmax and argmin, held in 32 bits
-  std::vector<int64_t> in_use_;  // of those: lanes that any access reads or writes
-  std::vector<bool> aligned_;    // arguments whose address was tested
-  unsigned quotients_ = 0;       // by reciprocals since the innermost serial loop began
+  std::vector<bool> registers_;                 // buffers that live in registers
+  std::vector<bool> short_;                     // of those: indices of argmax and argmin, held in 32 bits
+  std::vector<int64_t> in_use_;                 // of those: lanes that any access reads or writes
+  std::vector<bool> aligned_;                   // arguments whose address was tested
+  std::vector<std::vector<BufferId>> sharers_;  // of each buffer: others with bytes in common
+  unsigned quotients_ = 0;                      // by reciprocals since the innermost serial loop began
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;
   std::map<VarId, Affine> substitution_;
   Facts facts_;
   Lanes lanes_;
-  static constexpr uint64_t kSmallHeapBytes = 16 << 10;  ///< a row or a few scalars: the stack costs no call, and scalars become registers
-  std::vector<llvm::Value*> heap_;                       // live heap blocks of this function, to free on failure
-  std::map<std::string, Known> loads_;                   // loads of the current straight-line stretch, by place
+  std::vector<llvm::Value*> heap_;      // live heap blocks of this function, to free on failure
+  std::map<std::string, Known> loads_;  // loads of the current straight-line stretch, by place
   struct {
     const llvm::BasicBlock* block = nullptr;
     std::set<std::string> places;

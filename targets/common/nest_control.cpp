@@ -9,7 +9,6 @@ namespace polyweft::targets {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kStackLimitBytes = 256 << 10;
 constexpr int64_t kUnrollLimit = 4096;
 
 /// One straight block of computations: what it loads from a place and stores there again is known before and after each iteration.
@@ -34,7 +33,8 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       registers_(nest.buffers.size(), false),
       short_(nest.buffers.size(), false),
       in_use_(nest.buffers.size(), 0),
-      aligned_(nest.buffers.size(), false) {
+      aligned_(nest.buffers.size(), false),
+      sharers_(ir::sharers_of(nest)) {
   for (size_t p = 0; p < nest.params.size() && !nest.symbolic; ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
   scan_for_tiles();
 }
@@ -190,10 +190,12 @@ void NestCode::on(const Loop& loop) {
     case MarkKind::tensor:
       return tensor_loop(loop);
     default: {
-      const std::vector<BufferId> opened = open_heap_inside(loop.body);
+      const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
       if (!turning_copy(loop)) loop_around_streams(loop);
-      close_heap(opened);
-      return;
+      for (size_t k = opened.size(); k-- > 0;) {
+        free_last();
+        bases_[opened[k]] = nullptr;
+      }
     }
   }
 }
@@ -419,11 +421,15 @@ void NestCode::on(const Alloc& alloc) {
     return;
   }
   if (buffer.scope == Scope::tile) return allocate_tiles(alloc.buffer, alloc.body);
-  if (is_symbolic(alloc.buffer)) return bases_[alloc.buffer] ? emit(alloc.body) : allocate_heap(alloc.buffer, alloc.body);
-  const uint64_t bytes = static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type));
-  if (bases_[alloc.buffer]) return emit(alloc.body);  // allocated outside the loops around
-  const bool on_stack = bytes <= (buffer.scope == Scope::reg || buffer.scope == Scope::stack ? kStackLimitBytes : kSmallHeapBytes);
-  on_stack ? allocate_stack(alloc.buffer, alloc.body) : allocate_heap(alloc.buffer, alloc.body);
+  if (is_symbolic(alloc.buffer)) return bases_[alloc.buffer] ? emit(alloc.body) : allocate_symbolic(alloc.buffer, alloc.body);
+  if (bases_[alloc.buffer]) return emit(alloc.body);  // in the region's block
+  if (buffer.within) {
+    bases_[alloc.buffer] = b_.CreateInBoundsGEP(b_.getInt8Ty(), base_of(buffer.within->host), b_.getInt64(static_cast<uint64_t>(buffer.within->at_bytes)), buffer.name);
+    emit(alloc.body);
+    bases_[alloc.buffer] = nullptr;
+    return;
+  }
+  allocate_stack(alloc.buffer, alloc.body);
 }
 
 // Puts every element that `at` touches into the register file, undefined.
@@ -620,7 +626,8 @@ void NestCode::parallel_loop(const Loop& loop) {
       llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i32, pointer}, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
   work->setAttributes(attributes);
   task->setAttributes(attributes);
-  for (unsigned k = 0; k < buffers.size(); ++k) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
+  for (unsigned k = 0; k < buffers.size(); ++k)
+    if (!is_shared(buffers[k])) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
   unpack_closure(task, work, loop.step);
   {
     std::vector<llvm::Value*> bases(bases_.size(), nullptr);
@@ -639,7 +646,7 @@ void NestCode::parallel_loop(const Loop& loop) {
     for (const auto& [var, value] : variables) inner.variables_[var] = work->getArg(m++);
     inner.bind_variable(loop.var, work->getArg(m), facts);
     if (nest_.symbolic) inner.compute_strides();
-    inner.emit(loop.body);
+    inner.emit_region(loop.body);
     inner.fence_after(loop.body);
     uses_tiles_ |= inner.uses_tiles();
     ib.CreateRet(ib.getInt32(0));

@@ -1,41 +1,53 @@
-// Buffers of the heap: halide_malloc and halide_free, outside all serial loops. A block that each iteration took and gave back would cost it two calls and, where
-// the allocator returns large blocks to the system, the mapping of every page anew. Tasks of a parallel loop have blocks of their own.
-#include <algorithm>
-
+// Buffers of the heap: one halide_malloc a call for all of them, and one a task for those of a parallel loop (ir/workspace.h), outside all serial loops. A block that
+// each iteration took and gave back would cost it two calls and, where the allocator returns large blocks to the system, the mapping of every page anew.
+#include "ir/workspace.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kAlignment = ir::kBlockAlignment;
 constexpr int kOutOfMemory = -11;  // halide_error_code_out_of_memory
 
-uint64_t bytes_of(const Buffer& buffer) {
-  return static_cast<uint64_t>(allocated_elements(buffer)) * static_cast<uint64_t>(size_bytes(buffer.type));
+llvm::Value* address_in(llvm::Instruction& i) {
+  if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i)) return load->getPointerOperand();
+  if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) return store->getPointerOperand();
+  auto* call = llvm::dyn_cast<llvm::CallInst>(&i);
+  if (!call) return nullptr;
+  if (call->getIntrinsicID() == llvm::Intrinsic::masked_load) return call->getArgOperand(0);
+  return call->getIntrinsicID() == llvm::Intrinsic::masked_store ? call->getArgOperand(1) : nullptr;
 }
 
-/// Large blocks begin at one place of a page each: the same element of two tensors would then share its low address bits, and a load that follows the store to
-/// the other waits for it. Blocks that live together therefore begin a few lines apart.
-uint64_t stagger(size_t live) {
-  constexpr uint64_t kLines = 17, kPage = 4096;
-  return live * kLines * kAlignment % kPage;
-}
+/// The buffer in whose memory an address lies: steps and pointers that move with a loop, back to a base.
+class BufferOf {
+ public:
+  explicit BufferOf(const std::map<llvm::Value*, BufferId>& bases) : known_(bases.begin(), bases.end()) {}
+  std::optional<BufferId> operator()(llvm::Value* address) {
+    const auto [at, is_new] = known_.emplace(address, std::nullopt);
+    if (!is_new) return at->second;
+    std::optional<BufferId> found;
+    if (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(address)) found = (*this)(step->getPointerOperand());
+    if (auto* joined = llvm::dyn_cast<llvm::PHINode>(address))
+      for (llvm::Value* from : joined->incoming_values())
+        if (!found) found = (*this)(from);
+    return known_[address] = found;
+  }
+
+ private:
+  std::map<llvm::Value*, std::optional<BufferId>> known_;
+};
 
 }  // namespace
 
 // Aligned by hand; on failure everything live in this function is freed and the kernel returns Halide's code.
-void NestCode::open_heap(BufferId id) {
-  const Buffer& buffer = nest_.buffers[id];
-  const uint64_t apart = !is_symbolic(id) && bytes_of(buffer) > kSmallHeapBytes ? stagger(heap_.size()) : 0;
-  llvm::Value* bytes = is_symbolic(id) ? b_.CreateMul(strides_[id][0], b_.getInt64(static_cast<uint64_t>(size_bytes(buffer.type)))) : b_.getInt64(bytes_of(buffer));
-  bytes = b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(1)), b_.getInt64(2 * kAlignment + apart));
+llvm::Value* NestCode::allocate(llvm::Value* bytes) {
   auto& context = module_.getContext();
   auto malloc_function = module_.getOrInsertFunction("halide_malloc", b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty());
   auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy());
   llvm::cast<llvm::Function>(malloc_function.getCallee())->setReturnDoesNotAlias();
   llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
-  llvm::Value* raw = b_.CreateCall(malloc_function, {null, bytes});
+  llvm::Value* raw = b_.CreateCall(malloc_function, {null, b_.CreateAdd(bytes, b_.getInt64(2 * kAlignment))});
   llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "out_of_memory", function_);
   llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "allocated", function_);
   b_.CreateCondBr(b_.CreateICmpEQ(raw, null), failed, good, llvm::MDBuilder(context).createBranchWeights(1, 1000));
@@ -45,43 +57,93 @@ void NestCode::open_heap(BufferId id) {
   b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kOutOfMemory)));
   b_.SetInsertPoint(good);
   llvm::Value* address = b_.CreateAnd(b_.CreateAdd(b_.CreatePtrToInt(raw, b_.getInt64Ty()), b_.getInt64(kAlignment - 1)), b_.getInt64(~(kAlignment - 1)));
-  llvm::Value* step = b_.CreateAdd(b_.CreateSub(address, b_.CreatePtrToInt(raw, b_.getInt64Ty())), b_.getInt64(apart));
-  bases_[id] = b_.CreateInBoundsGEP(b_.getInt8Ty(), raw, step, buffer.name);
   heap_.push_back(raw);
+  return b_.CreateInBoundsGEP(b_.getInt8Ty(), raw, b_.CreateSub(address, b_.CreatePtrToInt(raw, b_.getInt64Ty())));
 }
 
-// The last ones that were opened.
-void NestCode::close_heap(const std::vector<BufferId>& opened) {
+void NestCode::free_last() {
   auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy());
-  for (size_t k = opened.size(); k-- > 0;) {
-    b_.CreateCall(free_function, {llvm::ConstantPointerNull::get(b_.getPtrTy()), heap_.back()});
-    heap_.pop_back();
-    bases_[opened[k]] = nullptr;
-  }
+  b_.CreateCall(free_function, {llvm::ConstantPointerNull::get(b_.getPtrTy()), heap_.back()});
+  heap_.pop_back();
 }
 
-void NestCode::allocate_heap(BufferId id, NodeId body) {
-  open_heap(id);
+void NestCode::open_block(const ir::Block& block) {
+  llvm::Value* start = allocate(b_.getInt64(static_cast<uint64_t>(block.bytes)));
+  for (const ir::Placed& placed : block.buffers)
+    bases_[placed.buffer] = b_.CreateInBoundsGEP(b_.getInt8Ty(), start, b_.getInt64(static_cast<uint64_t>(placed.at)), nest_.buffers[placed.buffer].name);
+}
+
+// The size of a buffer of a symbolic nest is known when the kernel runs.
+void NestCode::open_symbolic(BufferId id) {
+  llvm::Value* bytes = b_.CreateMul(strides_[id][0], b_.getInt64(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type))));
+  bases_[id] = allocate(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(1)));
+}
+
+void NestCode::allocate_symbolic(BufferId id, NodeId body) {
+  open_symbolic(id);
   emit(body);
-  close_heap({id});
+  free_last();
+  bases_[id] = nullptr;
 }
 
-// Blocks that something in there, outside parallel loops, would allocate.
-std::vector<BufferId> NestCode::open_heap_inside(NodeId id) {
+// Those that something in there, outside parallel loops, would allocate.
+std::vector<BufferId> NestCode::open_symbolic_inside(NodeId id) {
   std::vector<BufferId> out;
-  if (lanes_.width > 1) return out;
+  if (lanes_.width > 1 || !nest_.symbolic) return out;
   walk_nodes(nest_, id, [&](const Node& node) {
-    if (const auto* alloc = std::get_if<Alloc>(&node)) {
-      const Buffer& buffer = nest_.buffers[alloc->buffer];
-      if (buffer.scope == Scope::heap && (is_symbolic(alloc->buffer) || bytes_of(buffer) > kSmallHeapBytes) && !bases_[alloc->buffer]) {
-        open_heap(alloc->buffer);
-        out.push_back(alloc->buffer);
-      }
+    const auto* alloc = std::get_if<Alloc>(&node);
+    if (alloc && nest_.buffers[alloc->buffer].scope == Scope::heap && is_symbolic(alloc->buffer) && !bases_[alloc->buffer]) {
+      open_symbolic(alloc->buffer);
+      out.push_back(alloc->buffer);
     }
     const auto* loop = std::get_if<Loop>(&node);
     return !loop || loop->mark.kind != MarkKind::parallel;
   });
   return out;
+}
+
+void NestCode::close_block(const ir::Block& block) {
+  free_last();
+  for (const ir::Placed& placed : block.buffers) bases_[placed.buffer] = nullptr;
+}
+
+// Buffers of one block are distinct memory, which nobody could see: they all come from one address.
+void NestCode::tell_apart(const ir::Block& block) {
+  if (block.buffers.size() < 2) return;
+  llvm::MDBuilder md(module_.getContext());
+  llvm::MDNode* domain = md.createAnonymousAliasScopeDomain("workspace");
+  std::map<llvm::Value*, BufferId> bases;
+  std::map<BufferId, llvm::MDNode*> scopes;
+  for (const ir::Placed& placed : block.buffers) {
+    bases[bases_[placed.buffer]] = placed.buffer;
+    scopes[placed.buffer] = md.createAnonymousAliasScope(domain, nest_.buffers[placed.buffer].name);
+  }
+  BufferOf buffer_of(bases);
+  for (llvm::BasicBlock& some : *function_)
+    for (llvm::Instruction& i : some) {
+      llvm::Value* address = address_in(i);
+      const auto id = address ? buffer_of(address) : std::nullopt;
+      if (!id) continue;
+      std::vector<llvm::Metadata*> others;
+      for (const auto& [other, scope] : scopes)
+        if (other != *id) others.push_back(scope);
+      i.setMetadata(llvm::LLVMContext::MD_alias_scope, llvm::MDNode::get(module_.getContext(), {scopes[*id]}));
+      i.setMetadata(llvm::LLVMContext::MD_noalias, llvm::MDNode::get(module_.getContext(), others));
+    }
+}
+
+bool NestCode::is_shared(BufferId id) const {
+  return nest_.buffers[id].within || std::any_of(nest_.buffers.begin(), nest_.buffers.end(), [&](const Buffer& b) { return b.within && b.within->host == id; });
+}
+
+void NestCode::emit_region(NodeId root) {
+  const auto block = ir::block_of(nest_, root);
+  if (!block) throw Refusal{block.error()};
+  if (block->buffers.empty()) return emit(root);
+  open_block(*block);
+  emit(root);
+  tell_apart(*block);
+  close_block(*block);
 }
 
 }  // namespace polyweft::targets

@@ -56,7 +56,8 @@ NestCode::Place NestCode::place_at(BufferId id, const Affine& offset) {
 int64_t NestCode::alignment_of(BufferId id, const Affine& offset) const {
   const Buffer& buffer = nest_.buffers[id];
   const int64_t element = size_bytes(buffer.type);
-  const int64_t base_alignment = buffer.scope == Scope::argument && !buffer.is_packed && !aligned_[id] ? element : 64;
+  const bool in_argument = buffer.within && nest_.buffers[buffer.within->host].scope == Scope::argument;  // at a multiple of 64 in others
+  const int64_t base_alignment = in_argument || (buffer.scope == Scope::argument && !buffer.is_packed && !aligned_[id]) ? element : 64;
   return std::gcd(base_alignment, facts_.known_divisor(offset - Affine::variable(kLane, offset.coefficient(kLane))) * element);
 }
 
@@ -231,7 +232,8 @@ llvm::Value* NestCode::load(const Access& access) {
 
 void NestCode::note_aligned(BufferId id, const Place& place, llvm::Value* value) {
   auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
-  if (streams_ && load && place.alignment == kLineBytes && nest_.buffers[id].scope == Scope::heap) streams_->loads.push_back({load, place.pointer, id, place.offset});
+  if (streams_ && load && sharers_[id].empty() && place.alignment == kLineBytes && nest_.buffers[id].scope == Scope::heap)
+    streams_->loads.push_back({load, place.pointer, id, place.offset});
 }
 
 /// Lanes k and up of one aligned vector, then the first ones of another: what stands above or below a vector whose lanes are rows, the storage skewed alike. Null
@@ -277,7 +279,9 @@ llvm::Value* NestCode::joined(llvm::Value* first, llvm::Value* second, int64_t l
 llvm::Value* NestCode::load_between(BufferId id, const Place& place) {
   const Buffer& buffer = nest_.buffers[id];
   const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
-  if (!streams_ || streams_->stored[id] || !scalar_.units().scale || buffer.scope != Scope::heap || lanes_.mask || place.offsets || place.stride != 1) return nullptr;
+  if (!streams_ || streams_->stored[id] || !sharers_[id].empty() || !scalar_.units().scale || buffer.scope != Scope::heap || lanes_.mask || place.offsets ||
+      place.stride != 1)
+    return nullptr;
   const int64_t late = (place.offset.constant % width + width) % width;
   const Affine before = place.offset - Affine::of(late);
   if (bytes < 4 || width * bytes != kLineBytes || late <= width / 2 || alignment_of(id, before) < kLineBytes) return nullptr;
@@ -320,11 +324,12 @@ bool NestCode::are_apart(const Known::Span& a, const Known::Span& b) const {
   return apart.lo + least > 0 || apart.hi + most < 0;
 }
 
-/// Different buffers share no memory.
+/// Different buffers share no memory, but for those within others.
 void NestCode::forget_loads(BufferId stored, const Place& place) {
   const Known::Span written{stored, place.offset, lanes_.width};
   std::erase_if(loads_, [&](const auto& entry) {
     const auto& at = entry.second.at;
+    if (at && at->buffer != stored && std::find(sharers_[stored].begin(), sharers_[stored].end(), at->buffer) != sharers_[stored].end()) return true;
     return !at || (at->buffer == stored && (place.key.empty() || !are_apart(*at, written)));
   });
 }
@@ -374,6 +379,7 @@ void NestCode::accumulate(const Compute& compute) {
 }
 
 void NestCode::on(const Compute& compute) {
+  if (compute.how == Write::store && compute.rhs[0]->op == Op::read && ir::stays_in_place(nest_, compute, compute.rhs[0]->access.id)) return;
   if (compute.how == Write::accumulate || compute.how == Write::merge) return accumulate(compute);
   if (compute.how == Write::init) {
     const bool indices = compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin;

@@ -50,6 +50,7 @@ class Json(CliTest):
         self.check("build", small, "-o", self.folder / "small.o")
         self.check("bench", small, "--milliseconds", "20", "--against", "record:1")
         self.check("show", small, "--stage", "trace")
+        self.check("show", small, "--stage", "storage")
         self.check("show", small, "--stage", "assembly")
         self.check("show", "1", "--stage", "assembly")
         self.check("show", "1")

@@ -20,6 +20,10 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0812", "The naive evaluator keeps every element in memory and walks the expression for each; it is for small sizes."},
     {"PW0813", "The text of a loop nest has at most 16 MiB, and its names, lists and expressions are limited too: it crosses process borders."},
     {"PW0820", "The intermediate tensors of the base nest take more memory than the workspace limit. Bind smaller sizes, or raise the limit."},
+    {"PW0821",
+     "The kernel would ask for more memory than --max-workspace allows: the bytes of all blocks of the heap at once, those of every task of a parallel loop\n"
+     "included. The message says the least that was found. Raise the limit, choose smaller sizes, or fold storage by a trace (`fold`, `store`)."},
+    {"PW0822", "The bytes of a nest's buffers, or of all tasks together, do not fit 63 bits. Choose smaller sizes."},
     {"PW0830",
      "isl works under a limit of operations, so that every answer is the same on every machine. This question needs more: simplify\n"
      "guards, or split the equation."},

@@ -6,6 +6,7 @@
 #include "poly/check/folds.h"
 #include "poly/check/padding.h"
 #include "poly/check/races.h"
+#include "poly/check/sharing.h"
 
 namespace polyweft::poly {
 namespace {
@@ -32,6 +33,9 @@ class Proof {
     flow.set_good(good);
     for (const Statement& s : statements_.all) instance(s, good[s.number], points_[s.number]);
     prove_no_races(context_, nest_, statements_, flow, uses_);
+    std::vector<Use> results;
+    for (size_t k = 0; k < results_.size(); ++k) results.push_back({result_of_[k], &results_[k], false});
+    prove_apart_in_time(nest_, statements_, uses_, results);
     values(flow);
   }
 
@@ -279,9 +283,12 @@ class Proof {
       return;
     }
     for (size_t u = 0; u < uses_.size(); ++u) {
-      if (uses_[u].access->id != id || !uses_[u].writes) continue;
+      const auto& within = nest_.buffers[uses_[u].access->id].within;
+      if ((uses_[u].access->id != id && !(within && within->host == id)) || !uses_[u].writes) continue;
       const Statement& writer = statements_.all[uses_[u].statement];
-      Map cells = map_of(writer.space, logical_cell(writer, *uses_[u].access), s.tuple());
+      const auto cell = output_cell(nest_, id, writer, *uses_[u].access);
+      if (!cell) throw Undecided{"which elements of " + b.name + " a buffer within it touches"};
+      Map cells = map_of(writer.space, *cell, s.tuple());
       Set stray = subtract(apply(writer.domain, std::move(cells)), s.domain);
       if (!is_empty(stray)) throw Refuted{"PW0401", "an element of " + b.name + " that the program leaves undefined is written"};
     }
