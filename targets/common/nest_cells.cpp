@@ -39,7 +39,7 @@ bool is_still(const llvm::Value* value, const llvm::BasicBlock* header) {
 
 void NestCode::note_cell(BufferId id, const Place& place, llvm::Value* value, bool is_store) {
   if (!streams_ || !streams_->may_keep || !streams_->stored[id]) return;
-  const bool is_place = !is_symbolic(id) && !place.key.empty() && !place.offsets && !lanes_.mask && (lanes_.width == 1 || place.stride == 1) &&
+  const bool is_place = !is_symbolic(id) && sharers_[id].empty() && !place.key.empty() && !place.offsets && !lanes_.mask && (lanes_.width == 1 || place.stride == 1) &&
                         streams_->bases[id] == bases_[id] && !uses(place.offset, streams_->var);
   auto* load = is_store || !value ? nullptr : llvm::dyn_cast<llvm::LoadInst>(value);
   auto* store = is_store && value ? llvm::dyn_cast<llvm::StoreInst>(value) : nullptr;
