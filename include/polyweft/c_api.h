@@ -61,7 +61,7 @@ typedef struct pw_task_options {
   int (*cancelled)(void* user);
   void* user;
   int32_t symbolic; /* build: not 0: sizes stay arguments of the kernel, int64_t after the buffers in program order; takes no parameters and no trace */
-  int64_t max_workspace; /* bytes that a kernel may ask of halide_malloc in one call, all tasks at once; no limit when 0, nothing at all when -1 */
+  int64_t max_workspace; /* bytes that a kernel may ask the runtime for in one call, all tasks at once; no limit when 0, nothing at all when -1 */
 } pw_task_options;
 
 PW_C_EXPORT const char* pw_version(void);
