@@ -150,11 +150,62 @@ void make_a_camera(Arrays& a) {
   for (size_t v = 0; v < 1024; ++v) a.values.at("curve")[v] = std::floor(255 * std::pow(static_cast<double>(v) / 1023, 1 / 2.2));
 }
 
+double grey_of(const Grid& planes, int64_t y, int64_t x) {
+  return 0.299 * planes(0, y, x) + 0.587 * planes(1, y, x) + 0.114 * planes(2, y, x);
+}
+
+/// Corners: the tensor of the gradients around a pixel, whose matrices are correlations with Sobel's.
+void harris_rgb(Arrays& a) {
+  const double across[3][3] = {{-1, 0, 1}, {-2, 0, 2}, {-1, 0, 1}};
+  const int64_t h = a["H"], w = a["W"];
+  const Grid in = a.grid("X", 3, h + 4, w + 4), out = a.grid("R", h, w);
+  auto gradient = [&](int64_t y, int64_t x, bool down) {
+    double sum = 0;
+    for (int64_t r = 0; r < 3; ++r)
+      for (int64_t s = 0; s < 3; ++s) sum += (down ? across[s][r] : across[r][s]) * grey_of(in, y + r, x + s);
+    return sum / 12;
+  };
+  for (int64_t y = 0; y < h; ++y)
+    for (int64_t x = 0; x < w; ++x) {
+      double xx = 0, xy = 0, yy = 0;
+      for (int64_t r = 0; r < 3; ++r)
+        for (int64_t s = 0; s < 3; ++s) {
+          const double gx = gradient(y + r, x + s, false), gy = gradient(y + r, x + s, true);
+          xx += gx * gx, xy += gx * gy, yy += gy * gy;
+        }
+      out(y, x) = xx * yy - xy * xy - 0.04 * (xx + yy) * (xx + yy);
+    }
+}
+
+void unsharp_rgb(Arrays& a) {
+  const int64_t h = a["H"], w = a["W"];
+  const Grid in = a.grid("X", 3, h, w), out = a.grid("Y", 3, h, w);
+  double bell[7], whole = 0;
+  for (int64_t r = 0; r < 7; ++r) whole += bell[r] = std::exp(-static_cast<double>((r - 3) * (r - 3)) / (2 * 1.5 * 1.5));
+  for (int64_t y = 0; y < h; ++y)
+    for (int64_t x = 0; x < w; ++x) {
+      double blurred = 0;
+      for (int64_t r = 0; r < 7; ++r)
+        for (int64_t s = 0; s < 7; ++s)
+          blurred += bell[r] / whole * bell[s] / whole * grey_of(in, std::clamp<int64_t>(y + r - 3, 0, h - 1), std::clamp<int64_t>(x + s - 3, 0, w - 1));
+      for (int64_t k = 0; k < 3; ++k) out(k, y, x) = (2 * grey_of(in, y, x) - blurred) / grey_of(in, y, x) * in(k, y, x);
+    }
+}
+
+/// Grey is a divisor.
+void lighten(Arrays& a) {
+  for (double& v : a.values.at("X")) v = static_cast<double>(static_cast<float>(0.25 + std::abs(v)));
+}
+
 }  // namespace
 
 std::vector<polybench::Kernel> image_kernels() {
   const char* here = "recurrences";
-  return {{"stencil_chain", stencil_chain, nullptr, one_odd_size, here}, {"pyramid", pyramid, nullptr, nullptr, here}, {"camera", camera, make_a_camera, nullptr, here}};
+  return {{"stencil_chain", stencil_chain, nullptr, one_odd_size, here},
+          {"pyramid", pyramid, nullptr, nullptr, here},
+          {"camera", camera, make_a_camera, nullptr, here},
+          {"harris_rgb", harris_rgb, nullptr, nullptr, here},
+          {"unsharp_rgb", unsharp_rgb, lighten, nullptr, here}};
 }
 
 }  // namespace polyweft::recurrences
