@@ -148,9 +148,9 @@ struct Walker {
   }
   /// Does the class let these folds go in any order? Then only what runs at once must keep apart.
   bool is_free(const BandRelation& r) const { return r.kind == BandRelation::Kind::order && is_order_free(t.cls, t.program, equation_of(t, t.stages[guests[r.source]])); }
-  /// The loops of a stage, outermost first; `carried` once a loop surely has a distance above 0. `m_of`: the member of an index, if it has one.
+  /// The loops of a stage, outermost first; `carried` once a loop surely has a distance above 0. `m_of`: the member of an index, if it has one. folds_apart: lanes do.
   template <class F>
-  Status walk(const BandRelation& r, std::span<const TemplateLoop> loops, const F& m_of, bool& carried) const {
+  Status walk(const BandRelation& r, std::span<const TemplateLoop> loops, const F& m_of, bool& carried, bool folds_apart = false) const {
     uint32_t in_wave = 0;
     for (const TemplateLoop& loop : loops) {
       if (carried) return Ok{};
@@ -166,7 +166,8 @@ struct Walker {
       const bool at_once = loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis;
       if (at_once && (lo != 0 || hi != 0)) return broken("PW0306", r, "leads from one iteration of loop " + loop.name + " to another");
       // Lanes read all before they write: what is read may be overwritten by a later lane (T4).
-      const bool lock_step = loop.mark.kind == MarkKind::vector && !(r.kind == BandRelation::Kind::anti && lo >= 0);
+      const bool reads_before = r.kind == BandRelation::Kind::anti && lo >= 0;
+      const bool lock_step = loop.mark.kind == MarkKind::vector && !reads_before && !folds_apart;
       if (lock_step && (lo != 0 || hi != 0)) return broken("PW0306", r, "leads from one lane of loop " + loop.name + " to another");
       if (lo < 0 && !is_free(r)) return broken("PW0305", r, "runs backwards along " + member(*m) + ", in loop " + loop.name);
       const int64_t step = loop.step.decision.empty() ? loop.step.constant : INT64_MAX;
@@ -206,7 +207,8 @@ struct Walker {
       }
       return std::nullopt;
     };
-    return walk(r, guest.loops, member_of, carried);
+    // Lanes that have accumulators fold apart; a tree merges them (T6).
+    return walk(r, guest.loops, member_of, carried, guest.accumulator && is_free(r));
   }
 };
 

@@ -23,6 +23,7 @@ struct Solver {
   Reindexed out = {};
   std::vector<std::string> names = {};
   std::map<VarId, Affine> map = {};  ///< of old indices, over the new ones
+  bool is_mixed = false;             ///< some member is a sum of reduced indices and others
 
   bool is_first() const { return place.part == SumPart::first; }
   /// Those that the part moves along.
@@ -45,13 +46,37 @@ struct Solver {
       }
     return Ok{};
   }
+  bool is_single(const Affine& row) const { return row.terms.size() == 1 && (row.terms[0].coeff == 1 || row.terms[0].coeff == -1); }
+  /// The folds of a statement whose first values are another may move along sums of indices too, as [i + j, j]: each element has them in some order of its own.
+  Status solve_mixed(const std::vector<std::string>& members) {
+    std::vector<Affine> rows;
+    std::map<VarId, Affine> renamed, back;
+    for (uint32_t k = 0; k < data; ++k) renamed[var(k)] = map.at(var(k));
+    for (uint32_t k = data; k < indices(); ++k) renamed[var(k)] = Affine::variable(kOld + k);
+    for (uint32_t m = 0; m < members.size(); ++m) {
+      if (!is_reduced(place.members[m])) continue;
+      back[kNew + static_cast<VarId>(rows.size())] = Affine::variable(var(out.index_of_member[m]));
+      rows.push_back(substitute(place.members[m], renamed));
+    }
+    std::vector<Affine> rest;
+    const auto solved = inverse(rows, kOld + data, indices() - data, kNew, &rest);
+    if (!solved)
+      return fail("PW0324", subject + ": the members do not give the reduced indices of " + t.program.tensors[old.targets[0]].name + " by whole numbers",
+                  {"let some member have each reduced index with coefficient 1 or -1"});
+    for (uint32_t k = data; k < indices(); ++k) map[var(k)] = substitute((*solved)[k - data], back);
+    require_zero(rest, back);
+    return Ok{};
+  }
   Status solve_reduced(const std::vector<std::string>& members) {
+    const auto mixed = std::find_if(place.members.begin(), place.members.end(), [&](const Affine& row) { return is_reduced(row) && !is_single(row); });
+    is_mixed = mixed != place.members.end() && place.part == SumPart::folds;
+    if (is_mixed) return solve_mixed(members);
     for (uint32_t m = 0; m < members.size(); ++m) {
       const Affine& row = place.members[m];
       if (!is_reduced(row)) continue;
-      const bool is_single = row.terms.size() == 1 && (row.terms[0].coeff == 1 || row.terms[0].coeff == -1);
-      if (!is_single || map.count(row.terms[0].var))
-        return fail("PW0324", subject + ": member " + members[m] + " moves with a reduced index, and is not that index or its negative alone");
+      if (!is_single(row) || map.count(row.terms[0].var))
+        return fail("PW0324", subject + ": member " + members[m] + " moves with a reduced index, and is not that index or its negative alone",
+                    {"name the parts of the sum, .first and .folds: folds may move along sums of indices"});
       const int64_t sign = row.terms[0].coeff;
       map[row.terms[0].var] = sign * (Affine::variable(var(out.index_of_member[m])) - Affine::of(row.constant));
     }
@@ -63,6 +88,14 @@ struct Solver {
       names.push_back(std::move(name));
     }
     return Ok{};
+  }
+  /// Rows that were not needed are conditions.
+  void require_zero(const std::vector<Affine>& rest, const std::map<VarId, Affine>& back) {
+    for (const Affine& row : rest) {
+      const Affine e = substitute(row, back);
+      out.stage.inside.push_back(e);
+      out.stage.inside.push_back(Affine::of(0) - e);
+    }
   }
   Status solve_data(const std::vector<std::string>& members) {
     std::vector<Affine> rows;
@@ -79,11 +112,7 @@ struct Solver {
       return fail("PW0324", subject + ": the members do not give the indices of " + t.program.tensors[old.targets[0]].name + " by whole numbers",
                   {"let some member have each index with coefficient 1 or -1"});
     for (uint32_t k = 0; k < data; ++k) map[var(k)] = substitute((*solved)[k], back);
-    for (const Affine& row : rest) {  // row == 0 over the new indices
-      const Affine e = substitute(row, back);
-      out.stage.inside.push_back(e);
-      out.stage.inside.push_back(Affine::of(0) - e);
-    }
+    require_zero(rest, back);
     return Ok{};
   }
 
@@ -117,6 +146,16 @@ struct Solver {
       if (!(e.is_constant() && e.constant >= 0) && std::find(kept.begin(), kept.end(), e) == kept.end()) kept.push_back(e);
     stage.inside = std::move(kept);
   }
+  /// The values that members take; which of them go together the stage's conditions say.
+  void ranges_of_members(ExprNode& rhs) const {
+    const Domain domain = domain_of(t.program, old);
+    rhs.reduction.ranges.clear();
+    for (size_t m = 0; m < place.members.size(); ++m) {
+      if (!is_reduced(place.members[m])) continue;
+      const Interval values = interval_of(place.members[m], domain.values);
+      rhs.reduction.ranges.push_back({var(out.index_of_member[m]), Affine::of(values.lo), Affine::of(values.hi + 1)});
+    }
+  }
   void equation() {
     Equation& e = out.equation;
     e = old;
@@ -135,7 +174,9 @@ struct Solver {
       return;
     }
     auto rhs = std::make_shared<ExprNode>(*e.rhs);
+    if (is_mixed) ranges_of_members(*rhs);
     for (IndexRange& range : rhs->reduction.ranges) {
+      if (is_mixed) break;
       const Affine& as = map.at(range.var);
       const Affine lo = substitute(range.lo, map), hi = substitute(range.hi, map);
       const int64_t sign = as.terms[0].coeff;
@@ -193,8 +234,8 @@ Result<Reindexed> reindexed(const NestTemplate& t, const BandPlace& place, const
   if (auto status = solver.number_members(members); !status) return status.error();
   Stage& stage = solver.out.stage;
   stage.data_indices = static_cast<uint32_t>(members.size()) - solver.reduced_members;
-  if (auto status = solver.solve_reduced(members); !status) return status.error();
   if (auto status = solver.solve_data(members); !status) return status.error();
+  if (auto status = solver.solve_reduced(members); !status) return status.error();
   solver.conditions();
   solver.equation();
   stage.part = place.part;
@@ -204,7 +245,7 @@ Result<Reindexed> reindexed(const NestTemplate& t, const BandPlace& place, const
   stage.lo.assign(solver.names.size(), 0);
   stage.hi.assign(solver.names.size(), 0);
   const Domain domain = domain_of(t.program, old);
-  for (uint32_t k = solver.data; k < solver.indices(); ++k) {  // reduced indices that no member moves with
+  for (uint32_t k = solver.data; k < solver.indices() && !solver.is_mixed; ++k) {  // reduced indices that no member moves with
     const Affine& as = solver.map.at(t.program.index_var(k));
     const uint32_t index = as.terms[0].var - t.program.index_var(0);
     const Interval& values = domain.values[t.program.index_var(k)];

@@ -20,9 +20,12 @@ Result<NestTemplate> accumulate(NestTemplate t, const AccumulateStep& step) {
   if (!depth) return depth.error();
   if (!stage.reduces) return fail("PW0308", subject + ": it is not a reduction");
   if (stage.accumulator) return fail("PW0308", subject + ": it has an accumulator already");
+  // Folds whose first values are written elsewhere may be added to them in any number of goes: one a value of a reduced index outside, where others are left inside.
+  const auto is_fold = [&](const TemplateLoop& loop) { return loop.index >= stage.data_indices; };
+  const bool in_goes = stage.part == SumPart::folds && std::any_of(stage.loops.begin() + *depth, stage.loops.end(), is_fold);
   for (uint32_t k = 0; k < *depth; ++k) {
     if (is_register_loop(stage.loops[k])) return fail("PW0304", subject + ": the place is inside a register block");
-    if (stage.loops[k].index >= stage.data_indices && is_point_loop(stage.loops[k]))
+    if (is_fold(stage.loops[k]) && is_point_loop(stage.loops[k]) && !in_goes)
       return fail("PW0308", subject + ": loop " + stage.loops[k].name + " outside folds single points", {"tile it first"});
   }
   for (uint32_t other : used_depths(t, *id))

@@ -364,14 +364,16 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
   }
   const bool has_lanes = !lanes.empty();
   Guard first = first_reduced(body);
-  if (has_lanes && !first.is_true()) return error("PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
+  body.adds_to_result = has_lanes && stage.part == SumPart::folds;
+  if (has_lanes && !first.is_true() && !body.adds_to_result)
+    return error("PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
   std::vector<View> views;
   for (TensorId tensor : equation_of(stage).targets) views.push_back(make_accumulator(body, depth, tensor, lanes));
   body.accumulators = views;
   NodeId start = has_lanes ? lane_nest(body, depth) : is_never(first) ? kNoNode : data_nest(body, depth, Leaf::init);
-  if (is_never(first))
+  if (is_never(first) && !has_lanes)
     start = data_nest(body, depth, Leaf::load);
-  else if (!first.is_true())
+  else if (!first.is_true() && !has_lanes)
     start = add(If{first, start, data_nest(body, depth, Leaf::load)});
   NodeId finish = has_lanes ? finish_lanes(body, depth) : data_nest(body, depth, Leaf::store);
   body.initialized = true;

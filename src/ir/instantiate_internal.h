@@ -89,6 +89,7 @@ struct Body {
   size_t lane_loops = 0;           ///< leaf init: so many loops over all lanes, innermost (data loops may be parallel)
   bool last_lane_is_vector = false;
   bool merge_lanes = false;               ///< leaf store: merge the lanes first
+  bool adds_to_result = false;            ///< and fold them into what the tensor holds
   std::vector<View> rows;                 ///< where the lanes of a vector are merged, one a component
   std::optional<MergeLevel> merge_level;  ///< only this one, for all elements
   std::vector<View> partials;             ///< where the results of parts stand, one more dimension than the tensors; one a component

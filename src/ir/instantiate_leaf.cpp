@@ -374,13 +374,20 @@ NodeId Emitter::leaf_merge_level(const Body& body, const MergeLevel& level) {
     return merge_step(header_of(body, Write::merge), body.accumulators, element, std::vector<Affine>(lane_rank, Affine::of(0)), level.dim, half, level.count - half);
   }
   std::vector<NodeId> stores;
+  Compute into = header_of(body, Write::merge);
   for (size_t k = 0; k < body.rows.size(); ++k) {
     Access first = access_to(body.rows[k], element);
     append(first, {Affine::of(0)});
     const Access result = result_of(body, k, element);
     check_register_index(result);
-    stores.push_back(add(move(result, first)));
+    if (body.adds_to_result) {
+      into.dst.push_back(result);
+      into.rhs.push_back(make_read(nest_.buffers[first.id].type, first));
+    } else {
+      stores.push_back(add(move(result, first)));
+    }
   }
+  if (body.adds_to_result) return add(std::move(into));
   return seq(std::move(stores));
 }
 
