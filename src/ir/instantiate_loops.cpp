@@ -84,7 +84,7 @@ bool Emitter::is_in_band(const Body& body) const {
 
 /// Whole blocks of S without a test, and the cut blocks at both ends: a row of a skewed tile begins and ends anywhere.
 ///   x = floor(lo): cut block, where lo is no multiple of S   x in ceil(lo) .. hi - S + 1 step S: whole   x = floor(hi): cut block
-/// hi is the least of several limits u: the cut block of u_k is left to u_j, j < k, where they share it.
+/// hi is the least of several limits u, lo the greatest of several: the cut block of the k-th is left to the j-th, j < k, where they share it.
 NodeId Emitter::emit_sides(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
   const Range range = body.ranges[loop.index];
@@ -114,13 +114,15 @@ NodeId Emitter::emit_sides(Body body, size_t depth) {
     out.body = emit_serialized(std::move(inner), depth + 1, loop.index);
     return add(std::move(out));
   };
-  Bound first{{Affine::of(0)}};
+  Bound first{{Affine::of(0)}}, begin{{Affine::of(0)}};
   std::vector<NodeId> parts;
+  for (const Affine& e : range.lower) begin.of.push_back(down(e));
   for (const Affine& e : range.lower) {
-    first.of.push_back(up(e));
     Bound hi{ends};
     hi.of.push_back(up(e));
-    parts.push_back(blocks(Bound{{Affine::of(0), down(e)}}, std::move(hi), false));
+    parts.push_back(blocks(begin, std::move(hi), false));
+    first.of.push_back(up(e));
+    begin.of.push_back(up(e));
   }
   Bound whole;
   for (const Affine& e : ends) whole.of.push_back(e - Affine::of(s - 1));
@@ -146,7 +148,8 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   if (is_in_band(body) && loop.step > 1 && loop.mark == MarkKind::serial && feeds_registers(body, depth)) {
     body.ranges[loop.index] = cut(body, loop.index, Cut::exact);
     const Range& exact = body.ranges[loop.index];
-    if (exact.is_cut() && exact.lower.size() <= 1 && loop.step < exact.extent) return emit_sides(std::move(body), depth);
+    constexpr size_t kMostLower = 3;  // a copy of the block each
+    if (exact.is_cut() && exact.lower.size() <= kMostLower && loop.step < exact.extent) return emit_sides(std::move(body), depth);
   }
   const Range range = body.ranges[loop.index];
   if (!range.is_cut() && loop.step >= range.extent) return emit(std::move(body), depth + 1);
