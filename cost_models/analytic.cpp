@@ -37,13 +37,16 @@ bool moves(const AccessUse& use, size_t loop) {
   return std::any_of(use.coeff[loop].begin(), use.coeff[loop].end(), [](int64_t c) { return c != 0; });
 }
 
-bool is_contiguous(const LoopNest& nest, const AccessUse& use, size_t loop) {
+// Vector loads or stores for the lanes of one vector: one where they lie side by side, two where a load takes every second element, else one a lane.
+double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes) {
   const auto& layout = nest.buffers[use.buffer].layout;
-  if (layout.pieces.empty() || use.has_gather) return false;
+  if (layout.pieces.empty() || use.has_gather) return lanes;
   const uint32_t last = layout.pieces.back().dim;
   for (size_t d = 0; d < use.coeff[loop].size(); ++d)
-    if (d != last && use.coeff[loop][d] != 0) return false;
-  return use.coeff[loop][last] == 1;
+    if (d != last && use.coeff[loop][d] != 0) return lanes;
+  const int64_t stride = std::abs(use.coeff[loop][last]);
+  if (stride == 1 && use.coeff[loop][last] == 1) return 1;
+  return stride == 2 && !use.is_store ? std::min(2.0, lanes) : lanes;
 }
 
 class Estimate {
@@ -112,8 +115,8 @@ class Estimate {
         continue;
       }
       if (leaf.loops[l].mark == MarkKind::unroll) windows.emplace_back(use.coeff[l], leaf.loops[l].trips);
-      const bool strided = leaf.loops[l].mark == MarkKind::vector && !leaf.is_instruction && !is_contiguous(nest_, use, l);
-      product *= strided ? leaf.loops[l].trips : issues(leaf.loops[l]);
+      const double vectors = issues(leaf.loops[l]), lanes = leaf.loops[l].trips / std::max(vectors, 1.0);
+      product *= leaf.loops[l].mark == MarkKind::vector && !leaf.is_instruction ? vectors * issues_of_lanes(nest_, use, l, lanes) : vectors;
     }
     return product;
   }

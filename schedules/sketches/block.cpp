@@ -83,12 +83,17 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
   shape.unrolled = unrolled_index(c, shape.vector);
   for (const ReadRow& row : c.table.reads) {
     if (row.irregular[shape.vector]) return std::nullopt;
-    if (row.block[shape.vector] != 0) shape.lane_block = std::gcd(shape.lane_block, row.block[shape.vector]);
+    const bool is_near = is_near_along(row, shape.vector);
+    if (row.quotient[shape.vector] != 0 && !is_near) return std::nullopt;
+    if (row.block[shape.vector] != 0 && !is_near) shape.lane_block = std::gcd(shape.lane_block, row.block[shape.vector]);
     int64_t stride = row.stride[shape.vector];
     if (stride == 0 || stride == 1) continue;
     // Strided along the lanes: worth it only if a copy makes it dense and is used again.
     bool used_again = shape.unrolled && !row.uses(*shape.unrolled) && c.table.extent[*shape.unrolled] > 4;
-    if (!used_again || !dimension_alone(c.t, row.access, shape.vector)) return std::nullopt;
+    if (!used_again || !dimension_alone(c.t, row.access, shape.vector)) {
+      if (!is_near) return std::nullopt;
+      continue;  // every second element of two vectors
+    }
     shape.must_pack = true;
   }
   shape.tensor = tensor_use(c, shape);

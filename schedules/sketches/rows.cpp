@@ -7,10 +7,9 @@
 namespace polyweft::schedules {
 namespace {
 
-/// Is some lane's element next to its neighbour's in every read, or the same?
+/// Is some lane's element next to its neighbour's in every read, or the same, or near it?
 bool is_dense_along(const PlanContext& c, uint32_t index) {
-  return std::all_of(c.table.reads.begin(), c.table.reads.end(),
-                     [&](const ReadRow& row) { return !row.irregular[index] && row.block[index] == 0 && (row.stride[index] == 0 || row.stride[index] == 1); });
+  return std::all_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return is_near_along(row, index); });
 }
 
 bool has_opaque_guard(const PlanContext& c) {
@@ -27,9 +26,9 @@ bool has_moving_start(const PlanContext& c, uint32_t index) {
 std::optional<uint32_t> turned_index(const PlanContext& c) {
   if (c.stage.reduces || !c.table.unit || equation_of(c.t, c.stage).rhs->op != Op::read || !c.stage.inside.empty() || !c.stage.guards.empty()) return std::nullopt;
   const ReadRow& row = c.table.reads.front();
-  if (c.table.reads.size() != 1 || row.stride[*c.table.unit] == 1 || row.irregular[*c.table.unit]) return std::nullopt;
+  if (c.table.reads.size() != 1 || row.stride[*c.table.unit] == 1 || row.irregular[*c.table.unit] || row.quotient[*c.table.unit] != 0) return std::nullopt;
   for (uint32_t k = 0; k < c.stage.data_indices; ++k)
-    if (k != *c.table.unit && row.stride[k] == 1 && !row.irregular[k] && row.block[k] == 0 && !row.idle[k]) return k;
+    if (k != *c.table.unit && row.stride[k] == 1 && !row.irregular[k] && row.block[k] == 0 && row.quotient[k] == 0 && !row.idle[k]) return k;
   return std::nullopt;
 }
 

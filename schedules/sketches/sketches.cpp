@@ -75,7 +75,7 @@ bool is_row_copy(const NestTemplate& t, const Stage& s) {
   const StageTable table = table_of(t, s);
   const ReadRow& row = table.reads.front();
   return table.unit && table.reads.size() == 1 && row.stride[*table.unit] == 1 && !row.irregular[*table.unit] && row.block[*table.unit] == 0 &&
-         cuts_at_clamps(table, s, *table.unit).has_value();
+         row.quotient[*table.unit] == 0 && cuts_at_clamps(table, s, *table.unit).has_value();
 }
 
 /// Does the reader visit each element of the tensor once? Then a reduction repeats no work by computing it.

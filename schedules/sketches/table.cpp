@@ -14,23 +14,56 @@ std::vector<int64_t> row_strides(const Box& box) {
   return out;
 }
 
+int64_t floor_of(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+int64_t ceiling_of(int64_t a, int64_t b) {
+  return -floor_of(-a, b);
+}
+
+/// A quotient of one index and a constant.
+struct Shared {
+  uint32_t index = 0;
+  int64_t constant = 0, den = 1;
+};
+std::optional<Shared> shared(const Term& term, VarId first) {
+  if (!term.quasi || term.coeff != 1 || term.quasi->kind != Quasi::Kind::floor_div) return std::nullopt;
+  const Affine& e = term.quasi->e;
+  if (e.terms.size() != 1 || e.terms[0].coeff != 1 || e.terms[0].quasi || e.terms[0].var < first) return std::nullopt;
+  return Shared{e.terms[0].var - first, e.constant, term.quasi->den};
+}
+
+void narrow(std::optional<Interval>& known, const Interval& to) {
+  known = known ? Interval{std::max(known->lo, to.lo), std::min(known->hi, to.hi)} : to;
+}
+
+/// A quotient in a clamp, and where that does not act. False where it is not that simple.
+bool add_clamped_quotient(ReadRow& row, const Quasi& clamp, VarId first) {
+  const auto q = clamp.e.terms.size() == 1 ? shared(clamp.e.terms[0], first) : std::nullopt;
+  if (!q || (row.quotient[q->index] != 0 && row.quotient[q->index] != q->den)) return false;
+  const int64_t lo = clamp.lo.constant - clamp.e.constant, hi = clamp.hi.constant - clamp.e.constant;
+  row.quotient[q->index] = q->den;
+  narrow(row.idle[q->index], {lo * q->den - q->constant, (hi + 1) * q->den - 1 - q->constant});
+  return true;
+}
+
 /// Adds the coefficients of a clamped subscript, as if the clamp did not act, and where that is so. False where it is not that simple.
 bool add_clamp(ReadRow& row, const NestTemplate& t, const Stage& stage, const Term& term, int64_t stride) {
   const Quasi& q = *term.quasi;
   VarId first = t.program.index_var(0);
   if (q.kind != Quasi::Kind::clamp || !q.lo.is_constant() || !q.hi.is_constant()) return false;
+  if (term.coeff == 1 && add_clamped_quotient(row, q, first)) return true;
   for (const Term& part : q.e.terms)
-    if (part.quasi || part.var < first || part.coeff != 1) return false;
+    if (part.quasi || part.var < first || part.coeff < 1) return false;
   for (const Term& part : q.e.terms) {
     Interval idle{q.lo.constant - q.e.constant, q.hi.constant - q.e.constant};
     for (const Term& other : q.e.terms) {
       if (other.var == part.var) continue;
-      idle.lo -= stage.lo[other.var - first];
-      idle.hi -= stage.hi[other.var - first] - 1;
+      idle.lo -= other.coeff * stage.lo[other.var - first];
+      idle.hi -= other.coeff * (stage.hi[other.var - first] - 1);
     }
-    auto& known = row.idle[part.var - first];
-    known = known ? Interval{std::max(known->lo, idle.lo), std::min(known->hi, idle.hi)} : idle;
-    row.stride[part.var - first] += term.coeff * stride;
+    narrow(row.idle[part.var - first], {ceiling_of(idle.lo, part.coeff), floor_of(idle.hi, part.coeff)});
+    row.stride[part.var - first] += part.coeff * term.coeff * stride;
   }
   return true;
 }
@@ -42,6 +75,7 @@ ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) 
   row.stride.assign(stage.lo.size(), 0);
   row.irregular.assign(stage.lo.size(), 0);
   row.block.assign(stage.lo.size(), 0);
+  row.quotient.assign(stage.lo.size(), 0);
   row.idle.assign(stage.lo.size(), std::nullopt);
   auto strides = row_strides(t.boxes[access.id]);
   VarId first = t.program.index_var(0);
@@ -59,6 +93,10 @@ ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) 
       if (q.kind == Quasi::Kind::floor_div && q.e.terms.size() == 1 && q.e.constant == 0 && q.e.terms[0].coeff == 1 && !q.e.terms[0].quasi && q.e.terms[0].var >= first) {
         int64_t& block = row.block[q.e.terms[0].var - first];
         block = std::gcd(block, q.den);
+        continue;
+      }
+      if (const auto part = shared(term, first); part && (row.quotient[part->index] == 0 || row.quotient[part->index] == part->den)) {
+        row.quotient[part->index] = part->den;
         continue;
       }
       if (add_clamp(row, t, stage, term, strides[d])) continue;
@@ -81,6 +119,14 @@ ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) 
 
 }  // namespace
 
+bool is_near_along(const ReadRow& row, uint32_t index) {
+  constexpr int64_t kLargestQuotient = 8;
+  if (row.irregular[index]) return false;
+  const bool is_quotient = row.quotient[index] != 0 || row.block[index] != 0;
+  if (is_quotient) return row.stride[index] == 0 && std::max(row.quotient[index], row.block[index]) <= kLargestQuotient;
+  return row.stride[index] >= 0 && row.stride[index] <= 2;
+}
+
 StageTable table_of(const NestTemplate& t, const Stage& stage) {
   StageTable table;
   const Equation& equation = equation_of(t, stage);
@@ -97,8 +143,12 @@ StageTable table_of(const NestTemplate& t, const Stage& stage) {
 
 std::optional<std::vector<int64_t>> cuts_at_clamps(const StageTable& table, const Stage& stage, uint32_t index) {
   Interval idle{stage.lo[index], stage.hi[index] - 1};
-  for (const ReadRow& row : table.reads)
+  int64_t unit = 1;
+  for (const ReadRow& row : table.reads) {
     if (row.idle[index]) idle = Interval{std::max(idle.lo, row.idle[index]->lo), std::min(idle.hi, row.idle[index]->hi)};
+    if (row.quotient[index] != 0) unit = std::lcm(unit, row.quotient[index]);
+  }
+  if (idle.lo > stage.lo[index]) idle.lo = ceiling_of(idle.lo, unit) * unit;
   if (idle.hi - idle.lo + 1 < (stage.hi[index] - stage.lo[index] + 1) / 2) return std::nullopt;
   std::vector<int64_t> out;
   if (idle.lo > stage.lo[index]) out.push_back(idle.lo);

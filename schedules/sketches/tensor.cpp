@@ -37,7 +37,7 @@ bool find_groups(const PlanContext& c, const BlockShape& shape, uint32_t reduced
   out.clear();
   use.row_groups.clear();
   for (const ReadRow& row : c.table.reads) {
-    if (row.irregular[reduced] || row.block[reduced] != 0 || !row.uses(reduced)) return false;
+    if (row.irregular[reduced] || row.block[reduced] != 0 || row.quotient[reduced] != 0 || !row.uses(reduced)) return false;
     if (!row.uses(shape.vector)) {
       if (row.stride[reduced] == 1) continue;
       if (!can_group_rows(c, shape, row, reduced)) return false;

@@ -116,7 +116,7 @@ Plan plan_tiles(const PlanContext& c, TileOrder order) {
   if (!use) return plan;
   const ReadRow &rows = *row_of(c, use->by_rows), &columns = *row_of(c, use->by_columns);
   const bool packs_rows = order == TileOrder::rows_packed;
-  if (packs_rows ? !can_pack(c, rows, use->u, use->k) : rows.stride[use->k] != 1 || rows.irregular[use->k]) return plan;
+  if (packs_rows ? !can_pack(c, rows, use->u, use->k) : rows.stride[use->k] != 1 || rows.irregular[use->k] || rows.quotient[use->k] != 0) return plan;
   const TileSizes sizes = add_sizes(plan, c, *use);
   const std::string &s = c.stage.name, u = c.name(use->u), v = c.name(use->v), k = c.name(use->k);
   const Size side{kSide, ""};

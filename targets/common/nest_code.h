@@ -237,6 +237,10 @@ class NestCode {
   llvm::Value* load_of_table(const Buffer& buffer, const Place& place);
   llvm::Value* load_between(BufferId id, const Place& place);
   llvm::Value* load_turned(const Access& access);
+  std::vector<Affine> places_of_lanes(const Affine& offset) const;  // nest_neighbours.cpp
+  llvm::Value* load_neighbours(const Access& access);
+  llvm::Value* picked(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t second);
+  llvm::Value* picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
   llvm::Value* aligned_load(BufferId id, const Affine& offset);
   llvm::Value* joined(llvm::Value* first, llvm::Value* second, int64_t late, int64_t element_bytes);
   void note_aligned(BufferId id, const Place& place, llvm::Value* value);

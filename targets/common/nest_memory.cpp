@@ -208,6 +208,10 @@ llvm::Value* NestCode::load(const Access& access) {
     if (streams_) streams_->scattered[access.id] = true;
     return turned;
   }
+  if (llvm::Value* near = load_neighbours(access)) {
+    if (streams_) streams_->scattered[access.id] = true;
+    return near;
+  }
   const Place place = place_of(access);
   if (llvm::Value* chosen = is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) {
     if (streams_) streams_->scattered[access.id] = true;

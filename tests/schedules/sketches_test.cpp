@@ -146,6 +146,34 @@ TEST(WindowSketches, keep_rows_of_producers_that_several_rows_read) {
   EXPECT_EQ(apart.find("slide"), std::string::npos) << apart;
 }
 
+// Planes that share all that is made for them run inside its rows, written out; rings that a cache holds are not cut in columns.
+TEST(WindowSketches, make_once_what_planes_share) {
+  const std::string program =
+      ")\nin X: f32[3, H, W]\nlet G[y: H, x: W] = X[0, y, x] + 2 * X[1, y, x] * X[1, y, x] + X[2, y, x]\nlet B[y: H - 2, x: W] = sum[r: 3] G[y + r, x] * "
+      "G[y + r, x]\nout Y[k: ";
+  const std::string few = checked_sketches(normalized_program("program few(H = 9, W = 37" + program + "3, y: H - 2, x: W] = X[k, y, x] / B[y, x]\n"));
+  EXPECT_NE(few.find("permute Y [x.1, y.1, y, x.2, k, x]"), std::string::npos) << few;
+  EXPECT_NE(few.find("compute_at B in Y at x.2 reg"), std::string::npos) << few;
+  EXPECT_NE(few.find("unroll Y k"), std::string::npos) << few;
+  EXPECT_EQ(few.find("column"), std::string::npos) << few;
+  const std::string many = checked_sketches(normalized_program("program many(H = 9, W = 37" + program + "9, y: H - 2, x: W] = X[0, y, x] / B[y, x] + f32(k)\n"));
+  EXPECT_EQ(many.find("unroll Y k"), std::string::npos) << many;
+}
+
+// A picture drawn half as large and twice as large: lanes in rows, every second element and each one twice, borders apart.
+TEST(StridedSketches, have_lanes_where_elements_lie_near) {
+  const std::string small = checked_sketches(
+      normalized_program("program small(H = 5, W = 75)\nin X: f32[H, W]\nout Y[y: H, x: (W + 1) // 2] = sum[s: 5] X[y, clamp(2*x + s - 2, 0, W - 1)]\n"));
+  EXPECT_NE(small.find("split Y x.1 at 1, 37"), std::string::npos) << small;
+  EXPECT_NE(small.find("vectorize Y x 16"), std::string::npos) << small;
+  const std::string large = checked_sketches(normalized_program(
+      "program large(H = 5, W = 37)\nin X: f32[H, W]\nout Y[y: H, x: 2*W] = X[y, x // 2] * X[y, clamp((x + 1) // 2, 0, W - 1)] + X[y, clamp((x - 1) // 2, 0, W - 1)]\n"));
+  EXPECT_NE(large.find("split Y x.1 at 2, 73"), std::string::npos) << large;
+  EXPECT_NE(large.find("vectorize Y x 16"), std::string::npos) << large;
+  const std::string far = checked_sketches(normalized_program("program far(H = 5, W = 75)\nin X: f32[H, 3*W]\nout Y[y: H, x: W] = X[y, 3*x] + 1\n"));
+  EXPECT_EQ(far.find("vectorize"), std::string::npos) << far;
+}
+
 // What only moves across the order of memory is tiled for squares, and streamed where it is larger than a core's cache.
 TEST(TurnedSketches, tile_transpositions_and_stream_large_ones) {
   const std::string text = checked_sketches(normalized_program("program turn(M = 37, N = 50)\nin X: f32[M, N]\nout Y[i: N, j: M] = X[j, i]\n"));

@@ -1,4 +1,5 @@
-// Lanes that run against the order of memory, and lanes that choose from a table of one vector: the bits of the interpreter, and no gathers.
+// Lanes that run against the order of memory, and lanes that choose from a table of one vector, lanes that
+// read near each other: the bits of the interpreter, and no gathers.
 #include <gtest/gtest.h>
 
 #include "targets/kernels.h"
@@ -42,8 +43,8 @@ LoopNest chosen(const std::string& type, int64_t rows, int64_t columns, int64_t 
   return parsed("nest 1 chosen class strict\nloops i, v\nbuffer I: u8[53] argument align 1\nbuffer J: u8[53] argument align 1\nbuffer T: " + type + "[" + table +
                 "] argument align " + bytes + "\nbuffer Y: " + type + "[53] argument align " + bytes + " output\narguments I, J, T, Y\nbody {\n  for i in 0 .. 53 step " +
                 l + " {\n    for v in 0 .. min(" + l + ", -i + 53) vector " + l + " {\n      compute 0(i, v) store: Y[i + v] <- T[{convert:i64((I[i + v] & " +
-                std::to_string(rows - 1) + ":u8)) in 0 .. " + std::to_string(rows - 1) + "}, {convert:i64((J[i + v] & " + std::to_string(columns - 1) + ":u8)) in 0 .. " + std::to_string(columns - 1) +
-                "}]\n    }\n  }\n}\n");
+                std::to_string(rows - 1) + ":u8)) in 0 .. " + std::to_string(rows - 1) + "}, {convert:i64((J[i + v] & " + std::to_string(columns - 1) + ":u8)) in 0 .. " +
+                std::to_string(columns - 1) + "}]\n    }\n  }\n}\n");
 }
 
 TEST(LanesInMemory, a_table_of_one_vector_is_permuted) {
@@ -59,6 +60,50 @@ TEST(LanesInMemory, a_table_of_one_vector_is_permuted) {
   };
   EXPECT_FALSE(gathers(4, 4));
   EXPECT_TRUE(gathers(8, 4));
+}
+
+/// Y[i] = X[place of i] for n elements; X ends with the last one that is read, and begins with the first.
+LoopNest near(const std::string& type, int64_t n, int64_t lanes, const std::string& place, int64_t elements) {
+  const std::string l = std::to_string(lanes), size = std::to_string(n), bytes = bytes_of(type);
+  return parsed("nest 1 near class strict\nloops i, v\nbuffer X: " + type + "[" + std::to_string(elements) + "] argument align " + bytes + "\nbuffer Y: " + type + "[" +
+                size + "] argument align " + bytes + " output\narguments X, Y\nbody {\n  for i in 0 .. " + size + " step " + l + " {\n    for v in 0 .. min(" + l +
+                ", -i + " + size + ") vector " + l + " {\n      compute 0(i, v) store: Y[i + v] <- X[" + place + "]\n    }\n  }\n}\n");
+}
+
+struct NearCase {
+  const char* name;
+  std::string place;
+  int64_t elements;  ///< of X for n elements of Y
+};
+std::vector<NearCase> near_cases(int64_t n) {
+  return {{"even", "2*i + 2*v", 2 * n - 1},
+          {"odd", "2*i + 2*v + 1", 2 * n},
+          {"later", "2*i + 2*v + 5", 2 * n + 6},
+          {"backwards", "-2*i - 2*v + " + std::to_string(2 * n - 2), 2 * n - 1},
+          {"twice", "floor(i + v / 2)", (n + 1) / 2},
+          {"next", "floor(i + v + 1 / 2)", n / 2 + 1},
+          {"thrice", "floor(i + v / 3)", (n + 2) / 3},
+          {"thirds", "3*i + 3*v", 3 * n - 2}};
+}
+
+TEST(LanesInMemory, near_each_other_are_picked_from_vectors) {
+  for (const char* type : {"f32", "f64", "i16", "bool"})
+    for (int64_t n : {1, 53, 64})
+      for (const NearCase& c : near_cases(n)) {
+        SCOPED_TRACE(std::string(type) + " " + std::to_string(n) + " " + c.name);
+        expect_same_bits(near(type, n, 16, c.place, c.elements), 1);
+      }
+  const auto gathers = [](const char* wanted, int64_t n) {
+    for (const NearCase& c : near_cases(n))
+      if (std::string(c.name) == wanted) {
+        auto text = targets::llvm_text(near("f32", n, 16, c.place, c.elements), runnable_targets().front(), "near");
+        EXPECT_TRUE(text) << text.error().message;
+        return text && text->find("masked.gather") != std::string::npos;
+      }
+    return true;
+  };
+  for (const char* name : {"even", "odd", "later", "backwards", "twice", "next"}) EXPECT_FALSE(gathers(name, 64)) << name;
+  EXPECT_TRUE(gathers("thirds", 64));  // three vectors
 }
 
 }  // namespace

@@ -1,0 +1,104 @@
+// Lanes whose elements lie near each other, but not side by side: every second one (a picture drawn small), each one twice (drawn large). One or two vectors that hold
+// them all are loaded and a shuffle picks, where a gather asks memory for each lane. Neighbours share the vectors: taps 2x, 2x + 1 are the even and the odd lanes
+// of the same two.
+#include <algorithm>
+
+#include "targets/common/nest_code.h"
+
+namespace polyweft::targets {
+namespace {
+
+/// Where each lane's element lies from that of the lowest.
+struct Neighbours {
+  Affine low;
+  std::vector<int64_t> at;
+  int64_t span = 1;  ///< elements from the lowest to the highest
+};
+
+std::optional<Neighbours> neighbours(const std::vector<Affine>& places) {
+  Neighbours out;
+  for (const Affine& place : places) {
+    const Affine apart = place - places[0];
+    if (!apart.is_constant()) return std::nullopt;
+    out.at.push_back(apart.constant);
+  }
+  const auto [least, most] = std::minmax_element(out.at.begin(), out.at.end());
+  const int64_t first = *least;
+  out.span = *most - first + 1;
+  out.low = places[0] + Affine::of(first);
+  for (int64_t& at : out.at) at -= first;
+  return out;
+}
+
+/// Every second element from an odd one: from the even one before it, as its neighbours do.
+Neighbours from_even(Neighbours n) {
+  const bool is_odd = n.low.constant % 2 != 0 && std::all_of(n.at.begin(), n.at.end(), [](int64_t at) { return at % 2 == 0; });
+  if (!is_odd) return n;
+  n.low = n.low - Affine::of(1);
+  for (int64_t& at : n.at) ++at;
+  ++n.span;
+  return n;
+}
+
+}  // namespace
+
+/// The access's element of each lane, relative to variables outside the vector; empty where a lane's place is no fixed distance from the first's.
+std::vector<Affine> NestCode::places_of_lanes(const Affine& offset) const {
+  const auto width = static_cast<int64_t>(lanes_.width);
+  const int64_t stride = offset.coefficient(kLane);
+  const Affine rest = offset - Affine::variable(kLane, stride);
+  std::vector<Affine> out;
+  if (!uses(rest, kLane)) {
+    if (std::abs(stride) < 2) return {};  // one element, or side by side: plain loads
+    for (int64_t lane = 0; lane < width; ++lane) out.push_back(rest + Affine::of(stride * lane));
+    return out;
+  }
+  for (int64_t lane = 0; lane < width; ++lane) out.push_back(facts_.simplify(substitute(offset, {{kLane, Affine::of(lane)}})));
+  return out;
+}
+
+llvm::Value* NestCode::load_neighbours(const Access& access) {
+  const Buffer& buffer = nest_.buffers[access.id];
+  const auto width = static_cast<int64_t>(lanes_.width);
+  if (width < 4 || lanes_.mask || is_symbolic(access.id) || short_[access.id]) return nullptr;
+  if (std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; })) return nullptr;
+  const Affine offset = offset_of(access, nullptr);
+  const auto places = places_of_lanes(offset);
+  if (places.empty()) return nullptr;
+  const auto near = neighbours(places);
+  if (!near || near->span > 2 * width) return nullptr;
+  const int64_t elements = allocated_elements(buffer);
+  const auto lies_inside = [&](const Neighbours& n) {
+    const Interval first = facts_.range(n.low);
+    return first.lo >= 0 && first.hi + (n.span > width ? 2 : 1) * width <= elements;
+  };
+  const Neighbours even = from_even(*near);
+  if (even.span <= 2 * width && lies_inside(even)) return picked(access.id, even.low, even.at, even.span > width ? width : 0);
+  if (lies_inside(*near)) return picked(access.id, near->low, near->at, near->span > width ? width : 0);
+  if (near->span > width) return picked(access.id, near->low, near->at, near->span - width);  // the second vector ends with the last element
+  return picked_of_few(access.id, near->low, near->at, near->span);
+}
+
+/// Elements `at` of the vector from `low` on, or of another that begins `second` elements later (0: of the first alone).
+llvm::Value* NestCode::picked(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t second) {
+  const auto width = static_cast<int64_t>(lanes_.width);
+  llvm::Value* first = aligned_load(id, low + Affine::variable(kLane));
+  llvm::Value* other = second == 0 ? llvm::PoisonValue::get(first->getType()) : aligned_load(id, low + Affine::of(second) + Affine::variable(kLane));
+  std::vector<int> lanes;
+  for (int64_t place : at) lanes.push_back(static_cast<int>(place < width ? place : width + place - second));
+  return b_.CreateShuffleVector(first, other, lanes);
+}
+
+/// What lies past the last of `span` elements may be nobody's.
+llvm::Value* NestCode::picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span) {
+  const ElementType type = nest_.buffers[id].type;
+  auto* vector = llvm::FixedVectorType::get(scalar_.memory_type(type), lanes_.width);
+  const Place place = place_at(id, low);
+  const llvm::Align element(static_cast<uint64_t>(size_bytes(type)));
+  llvm::Value* few = span == static_cast<int64_t>(lanes_.width)
+                         ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, place.pointer, element))
+                         : b_.CreateMaskedLoad(vector, place.pointer, element, first_lanes(span), llvm::Constant::getNullValue(vector));
+  return b_.CreateShuffleVector(scalar_.from_memory(few, type), std::vector<int>(at.begin(), at.end()));
+}
+
+}  // namespace polyweft::targets
