@@ -244,12 +244,13 @@ UnionSet Folds::prove_ends(EquationId q, const Group& group, const UnionMap& lin
       end = subtract(flow_.good(m), std::move(going_on));
     else if (last != finals_.end())
       end = last->second;
-    ends.emplace(m, std::move(end));
+    ends.emplace(m, Set(isl_set_coalesce(end.take())));
   }
   UnionMap ending = nothing(context_);
   for (auto& [m, end] : ends) ending = UnionMap(isl_union_map_add_map(ending.take(), restrict_domain(keyed(m, group, false), std::move(end)).take()));
-  ending = UnionMap(isl_union_map_intersect_range(ending.take(), needed.copy()));
-  if (!yes(isl_union_map_is_injective(ending.get())))
+  auto alone = [&](const UnionMap& map) { return yes(isl_union_map_is_injective(map.get())); };
+  // Mostly each element ends once, wanted or not; what is wanted comes from the readers, in many pieces.
+  if (!alone(ending) && !alone(UnionMap(isl_union_map_intersect_range(ending.copy(), needed.copy()))))
     throw Refuted{"PW0401", "an element of " + program_.tensors[program_.equations[q].targets[0]].name + " is folded in parts that are never put together"};
   return needed;
 }
@@ -267,11 +268,12 @@ void Folds::prove_complete(EquationId q, const Group& group, const UnionSet& nee
   for (size_t k = 0; k < slots.size(); ++k) indices[slots[k]] = Affine::variable(static_cast<VarId>(key + k));
   for (size_t k = 0; k < reduced; ++k) indices[equation.rhs->reduction.ranges[k].var] = Affine::variable(static_cast<VarId>(count + k));
   Set domain = holds(domain_guard(equation, indices, true), points);
-  Set keys(isl_union_set_extract_set(needed.get(), elements.copy()));
-  Set wanted = domain_of(restrict_range(restrict_domain(map_of(points, projection, "K"), domain), keys));
   Set have(isl_set_empty(points.copy()));
   for (size_t f : group.folds) have = unite(std::move(have), range_of(keyed(f, group, true)));
-  Set lost = subtract(std::move(wanted), std::move(have));
+  Set lost = subtract(domain, std::move(have));
+  if (is_empty(lost)) return;  // nothing lost, wanted or not
+  Set keys(isl_union_set_extract_set(needed.get(), elements.copy()));
+  lost = domain_of(restrict_range(restrict_domain(map_of(points, projection, "K"), lost), keys));
   if (is_empty(lost)) return;
   std::vector<int64_t> at = sample(lost);
   std::string point;
