@@ -78,7 +78,7 @@ std::string Flow::describe_sample(size_t statement, const Set& some) const {
 }
 
 /// Only what tells the statements apart: coordinates in which they all are equal constants say nothing.
-UnionMap Flow::schedule(const std::vector<size_t>& involved) const {
+UnionMap Flow::schedule(const std::vector<size_t>& involved) {
   size_t length = 0;
   for (size_t k : involved) length = std::max(length, statements_.all[k].time.size());
   std::vector<size_t> kept;
@@ -90,11 +90,27 @@ UnionMap Flow::schedule(const std::vector<size_t>& involved) const {
   }
   UnionMap out(isl_union_map_empty(isl_space_params_alloc(context_.get(), 0)));
   for (size_t k : involved) {
-    std::vector<Affine> time;
-    for (size_t t : kept) time.push_back(entry(k, t));
-    out = UnionMap(isl_union_map_add_map(out.take(), map_of(statements_.all[k].space, time, "T").take()));
+    auto& time = times_[{k, kept}];
+    if (!time) {
+      std::vector<Affine> entries;
+      for (size_t t : kept) entries.push_back(entry(k, t));
+      time = map_of(statements_.all[k].space, entries, "T");
+    }
+    out = UnionMap(isl_union_map_add_map(out.take(), time->copy()));
   }
   return out;
+}
+
+/// { iteration -> physical cell } of all that writes the buffer.
+const UnionMap& Flow::written_cells(BufferId buffer) {
+  auto known = written_.find(buffer);
+  if (known != written_.end()) return known->second;
+  UnionMap cells(isl_union_map_empty(isl_space_params_alloc(context_.get(), 0)));
+  for (const auto& [writer, dst] : writes_[buffer]) {
+    const Statement& w = statements_.all[writer];
+    cells = UnionMap(isl_union_map_add_map(cells.take(), restrict_domain(physical_cells(w, nest_, statements_, *dst), w.domain).take()));
+  }
+  return written_.emplace(buffer, std::move(cells)).first->second;
 }
 
 Writers Flow::last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing, bool* is_same_cell) {
@@ -110,16 +126,11 @@ Writers Flow::last_writers(size_t statement, const Access& access, const Set& wh
     }
   }
   std::vector<size_t> involved{statement};
-  UnionMap sources(isl_union_map_empty(isl_space_params_alloc(context_.get(), 0)));
-  for (const auto& [writer, dst] : writes_[access.id]) {
-    const Statement& w = statements_.all[writer];
-    Map cells = restrict_domain(physical_cells(w, nest_, statements_, *dst), w.domain);
-    sources = UnionMap(isl_union_map_add_map(sources.take(), cells.take()));
+  for (const auto& [writer, dst] : writes_[access.id])
     if (std::find(involved.begin(), involved.end(), writer) == involved.end()) involved.push_back(writer);
-  }
   Map sink = restrict_domain(physical_cells(statements_.all[statement], nest_, statements_, access), when);
   isl_union_access_info* info = isl_union_access_info_from_sink(isl_union_map_from_map(sink.take()));
-  info = isl_union_access_info_set_must_source(info, sources.take());
+  info = isl_union_access_info_set_must_source(info, written_cells(access.id).copy());
   info = isl_union_access_info_set_schedule_map(info, schedule(involved).take());
   Handle<isl_union_flow> flow(isl_union_access_info_compute_flow(info));
   Writers out;

@@ -52,7 +52,8 @@ class Flow {
     bool is_same_cell = false;
   };
   const CopyFacts& copy_facts(size_t statement);
-  UnionMap schedule(const std::vector<size_t>& involved) const;
+  UnionMap schedule(const std::vector<size_t>& involved);
+  const UnionMap& written_cells(BufferId buffer);
   void require_same_cell(const Read& read, const Writers& writers);
 
   Context& context_;
@@ -63,6 +64,8 @@ class Flow {
   std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes_;
   std::vector<Set> good_;
   std::vector<std::optional<CopyFacts>> copy_writers_;
+  std::map<BufferId, UnionMap> written_;
+  std::map<std::pair<size_t, std::vector<size_t>>, std::optional<Map>> times_;  ///< of a statement, by the coordinates kept
   OnceWritten once_;
 };
 
