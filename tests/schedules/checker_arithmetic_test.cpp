@@ -60,10 +60,11 @@ void compare_flows(const Program& program, const LoopNest& nest, Counts& counts)
     if (s.compute)
       for (const Access& dst : s.compute->dst) writes[dst.id].push_back({s.number, &dst});
   }
+  WindowFacts windows;
   for (const Statement& s : statements.all)
     for (const Access* access : reads_of(s)) {
       if (by_isl.is_input(access->id)) continue;
-      bool is_settled = find_last_writers(nest, statements, {s.number, access, &s.domain, &writes[access->id]}).has_value();
+      bool is_settled = find_last_writers(nest, statements, {s.number, access, &s.domain, &writes[access->id]}, windows).has_value();
       ++counts.reads;
       counts.settled += is_settled;
       if (!is_settled) continue;

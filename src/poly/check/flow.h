@@ -66,6 +66,7 @@ class Flow {
   std::vector<std::optional<CopyFacts>> copy_writers_;
   std::map<BufferId, UnionMap> written_;
   std::map<std::pair<size_t, std::vector<size_t>>, std::optional<Map>> times_;  ///< of a statement, by the coordinates kept
+  WindowFacts windows_;
   OnceWritten once_;
 };
 

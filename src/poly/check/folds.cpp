@@ -270,6 +270,7 @@ void Folds::prove_complete(EquationId q, const Group& group, const UnionSet& nee
   Set domain = holds(domain_guard(equation, indices, true), points);
   Set have(isl_set_empty(points.copy()));
   for (size_t f : group.folds) have = unite(std::move(have), range_of(keyed(f, group, true)));
+  have = Set(isl_set_coalesce(have.take()));
   Set lost = subtract(domain, std::move(have));
   if (is_empty(lost)) return;  // nothing lost, wanted or not
   Set keys(isl_union_set_extract_set(needed.get(), elements.copy()));

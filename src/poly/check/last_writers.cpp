@@ -140,8 +140,8 @@ class Solver {
 
 class Search {
  public:
-  Search(const LoopNest& nest, const Statements& statements, const ReadQuestion& question)
-      : nest_(nest), statements_(statements), question_(question), rest_(*question.when) {}
+  Search(const LoopNest& nest, const Statements& statements, const ReadQuestion& question, WindowFacts& facts)
+      : nest_(nest), statements_(statements), question_(question), facts_(facts), rest_(*question.when) {}
 
   std::optional<FoundWriters> run() {
     if (!look() || !keeps_cells_apart()) return std::nullopt;
@@ -177,15 +177,22 @@ class Search {
   /// Nobody overwrites what the reader finds: let w write the cell of coordinate e, r read it, and w' lie between them and write coordinate j, e + k * window for
   /// some k other than 0. If of two events the first is nowhere `window` or more above the second, for events w', r then j - e < window, and for w, w'
   /// then e - j < window; so there is no such w', and the coordinates may be looked at as if nothing were folded.
-  bool keeps_cells_apart() const {
+  bool keeps_cells_apart() {
     for (const Fold& fold : folds_) {
       const size_t x = statements_.prefix[question_.access->id] + fold.dim;
-      for (const View& w : writers_) {
+      auto [known, is_new] = facts_.try_emplace({question_.access->id, x});
+      if (is_new) known->second = writers_stay_below(x, fold.window);
+      if (!known->second) return false;
+      for (const View& w : writers_)
         if (!stays_below(w, reader_, x, fold.window)) return false;
-        for (const View& other : writers_)
-          if (!stays_below(w, other, x, fold.window)) return false;
-      }
     }
+    return true;
+  }
+
+  bool writers_stay_below(size_t x, int64_t window) const {
+    for (const View& w : writers_)
+      for (const View& other : writers_)
+        if (!stays_below(w, other, x, window)) return false;
     return true;
   }
 
@@ -200,6 +207,21 @@ class Search {
 
   /// In the same iteration of the outer `equal` loops; carried: a in an earlier one of the next.
   bool is_below(const View& a, const View& b, size_t x, int64_t window, size_t equal, bool is_carried) const {
+    return is_below_in_boxes(a, b, x, window, equal, is_carried) || is_below_on_domains(a, b, x, window, equal, is_carried);
+  }
+
+  /// isl: domains know what boxes do not, such as a tile that only meets the diagonal.
+  bool is_below_on_domains(const View& a, const View& b, size_t x, int64_t window, size_t equal, bool is_carried) const {
+    const std::map<VarId, Affine> shifted = shift(a, b);
+    std::vector<Guard> more{guard_ge0(a.cell[x] - substitute(b.cell[x], shifted) - Affine::of(window))};
+    add_class(more, shifted, {equal, is_carried});
+    const Space flat(isl_space_wrap(isl_space_map_from_domain_and_range(a.s->space.copy(), b.s->space.copy())));
+    const Map pairs(isl_set_unwrap(holds(guard_all(std::move(more)), flat).take()));
+    return is_empty(restrict_range(restrict_domain(pairs, a.s->domain), b.s->domain));
+  }
+
+  /// Plain arithmetic, which settles most.
+  bool is_below_in_boxes(const View& a, const View& b, size_t x, int64_t window, size_t equal, bool is_carried) const {
     Box box = b.box;
     std::map<VarId, Affine> at;
     for (size_t m = 0; m < a.dimensions(); ++m) {
@@ -228,6 +250,7 @@ class Search {
     const View* writer;
     Guess guess;
     Set readers;
+    std::optional<Map> pairs = {};  ///< { writer -> reader } as isl found it, instead of the guess
   };
 
   bool settle(Class c) {
@@ -239,12 +262,12 @@ class Search {
     std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.writer->s->number > b.writer->s->number; });
     for (size_t a = 0; a < hits.size(); ++a)
       for (size_t b = a + 1; b < hits.size(); ++b)
-        if (!in_order(hits[b], hits[a])) return false;
+        if (!in_order(hits[b], hits[a]) && !keep_later(hits[b], hits[a])) return false;
     for (Hit& hit : hits) {
       Set readers = intersect(std::move(hit.readers), rest_);
       if (is_empty(readers)) continue;
       rest_ = subtract(std::move(rest_), readers);
-      found(hit, std::move(readers));
+      found(hit, readers);
     }
     return true;
   }
@@ -269,7 +292,12 @@ class Search {
       if (is_empty(left)) return true;
       if (is_only) break;
     }
-    return has_no_source(w, c, left);
+    Map sources = sources_of(w, c, left);
+    if (is_empty(sources)) return true;
+    Map last(isl_map_lexmax(reverse(std::move(sources)).take()));
+    Set readers = domain_of(last);
+    hits.push_back({&w, {}, std::move(readers), reverse(std::move(last))});
+    return true;
   }
 
   size_t most_bounds(const View& w) const {
@@ -293,9 +321,30 @@ class Search {
   /// Where both have a source, b's is the later one: they part at a place of the text, in the same iteration of the loops around it.
   bool in_order(const Hit& a, const Hit& b) const {
     auto parting = part(*a.writer->s, *b.writer->s);
-    bool same_iteration = parting && parting->first_is_before;
+    bool same_iteration = parting && parting->first_is_before && !a.pairs && !b.pairs;
     for (size_t m = 0; same_iteration && m < parting->shared; ++m) same_iteration = a.guess.at[m] == b.guess.at[m];
     return same_iteration || is_empty(intersect(a.readers, b.readers));
+  }
+
+  /// Of readers that have a source in both, each stays with the later one only. False where the text does not tell their times.
+  bool keep_later(Hit& a, Hit& b) const {
+    const auto parting = part(*a.writer->s, *b.writer->s);
+    if (!parting || parting->is_same) return false;
+    const Set both = intersect(a.readers, b.readers);
+    Map open(isl_map_flat_range_product(reverse(pairs_of(a, both)).take(), reverse(pairs_of(b, both)).take()));
+    Set a_is_later = subtract(both, both), b_is_later = a_is_later;
+    const int first_of_b = static_cast<int>(a.writer->dimensions());
+    for (int level = 0; level < static_cast<int>(parting->shared); ++level) {
+      const auto ordered = [&](isl_map* m, int less, int greater) { return domain_of(Map(isl_map_order_lt(m, isl_dim_out, less, isl_dim_out, greater))); };
+      b_is_later = unite(std::move(b_is_later), ordered(open.copy(), level, first_of_b + level));
+      a_is_later = unite(std::move(a_is_later), ordered(open.copy(), first_of_b + level, level));
+      open = Map(isl_map_equate(open.take(), isl_dim_out, level, isl_dim_out, first_of_b + level));
+    }
+    Set& last = parting->first_is_before ? b_is_later : a_is_later;
+    last = unite(std::move(last), domain_of(std::move(open)));
+    a.readers = subtract(std::move(a.readers), std::move(b_is_later));
+    b.readers = subtract(std::move(b.readers), std::move(a_is_later));
+    return true;
   }
 
   /// Intervals alone: some coordinate is never equal for an instance of the class.
@@ -347,30 +396,40 @@ class Search {
   Map meetings(const View& w, std::vector<Guard> more) const {
     Space pairs(isl_space_map_from_domain_and_range(w.s->space.copy(), reader_.s->space.copy()));
     Space flat(isl_space_wrap(pairs.copy()));
-    std::map<VarId, Affine> shifted = shift(w);
+    std::map<VarId, Affine> shifted = shift(w, reader_);
     for (size_t x = 0; x < w.cell.size(); ++x) more.push_back(guard_eq0(w.cell[x] - substitute(reader_.cell[x], shifted)));
     return Map(isl_set_unwrap(holds(guard_all(std::move(more)), flat).take()));
   }
 
-  /// The reader's dimensions come after the writer's.
-  std::map<VarId, Affine> shift(const View& w) const {
+  /// The later one's dimensions come after the earlier one's.
+  static std::map<VarId, Affine> shift(const View& earlier, const View& later) {
     std::map<VarId, Affine> out;
-    for (size_t d = 0; d < reader_.dimensions(); ++d) out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(w.dimensions() + d));
+    for (size_t d = 0; d < later.dimensions(); ++d) out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(earlier.dimensions() + d));
     return out;
   }
 
-  bool has_no_source(const View& w, Class c, const Set& readers) const {
-    std::vector<Guard> more;
-    std::map<VarId, Affine> shifted = shift(w);
+  /// That the pair belongs to the class, over the dimensions of both.
+  static void add_class(std::vector<Guard>& more, const std::map<VarId, Affine>& shifted, Class c) {
     for (size_t m = 0; m < c.equal; ++m) more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - shifted.at(static_cast<VarId>(m))));
-    auto level = static_cast<VarId>(c.equal);
+    const auto level = static_cast<VarId>(c.equal);
     if (c.is_carried) more.push_back(guard_ge0(shifted.at(level) - Affine::variable(level) - Affine::of(1)));
-    return is_empty(restrict_range(restrict_domain(meetings(w, std::move(more)), w.s->domain), readers));
   }
 
-  void found(const Hit& hit, Set readers) {
-    Map pairs = hit.guess.is_linear() ? reverse(map_of(reader_.s->space, hit.guess.at, hit.writer->s->tuple())) : solved_pairs(hit);
-    pairs = restrict_range(std::move(pairs), std::move(readers));
+  /// { w -> r : one cell, w in the class } of these readers.
+  Map sources_of(const View& w, Class c, const Set& readers) const {
+    std::vector<Guard> more;
+    add_class(more, shift(w, reader_), c);
+    return restrict_range(restrict_domain(meetings(w, std::move(more)), w.s->domain), readers);
+  }
+
+  /// { writer -> reader } of these readers.
+  Map pairs_of(const Hit& hit, const Set& readers) const {
+    if (hit.pairs) return restrict_range(*hit.pairs, readers);
+    return restrict_range(hit.guess.is_linear() ? reverse(map_of(reader_.s->space, hit.guess.at, hit.writer->s->tuple())) : solved_pairs(hit), readers);
+  }
+
+  void found(const Hit& hit, const Set& readers) {
+    Map pairs = pairs_of(hit, readers);
     auto known = found_.find(hit.writer->s->number);
     if (known == found_.end())
       found_.emplace(hit.writer->s->number, std::move(pairs));
@@ -382,7 +441,7 @@ class Search {
   Map solved_pairs(const Hit& hit) const {
     const View& w = *hit.writer;
     std::vector<Guard> more;
-    std::map<VarId, Affine> shifted = shift(w);
+    std::map<VarId, Affine> shifted = shift(w, reader_);
     for (size_t m = 0; m < w.dimensions(); ++m)
       if (hit.guess.how[m] != Found::solved) more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - substitute(hit.guess.at[m], shifted)));
     return restrict_domain(meetings(w, std::move(more)), w.s->domain);
@@ -391,6 +450,7 @@ class Search {
   const LoopNest& nest_;
   const Statements& statements_;
   const ReadQuestion& question_;
+  WindowFacts& facts_;
   Set rest_;
   View reader_;
   std::vector<View> writers_;
@@ -400,8 +460,8 @@ class Search {
 
 }  // namespace
 
-std::optional<FoundWriters> find_last_writers(const LoopNest& nest, const Statements& statements, const ReadQuestion& question) {
-  return Search(nest, statements, question).run();
+std::optional<FoundWriters> find_last_writers(const LoopNest& nest, const Statements& statements, const ReadQuestion& question, WindowFacts& facts) {
+  return Search(nest, statements, question, facts).run();
 }
 
 }  // namespace polyweft::poly::check
