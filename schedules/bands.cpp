@@ -197,7 +197,7 @@ struct Walker {
     if (auto status = walk(r, shared, identity, carried); !status) return status.error();
     if (carried) return Ok{};
     if (r.source != r.sink) {
-      if (which[r.source] < which[r.sink]) return Ok{};
+      if (which[r.source] < which[r.sink] || is_free(r)) return Ok{};
       return broken("PW0305", r, "needs the one before the other inside the loops they share");
     }
     const Stage& guest = t.stages[which[r.source]];

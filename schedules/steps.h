@@ -36,6 +36,7 @@ Result<NestTemplate> shift(NestTemplate t, const ShiftStep& step, const Isl& isl
 Result<NestTemplate> reverse(NestTemplate t, const ReverseStep& step, const Isl& isl);
 Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step);
 Result<NestTemplate> store(NestTemplate t, const StoreStep& step);
+Result<NestTemplate> cut(NestTemplate t, const CutStep& step);
 Result<NestTemplate> wavefront(NestTemplate t, const WavefrontStep& step);
 Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl);
 Result<NestTemplate> rfactor(NestTemplate t, const RfactorStep& step);

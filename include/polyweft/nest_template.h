@@ -110,6 +110,12 @@ struct BandPlace {
   std::vector<Affine> members = {};  ///< value of each member, over the equation's indices (of first values: without reduced ones)
   SumPart part = SumPart::whole;
 };
+/// A statement, or a part of a sum, that a band takes in two pieces: where the value is not negative, and where it is.
+struct StatementCut {
+  EquationId equation = 0;
+  SumPart part = SumPart::whole;
+  Affine where = {};  ///< over the equation's indices
+};
 /// Loops over common members; the statements run inside, in sequence. Stage number `frame` has the loops.
 struct Band {
   uint32_t frame = 0;
@@ -160,6 +166,7 @@ struct NestTemplate {
   std::vector<Box> boxes;     ///< of each tensor
   std::vector<Stage> stages;  ///< in an order in which nests of their own may run; inside a frame in sequence
   std::vector<Band> bands;
+  std::vector<StatementCut> cuts;  ///< of statements that are in no band yet
   std::vector<TensorFold> folds;
   std::vector<TensorStorage> storages;
   std::vector<std::pair<TensorId, TensorId>> in_outputs;  ///< a local that lives in the cells of an output

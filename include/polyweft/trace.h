@@ -172,6 +172,13 @@ struct WavefrontStep {
   std::vector<std::string> loops;
   bool operator==(const WavefrontStep&) const = default;
 };
+/// cut A.1.folds where j - k - 64: before its band, a statement or part of a sum in two pieces, A.1.folds.p1 where the value is not negative and A.1.folds.p2, which the
+/// band names with members of their own.
+struct CutStep {
+  std::string of;
+  LinearText where;
+  bool operator==(const CutStep&) const = default;
+};
 /// skew jacobi i by 2*t: member i of a band becomes i + 2*t.
 struct SkewStep {
   std::string band, member;
@@ -228,7 +235,7 @@ struct BindStep {
 };
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
                           DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
-                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep>;
+                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

@@ -7,6 +7,8 @@
 // skew, shift and reverse change one member of a band; its loops begin anew, so they come before tile and the rest.
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <span>
 
 #include "ir/trace_names.h"
 #include "schedules/bands.h"
@@ -73,15 +75,39 @@ std::pair<std::string, SumPart> whole_and_part(const NestTemplate& t, const std:
   return {name, SumPart::whole};
 }
 
+using Piece = std::optional<std::vector<Guard>>;  ///< nothing: no point, at these sizes
+
+/// A domain, cut or not, in pieces. The sides of a cut keep their numbers where one of them is empty.
+std::optional<std::vector<Piece>> sides_of(Domain domain, std::span<const StatementCut> cuts) {
+  std::vector<Piece> out;
+  if (cuts.empty()) {
+    const auto pieces = disjoint_pieces(domain);
+    if (!pieces) return std::nullopt;
+    out.assign(pieces->begin(), pieces->end());
+    return out;
+  }
+  for (const Affine& side : {cuts.front().where, Affine::of(-1) - cuts.front().where}) {
+    Domain own = domain;
+    own.guards.push_back(guard_ge0(side));
+    const auto pieces = sides_of(std::move(own), cuts.subspan(1));
+    if (!pieces) return std::nullopt;
+    out.insert(out.end(), pieces->begin(), pieces->end());
+    if (pieces->empty()) out.push_back(std::nullopt);
+  }
+  return out;
+}
+
 /// The points of a part of a statement in pieces. First values do not ask whether anything is folded.
-std::optional<std::vector<std::vector<Guard>>> pieces_of(const NestTemplate& t, const Stage& stage, SumPart part) {
+std::optional<std::vector<Piece>> pieces_of(const NestTemplate& t, const Stage& stage, SumPart part) {
   Domain domain = domain_of(t.program, equation_of(t, stage));
   const VarId reduced = t.program.index_var(stage.data_indices);
   if (part == SumPart::first) {
     std::erase_if(domain.guards, [&](const Guard& g) { return mentions_from(g, reduced); });
     std::erase_if(domain.inside, [&](const Affine& e) { return mentions_from(guard_ge0(e), reduced); });
   }
-  return disjoint_pieces(domain);
+  std::vector<StatementCut> cuts;
+  std::copy_if(t.cuts.begin(), t.cuts.end(), std::back_inserter(cuts), [&](const StatementCut& c) { return c.equation == stage.equation && c.part == part; });
+  return sides_of(std::move(domain), cuts);
 }
 
 /// Each statement whole, or both of its parts, with all pieces.
@@ -127,10 +153,11 @@ Result<std::vector<Member>> members_of(const NestTemplate& t, const BandStep& st
       auto pieces = pieces_of(t, stage, part);
       if (!pieces) return fail("PW0324", subject + ": the conditions of " + own + " make more than 64 pieces");
       if (number > pieces->size()) return fail("PW0302", subject + ": " + own + " has " + std::to_string(pieces->size()) + " pieces");
+      const auto count = static_cast<size_t>(std::count_if(pieces->begin(), pieces->end(), [](const Piece& p) { return p.has_value(); }));
       for (size_t k = 0; k < pieces->size(); ++k) {
-        if (number > 0 && k + 1 != number) continue;
-        place.piece = (*pieces)[k];
-        out.push_back({id, own + (pieces->size() > 1 ? ".p" + std::to_string(k + 1) : ""), place, pieces->size()});
+        if ((number > 0 && k + 1 != number) || !(*pieces)[k]) continue;
+        place.piece = *(*pieces)[k];
+        out.push_back({id, own + (pieces->size() > 1 ? ".p" + std::to_string(k + 1) : ""), place, count});
         if (std::count_if(out.begin(), out.end(), [&](const Member& m) { return m.name == out.back().name; }) > 1)
           return fail("PW0304", subject + ": " + out.back().name + " is named twice");
       }
@@ -243,6 +270,25 @@ Result<NestTemplate> band(NestTemplate t, const BandStep& step, const Isl& isl) 
   else if (std::none_of(t.stages.begin(), t.stages.end(), [](const Stage& s) { return s.needs_band; }))
     return fail("PW0314", subject + ": other statements need it and are needed by it", {"take them into the band"});
   if (auto status = rebuild(t, static_cast<uint32_t>(t.bands.size() - 1), isl); !status) return status.error();
+  return t;
+}
+
+/// cut A.1.folds where j - k - 64: pieces whose members differ in more than numbers, as folds that are far from what they read and near. Legal as a band's pieces are:
+/// they are disjoint and together all of the statement.
+Result<NestTemplate> cut(NestTemplate t, const CutStep& step) {
+  const std::string subject = "cut " + step.of;
+  const auto [name, part] = whole_and_part(t, step.of);
+  const auto id = stage_named(t, name);
+  if (!id) return id.error();
+  const Stage& stage = t.stages[*id];
+  if (stage.placement.kind != Placement::Kind::at_root || stage.is_frame || stage.origin)
+    return fail("PW0304", subject + ": " + stage.name + " is placed or split already", {"the cut comes before its band"});
+  if (part != SumPart::whole && !stage.reduces) return fail("PW0304", subject + ": " + stage.name + " folds nothing and has no parts");
+  auto where = value_of(t, stage, part, step.where, subject);
+  if (!where) return where.error();
+  if (part == SumPart::whole && stage.reduces && mentions_from(guard_ge0(*where), t.program.index_var(stage.data_indices)))
+    return fail("PW0304", subject + ": the cut moves with a reduced index of a whole sum", {"cut its folds: " + stage.name + ".folds"});
+  t.cuts.push_back({stage.equation, part, std::move(*where)});
   return t;
 }
 

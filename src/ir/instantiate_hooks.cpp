@@ -227,11 +227,33 @@ Window Emitter::slot_window(const Body& body) const {
   Window window;
   for (const Slot& slot : equation_of(*body.stage).slots) {
     const Walk walk = walk_of(slot);
-    const Range* range = walk.var == kNoVar ? nullptr : &body.ranges[index_of(walk.var)];
-    window.origin.push_back(range ? walk.stride * range->origin + Affine::of(walk.first) : slot.position);
-    window.extent.push_back(range ? range->extent : 1);
+    if (walk.var != kNoVar) {
+      const Range& range = body.ranges[index_of(walk.var)];
+      window.origin.push_back(walk.stride * range.origin + Affine::of(walk.first));
+      window.extent.push_back(range.extent);
+      continue;
+    }
+    // A position that falls, or moves with several indices (-i, d - j): its least value, and how far it reaches.
+    Affine least = Affine::of(slot.position.constant);
+    int64_t spread = 0;
+    for (const Term& term : slot.position.terms) {
+      const uint32_t index = index_of(term.var);
+      const int64_t last = whole_lanes(body, index) - 1;
+      least = least + term.coeff * body.ranges[index].origin + Affine::of(std::min<int64_t>(0, term.coeff) * last);
+      spread += std::abs(term.coeff) * last;
+    }
+    window.origin.push_back(least);
+    window.extent.push_back(spread + 1);
   }
   return window;
+}
+
+/// Values of an index, in whole vectors where it has lanes.
+int64_t Emitter::whole_lanes(const Body& body, uint32_t index) {
+  int64_t out = std::max<int64_t>(1, body.ranges[index].extent);
+  for (const SizedLoop& loop : body.loops)
+    if (loop.index == index && loop.mark == MarkKind::vector) out = (out + loop.lanes - 1) / loop.lanes * loop.lanes;
+  return out;
 }
 
 /// Row-major, but for the dimension of the vector loop: neighbouring lanes are neighbouring cells whatever the order of the slots.

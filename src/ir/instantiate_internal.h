@@ -201,6 +201,7 @@ class Emitter {
   static void mark_implied(Body& body, size_t count);
   NodeId hook_alone(const Body& body, size_t depth, size_t which, const std::vector<uint32_t>& guests);
   Window slot_window(const Body& body) const;
+  static int64_t whole_lanes(const Body& body, uint32_t index);
   Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const;
   std::string round_to_tiles(const Body& body, size_t depth, Buffer& made) const;
   NodeId hook_accumulator(Body body, size_t depth, size_t which);

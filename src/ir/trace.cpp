@@ -92,6 +92,7 @@ struct Printer {
     for (const auto& coordinate : s.cell) cell.push_back(text_of(coordinate));
     return "store " + s.tensor + " [" + joined(cell, ", ") + "]";
   }
+  std::string operator()(const CutStep& s) const { return "cut " + s.of + " where " + text_of(s.where); }
   std::string operator()(const WavefrontStep& s) const { return "wavefront " + s.band + " [" + joined(s.loops, ", ") + "]"; }
   std::string operator()(const SkewStep& s) const { return "skew " + s.band + " " + s.member + " by " + text_of(s.by); }
   std::string operator()(const ShiftStep& s) const { return "shift " + s.statement + " " + s.member + " by " + std::to_string(s.by); }
@@ -219,6 +220,7 @@ struct Renamer {
   void operator()(IsolateStep& s) const {
     for (auto& statement : s.statements) apply(statement);
   }
+  void operator()(CutStep& s) const { apply(s.of); }
   void operator()(WavefrontStep&) const {}
   void operator()(StoreStep& s) const {
     apply(s.tensor);

@@ -60,6 +60,7 @@ class Parser {
     if (word == "fold") return fold();
     if (word == "isolate") return isolate();
     if (word == "store") return store();
+    if (word == "cut") return cut();
     if (word == "wavefront") return wavefront();
     if (word == "split") return split();
     if (word == "index_set_split") return index_set_split();
@@ -69,7 +70,7 @@ class Parser {
     if (word == "rfactor") return rfactor();
     error("trace: unknown step '" + word +
           "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind "
-          "rfactor band skew shift reverse fold isolate wavefront store");
+          "rfactor band skew shift reverse fold isolate wavefront store cut");
   }
   template <class T>
   void add(T step) {
@@ -242,6 +243,12 @@ class Parser {
     do s.cell.push_back(linear());
     while (accept(',') && !failed_ && s.cell.size() < kMaxMembers);
     expect(']');
+    add(std::move(s));
+  }
+  void cut() {
+    CutStep s{name(), {}};
+    expect_word("where");
+    s.where = linear();
     add(std::move(s));
   }
   void wavefront() {

@@ -101,5 +101,51 @@ TEST(BandSums, are_refused_with_their_reasons) {
   EXPECT_EQ(strict.error().code, "PW0305");
 }
 
+Program folding(int n) {
+  return normalized_program(
+      "program nus(N = " + std::to_string(n) +
+      ")\nin seq: i32[N] values 0..4\nout partial T[i: N, i]: i32 = 0\nout partial T[i: N, j: i+1..N]: i32 = max(max(T[i, j-1], T[i+1, j]), max((T[i+1, j-1] "
+      "+ select(seq[i] + seq[j] == 3, 1, 0) where i < j-1 else 0), max[k: i+1..j] (T[i, k] + T[k+1, j])))\n");
+}
+
+// Rows run from the last to the first: positions fall with the member. Folds of far rows are blocks of registers; those of near rows are a piece with other members.
+TEST(BandSums, folds_are_cut_into_far_ones_in_blocks_and_near_ones) {
+  const std::string head =
+      "cut T.1.folds where k - i - 3\nband nus [j, i, k] of T@1: [i, -i, i], T.1.first: [j, -i, i], T.1.folds.p2: [j, -i, j], T@2: [j, -i, j], T.1.folds.p1: [j, -i, k]\n"
+      "fold T.1 d0 mod 3 down\n";
+  const std::string tiles =
+      "tile nus [j: 4, i: 3, k: 4]\npermute nus [j.1, i.1, k.1, i, k, j]\nisolate T.1.first, T.1.folds.p1 in nus at k.1 where j - k - 1\ndistribute nus at k\n"
+      "tile T.1.folds.p1.far [j: 4, i: 3]\npermute T.1.folds.p1.far [j.1, i.1, k, i, j]\naccumulate T.1.folds.p1.far at i.1 reg\nunroll T.1.folds.p1.far i\n"
+      "vectorize T.1.folds.p1.far j 4\nvectorize T.1.folds.p1 j 4\n";
+  for (int n : {4, 14}) expect_right(folding(n), head);
+  expect_right(folding(14), head + tiles);
+  EXPECT_NE(refusal(folding(14), "cut T.1.folds where k - i - 1" + head.substr(head.find('\n')) + tiles).find("PW0305"), std::string::npos);
+}
+
+TEST(BandSums, random_cuts_are_right) {
+  const Program program = normalized_program("program p(M = 5)\nin X: f32[2, M, M]\nout s[r: 2] = sum[i: M, j: 0..i+1] X[r, i, j]\n");
+  std::mt19937 random(5);
+  for (int round = 0; round < 4; ++round) {
+    const std::string where = "i" + std::string(random() % 2 ? " + j - " : " - 2*j + ") + std::to_string(random() % 4);
+    expect_right(program, "cut s.folds where " + where + "\nband b [x, y, z] of s.first: [-100, -100, r], s.folds.p2: [" + random_members(random, {"i"}) +
+                              ", -1*j, r], s.folds.p1: [i+j, j, r]\n");
+  }
+}
+
+TEST(BandSums, cuts_are_refused_with_their_reasons) {
+  const Program program = folding(5);
+  const auto expect_refused = [&](const std::string& steps, const std::string& what) {
+    EXPECT_NE(refusal(program, steps).find(what), std::string::npos) << refusal(program, steps);
+  };
+  const std::string band = "band nus [j, i, k] of T@1: [i, -i, i], T.1.first: [j, -i, i], T.1.folds.p1: [j, -i, k], T@2: [j, -i, j]\n";
+  expect_refused("cut U where i\n", "PW0302");
+  expect_refused("cut T.1.folds where m - 1\n", "PW0303 cut T.1.folds: there is no index 'm'");
+  expect_refused("cut T.1.first where k - i - 3\n", "PW0303 cut T.1.first: there is no index 'k'");
+  expect_refused("cut T.1 where k - i - 3\n", "PW0304 cut T.1: the cut moves with a reduced index of a whole sum");
+  expect_refused("cut T@2.folds where j - 3\n", "PW0304 cut T@2.folds: T@2 folds nothing");
+  expect_refused("cut T.1.folds where k - i - 3\n" + band, "PW0304 band nus: not all pieces of T.1.folds are named");
+  expect_refused("band nus [i, j, k] of T@1: [-i, i, i], T.1: [-i, j, k], T@2: [-i, j, j]\ncut T.1 where j - 3\n", "PW0304 cut T.1: T.1 is placed or split already");
+}
+
 }  // namespace
 }  // namespace polyweft::test
