@@ -268,7 +268,7 @@ struct Trace {
 
 /// One step on one line, without its line end.
 std::string print(const Step& step);
-/// PW0301 with line and column for what is not a trace. At most 64 KiB, 256 steps, 64 decisions.
+/// PW0301 with line and column for what is not a trace. At most 64 KiB, 1024 steps, 64 decisions.
 PW_EXPORT Result<Trace> parse_trace(const std::string& text);
 /// The trace with these values for its decisions, in their order.
 Trace with_values(const Trace& trace, const std::vector<int64_t>& values);

@@ -42,7 +42,8 @@ struct PlanContext {
   bool panels_outside = false;
   /// Set where a constant that this stage reads is packed for a greater one: its panels are this wide.
   std::optional<Size> panel = std::nullopt;
-  int64_t lanes() const;  ///< of the stage's element type
+  int64_t row_vectors = 4;  ///< of a stencil on rows of its reader, in registers at a time
+  int64_t lanes() const;    ///< of the stage's element type
   std::string name(uint32_t index) const;
   std::string decision(const std::string& what) const;  ///< unique in the program: "nr" for a lone statement, else "nr_C"
 };
@@ -104,8 +105,10 @@ Plan plan_pure(const PlanContext& c);
 Plan plan_stage(const PlanContext& c);
 /// Rule 4: the reduction's tile stays in registers until the elementwise reader has used it.
 Plan plan_epilogue(const PlanContext& reduction, const PlanContext& reader, const BlockShape& shape);
-/// Rule 12: the chain of stencils that ends in the last stage, row by row, with producers in rings of rows. Nothing where no rows are shared.
+/// Rule 12: chains of stencils in one nest each, row by row of their last stage, with producers in rings of rows. Nothing where no rows are shared.
 std::optional<Plan> plan_windows(const NestTemplate& t, const TargetFacts& facts, bool streams);
+/// So many stages that to rank other sketches, or many sizes of this one, takes longer than they are worth.
+bool is_long_chain(const NestTemplate& t);
 /// Can the epilogue rule apply to these two?
 bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader);
 

@@ -502,6 +502,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   for (bool streams : {true, false})
     if (is_large || !streams)
       if (auto plan = plan_windows(t, facts, streams)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  if (!out.empty() && is_long_chain(t)) return out;
   auto strips = strip_plan(b, Stores::cached);
   if (strips && is_large)
     if (auto plan = strip_plan(b, Stores::streamed)) add_if_new(out, trace_of(b, *plan), normalized, cls);

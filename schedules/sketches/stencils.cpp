@@ -21,7 +21,6 @@ namespace polyweft::schedules {
 namespace {
 
 constexpr double kMostTaps = 32;
-constexpr int64_t kVectors = 4;
 
 std::vector<uint32_t> taps_of(const PlanContext& c) {
   std::vector<uint32_t> out;
@@ -57,7 +56,7 @@ Plan plan_row_stencil(const PlanContext& c) {
   const BlockShape shape = *block_shape(c);
   const std::string &s = c.stage.name, v = c.name(shape.vector);
   const int64_t whole = (c.table.extent[shape.vector] + c.lanes() - 1) / c.lanes() * c.lanes();
-  std::vector<TileStep::Level> levels = {{v, Size{std::min(kVectors * c.lanes(), whole), ""}}};
+  std::vector<TileStep::Level> levels = {{v, Size{std::min(c.row_vectors * c.lanes(), whole), ""}}};
   std::vector<uint32_t> points = taps_of(c);
   points.push_back(shape.vector);
   plan.steps.push_back(TileStep{s, levels});

@@ -1,10 +1,11 @@
-// Rule 12: a chain of stencils in one nest, row by row of its last stage. Each producer keeps the rows that are still read in a ring outside that loop and makes
-// the new ones only; none is computed twice, and only the output goes to memory.
+// Rule 12: chains of stencils in one nest each, row by row of their last stage, the host. Each producer keeps the rows that are still read in a ring outside that loop
+// and makes the new ones only; none is computed twice, and only what the host makes goes to memory. What cannot follow one host's loop is a host itself.
 //
 //   x: columns | y: rows | new rows of each producer, in order | x: width | stencils that this row alone reads, in registers  planes  x (vectors)
 //
 // Planes: a few values of an index that no producer knows (the colours of a picture that its grey value sharpens), written out: what they share is computed once.
-// Proposed where some producer is read across rows and all of them can follow the loop (the step compute_at .. slide says so by the subscripts).
+// Proposed where some producer is read across rows and can follow the loop (the step compute_at .. slide says so by the subscripts). A host that is a stencil itself
+// keeps its taps' sum in registers.
 #include <algorithm>
 
 #include "schedules/queries.h"
@@ -20,20 +21,19 @@ bool is_alive(const NestTemplate& t, uint32_t k) {
   return t.stages[k].placement.kind != Placement::Kind::inlined;
 }
 
-/// The last stage makes an output, element by element, and all others lead to it.
-std::optional<uint32_t> last_stage(const NestTemplate& t) {
-  if (t.stages.size() < 2) return std::nullopt;
-  const auto host = static_cast<uint32_t>(t.stages.size()) - 1;
+bool is_private(const NestTemplate& t, uint32_t k) {
+  const auto& made = equation_of(t, t.stages[k]).targets;
+  return made.size() == 1 && t.program.tensors[made[0]].kind == TensorKind::local && definitions(t, made[0]).size() == 1;
+}
+
+/// Rows and columns of one tensor, without conditions; a sum only where it is a stencil's.
+bool may_be_host(const NestTemplate& t, const TargetFacts& facts, uint32_t host) {
   const Stage& h = t.stages[host];
-  const auto& targets = equation_of(t, h).targets;
-  const bool fits = is_alive(t, host) && !h.reduces && h.data_indices >= 2 && h.inside.empty() && h.guards.empty() && targets.size() == 1 &&
-                    t.program.tensors[targets[0]].kind == TensorKind::output;
-  if (!fits) return std::nullopt;
-  for (uint32_t k = 0; k < host; ++k) {
-    const auto& made = equation_of(t, t.stages[k]).targets;
-    if (is_alive(t, k) && (made.size() != 1 || t.program.tensors[made[0]].kind != TensorKind::local || definitions(t, made[0]).size() != 1)) return std::nullopt;
-  }
-  return host;
+  if (!is_alive(t, host) || h.data_indices < 2 || !h.inside.empty() || !h.guards.empty() || equation_of(t, h).targets.size() != 1) return false;
+  if (!h.reduces) return true;
+  const PlanContext c = context_for(t, host, facts);
+  const auto shape = block_shape(c);
+  return shape && is_row_stencil(c) && shape->cuts.empty() && shape->vector + 1 == h.data_indices;
 }
 
 /// Do the reads of one stage lie in several rows of dimension `dim` for one row of the reader?
@@ -58,28 +58,42 @@ bool is_read_across_rows(const NestTemplate& t, uint32_t producer) {
 struct Placed {
   NestTemplate t;
   std::vector<Step> steps;
+  std::vector<uint32_t> guests;  ///< with loops of their own inside the host's
   size_t windows = 0;
 };
 
-/// Everything but what waits in registers, last producer first, at this loop; nothing where one cannot follow it or none is read across rows.
-std::optional<Placed> place_windows(NestTemplate t, uint32_t host, const std::string& loop, const std::vector<uint32_t>& in_registers) {
-  Placed out{std::move(t), {}, 0};
+/// All readers run in the host's nest.
+bool is_read_inside(const NestTemplate& t, uint32_t producer, uint32_t host, const std::vector<uint32_t>& inside) {
+  bool any = false;
+  for (uint32_t k = 0; k < t.stages.size(); ++k) {
+    if (!is_alive(t, k) || !reads(t, t.stages[k], equation_of(t, t.stages[producer]).targets[0])) continue;
+    if (k != host && !std::count(inside.begin(), inside.end(), k)) return false;
+    any = true;
+  }
+  return any;
+}
+
+/// Everything that can follow the host but what waits in registers, last producer first, at this loop.
+Placed place_windows(NestTemplate t, uint32_t host, const std::string& loop, const std::vector<uint32_t>& in_registers) {
+  Placed out{std::move(t), {}, {}, 0};
+  std::vector<uint32_t> inside = in_registers;
   for (uint32_t k = host; k-- > 0;) {
-    if (!is_alive(out.t, k) || std::count(in_registers.begin(), in_registers.end(), k)) continue;
+    if (!is_alive(out.t, k) || std::count(inside.begin(), inside.end(), k) || !is_private(out.t, k) || !is_read_inside(out.t, k, host, inside)) continue;
     ComputeAtStep step{out.t.stages[k].name, out.t.stages[host].name, loop, Scope::heap, {}, Sliding{}};
     auto next = compute_at(out.t, step);
-    if (!next) return std::nullopt;
-    if (is_read_across_rows(*next, k)) {
-      ++out.windows;
-    } else {  // its rows are read once, where they are made
+    if (!next) continue;
+    const bool is_window = is_read_across_rows(*next, k);
+    if (!is_window) {  // its rows are read once, where they are made
       step.sliding.reset();
-      next = compute_at(std::move(out.t), step);
-      if (!next) return std::nullopt;
+      next = compute_at(out.t, step);
+      if (!next) continue;
     }
+    out.windows += is_window;
     out.t = std::move(*next);
     out.steps.push_back(std::move(step));
+    out.guests.push_back(k);
+    inside.push_back(k);
   }
-  if (out.windows == 0) return std::nullopt;
   return out;
 }
 
@@ -122,7 +136,7 @@ bool is_read_at_points(const NestTemplate& t, uint32_t producer, uint32_t host, 
 std::vector<uint32_t> stencils_for_registers(const NestTemplate& t, const TargetFacts& facts, uint32_t host, const std::vector<uint32_t>& planes) {
   std::vector<uint32_t> out;
   for (uint32_t k = 0; k < host; ++k) {
-    if (!is_alive(t, k) || !is_read_at_points(t, k, host, planes)) continue;
+    if (!is_alive(t, k) || !is_private(t, k) || !is_read_at_points(t, k, host, planes)) continue;
     const PlanContext c = context_for(t, k, facts);
     const auto shape = block_shape(c);
     if (shape && is_row_stencil(c) && shape->cuts.empty() && shape->vector + 1 == t.stages[k].data_indices) out.push_back(k);
@@ -158,68 +172,126 @@ Size column_size(Plan& plan, const PlanContext& c, uint32_t host) {
   return add_size(plan, c, "column", whole, candidates);
 }
 
-void tile_host(Plan& plan, const PlanContext& c, uint32_t row, const std::vector<uint32_t>& planes, const Size& column, const Size& rows, const Size& width) {
-  const std::string x = c.name(*c.table.unit), y = c.name(row);
+struct HostLoops {
+  uint32_t row = 0;
+  std::vector<uint32_t> planes;
+  Size column, rows, width;
+};
+
+/// x: columns | y: rows | rows | x: width | planes x; of a stencil the rows inside, with its taps, so that rows share what they load.
+void tile_host(Plan& plan, const PlanContext& c, const HostLoops& loops) {
+  const std::string x = c.name(*c.table.unit), y = c.name(loops.row);
   std::vector<std::string> order;
-  for (uint32_t k = 0; k < row; ++k)
-    if (!std::count(planes.begin(), planes.end(), k)) order.push_back(c.name(k));
-  for (const std::string& loop : {x + ".1", y + ".1", y, x + ".2"}) order.push_back(loop);
-  for (uint32_t k : planes) order.push_back(c.name(k));
+  for (uint32_t k = 0; k < loops.row; ++k)
+    if (!std::count(loops.planes.begin(), loops.planes.end(), k)) order.push_back(c.name(k));
+  order.push_back(x + ".1");
+  order.push_back(y + ".1");
+  if (!c.stage.reduces) order.push_back(y);
+  order.push_back(x + ".2");
+  for (uint32_t k : loops.planes) order.push_back(c.name(k));
+  for (uint32_t k = c.stage.data_indices; k < c.stage.lo.size(); ++k) order.push_back(c.name(k));
+  if (c.stage.reduces) order.push_back(y);
   order.push_back(x);
-  plan.steps.push_back(TileStep{c.stage.name, {{x, column}, {y, rows}, {x, width}}});
+  plan.steps.push_back(TileStep{c.stage.name, {{x, loops.column}, {y, loops.rows}, {x, loops.width}}});
   plan.steps.push_back(PermuteStep{c.stage.name, order});
+  if (c.stage.reduces) plan.steps.push_back(AccumulateStep{c.stage.name, x + ".2", Scope::reg});
 }
 
-}  // namespace
+/// Lanes, and what is written out around them.
+void finish_host(Plan& plan, const PlanContext& c, const HostLoops& loops) {
+  std::vector<std::string> written_out;
+  for (uint32_t k : loops.planes) written_out.push_back(c.name(k));
+  for (uint32_t k = c.stage.data_indices; k < c.stage.lo.size(); ++k) written_out.push_back(c.name(k));
+  if (c.stage.reduces) written_out.push_back(c.name(loops.row));
+  plan.steps.push_back(VectorizeStep{c.stage.name, c.name(*c.table.unit), Size{c.lanes(), ""}});
+  if (!written_out.empty()) plan.steps.push_back(UnrollStep{c.stage.name, written_out});
+}
 
-std::optional<Plan> plan_windows(const NestTemplate& t, const TargetFacts& facts, bool streams) {
-  const auto host = last_stage(t);
-  if (!host) return std::nullopt;
-  PlanContext c = context_for(t, *host, facts);
-  c.openness = Openness::open;
+/// The nest of one host: nothing where no rows are shared.
+struct Group {
+  Plan plan;
+  std::vector<uint32_t> members;  ///< but the host
+};
+std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, uint32_t host, Openness openness) {
+  if (!may_be_host(t, facts, host)) return std::nullopt;
+  PlanContext c = context_for(t, host, facts);
+  c.openness = openness;
   const auto row = row_index(c);
   if (!row) return std::nullopt;
-  const auto planes = planes_of(t, c, *row);
-  const auto in_registers = stencils_for_registers(t, facts, *host, planes);
+  HostLoops loops{*row, c.stage.reduces ? std::vector<uint32_t>{} : planes_of(t, c, *row), {}, {}, {}};
+  const auto in_registers = c.stage.reduces ? std::vector<uint32_t>{} : stencils_for_registers(t, facts, host, loops.planes);
   const int64_t lanes = c.lanes(), extent = c.table.extent[*c.table.unit],
-                vectors = in_registers.size() < 2 ? 4 : kMostAccumulators / static_cast<int64_t>(in_registers.size());
+                vectors = c.stage.reduces           ? 2
+                          : in_registers.size() < 2 ? 4
+                                                    : kMostAccumulators / static_cast<int64_t>(in_registers.size());
   if (vectors < 1 || extent < lanes) return std::nullopt;
-  Plan plan;
-  std::vector<int64_t> heights;
+  Group out;
+  std::vector<int64_t> heights, widths;
   for (int64_t height : {1, 2, 4, 8})
     if (height <= c.table.extent[*row]) heights.push_back(height);
-  const Size column = column_size(plan, c, *host);
-  const Size rows = add_size(plan, c, "rows", 1, heights);
-  std::vector<int64_t> widths;
   for (int64_t w : {1, 2, 4})
     if (w <= vectors && w * lanes < extent + lanes) widths.push_back(w * lanes);
-  const Size width = add_size(plan, c, "vw", widths.back(), widths);
-  const std::string x = c.name(*c.table.unit);
-  tile_host(plan, c, *row, planes, column, rows, width);
-  for (uint32_t k : in_registers) plan.append(plan_stencil_in_registers(context_for(t, k, facts), c.stage.name, x + ".2"));
+  loops.column = column_size(out.plan, c, host);
+  loops.rows = add_size(out.plan, c, "rows", 1, heights);
+  loops.width = add_size(out.plan, c, "vw", widths.back(), widths);
+  tile_host(out.plan, c, loops);
+  for (uint32_t k : in_registers) out.plan.append(plan_stencil_in_registers(context_for(t, k, facts), c.stage.name, c.name(*c.table.unit) + ".2"));
   NestTemplate tiled = t;
-  tiled.trace.decisions = plan.decisions;
-  for (const Step& step : plan.steps) {
+  tiled.trace.decisions = out.plan.decisions;
+  for (const Step& step : out.plan.steps) {
     auto next = apply(std::move(tiled), step);
     if (!next) return std::nullopt;
     tiled = std::move(*next);
   }
-  const auto placed = place_windows(std::move(tiled), *host, c.name(*row) + ".1", in_registers);
-  if (!placed) return std::nullopt;
-  plan.steps.insert(plan.steps.end(), placed->steps.begin(), placed->steps.end());
-  plan.steps.push_back(VectorizeStep{c.stage.name, x, Size{lanes, ""}});
-  if (!planes.empty()) {
-    std::vector<std::string> written_out;
-    for (uint32_t k : planes) written_out.push_back(c.name(k));
-    plan.steps.push_back(UnrollStep{c.stage.name, written_out});
-  }
-  for (uint32_t k = 0; k < *host; ++k) {
-    if (!is_alive(t, k) || std::count(in_registers.begin(), in_registers.end(), k)) continue;
+  const Placed placed = place_windows(std::move(tiled), host, c.name(*row) + ".1", in_registers);
+  if (placed.windows == 0) return std::nullopt;
+  out.plan.steps.insert(out.plan.steps.end(), placed.steps.begin(), placed.steps.end());
+  finish_host(out.plan, c, loops);
+  out.members = in_registers;
+  for (uint32_t k : placed.guests) {
     PlanContext guest = context_for(t, k, facts);
     guest.seat = Seat::guest;
-    plan.append(plan_stage(guest));
+    if (is_long_chain(t)) guest.row_vectors = 2;
+    out.plan.append(plan_stage(guest));
+    out.members.push_back(k);
   }
-  if (streams) plan.steps.push_back(StreamStep{c.stage.name});
+  return out;
+}
+
+/// Stored past the caches: an output, by lanes along its rows or by squares.
+bool may_stream(const PlanContext& c, const Plan& own) {
+  const auto& targets = equation_of(c.t, c.stage).targets;
+  if (c.stage.reduces || targets.size() != 1 || c.t.program.tensors[targets[0]].kind != TensorKind::output) return false;
+  return equation_of(c.t, c.stage).rhs->op == Op::read || std::any_of(own.steps.begin(), own.steps.end(), [&](const Step& step) {
+           const auto* lanes = std::get_if<VectorizeStep>(&step);
+           return lanes && c.table.unit && lanes->statement == c.stage.name && lanes->loop == c.name(*c.table.unit);
+         });
+}
+
+}  // namespace
+
+bool is_long_chain(const NestTemplate& t) {
+  constexpr std::ptrdiff_t kMany = 24;
+  return std::count_if(t.stages.begin(), t.stages.end(), [](const Stage& s) { return s.placement.kind != Placement::Kind::inlined; }) >= kMany;
+}
+
+std::optional<Plan> plan_windows(const NestTemplate& t, const TargetFacts& facts, bool streams) {
+  std::vector<Plan> nests;
+  std::vector<uint32_t> placed;
+  bool any = false;
+  for (auto host = static_cast<uint32_t>(t.stages.size()); host-- > 0;) {
+    if (!is_alive(t, host) || std::count(placed.begin(), placed.end(), host)) continue;
+    const PlanContext c = context_for(t, host, facts);
+    auto group = group_of(t, facts, host, any || is_long_chain(t) ? Openness::settled : Openness::open);
+    Plan own = group ? std::move(group->plan) : plan_stage(c);
+    if (group) placed.insert(placed.end(), group->members.begin(), group->members.end());
+    any |= group.has_value();
+    if (streams && may_stream(c, own)) own.steps.push_back(StreamStep{c.stage.name});
+    nests.push_back(std::move(own));
+  }
+  if (!any) return std::nullopt;
+  Plan plan;
+  for (auto own = nests.rbegin(); own != nests.rend(); ++own) plan.append(*own);
   return plan;
 }
 

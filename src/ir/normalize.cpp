@@ -1,5 +1,5 @@
 // normalize: each reduction becomes the whole right-hand side of an equation of its own. Offsets of integer sums of products are taken out
-// before (separate_sums.h).
+// before (separate_sums.h), and integer sums over two indices with weights of one factor an index become two sums (factor_sums.h).
 //
 //   out Y[i: M, j: N] = X[i, j] - (max[k: N] X[i, k])
 // becomes
@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/factor_sums.h"
+#include "ir/scalar.h"
 #include "ir/separate_sums.h"
 #include "polyweft/program.h"
 
@@ -183,6 +185,57 @@ class Normalizer {
       equation.rhs = extracted(equation.rhs, scope);
     }
     renumber(equation);
+    factor(equation);
+  }
+
+  /// sum[r, s] u[r] * v[s] * X[y + r, s]: first the sums over s, one for each y + r, then those over r.
+  void factor(Equation& equation) {
+    const auto parts = ir::factored_sum(out_, equation);
+    if (!parts) return;
+    const Expr sum = equation.rhs;
+    const VarId slot = equation.slots[parts->slot].var, place = out_.index_var(static_cast<uint32_t>(equation.slots.size()));
+    const IndexRange outer = sum->reduction.ranges[parts->outer], inner = sum->reduction.ranges[1 - parts->outer];
+    const auto name_of_index = [&](VarId var) { return equation.index_names[var - out_.index_var(0)]; };
+    Equation made = equation;
+    made.targets = {new_tensor(sum->type, equation.slots.size())};
+    made.slots[parts->slot].lo = made.slots[parts->slot].lo + outer.lo;
+    made.slots[parts->slot].hi = made.slots[parts->slot].hi + outer.hi - Affine::of(1);
+    const Expr rest = substitute(parts->rest, {{outer.var, Affine::of(0)}, {inner.var, Affine::variable(place)}});
+    made.rhs = sum_over(sum, place, inner, weighted(rest, parts->right, inner.lo.constant, place));
+    made.index_names.resize(equation.slots.size());
+    made.index_names.push_back(name_of_index(inner.var));
+    Access access{made.targets[0], {}};
+    for (const Slot& s : equation.slots) access.index.push_back({Affine::variable(s.var) + (s.var == slot ? Affine::variable(place) : Affine::of(0)), nullptr, {}, {}});
+    equation.rhs = sum_over(sum, place, outer, weighted(make_read(sum->type, access, sum->where), parts->left, outer.lo.constant, place));
+    const std::string name = name_of_index(outer.var);
+    equation.index_names.resize(equation.slots.size());
+    equation.index_names.push_back(name);
+    hidden_.push_back(std::move(made));
+  }
+
+  static Expr sum_over(const Expr& like, VarId var, const IndexRange& range, Expr body) {
+    auto copy = std::make_shared<ExprNode>(*like);
+    copy->reduction.ranges = {{var, range.lo, range.hi}};
+    copy->args = {std::move(body)};
+    return copy;
+  }
+
+  /// Times the weight of that index, whose first value is `first`.
+  Expr weighted(const Expr& e, const std::vector<int64_t>& weights, int64_t first, VarId index) {
+    if (weights.empty()) return e;
+    Access access{constant_of(e->type, weights), {{Affine::variable(index) - Affine::of(first), nullptr, {}, {}}}};
+    return make_op(Op::mul, e->type, {make_read(e->type, access, e->where), e}, e->where);
+  }
+
+  TensorId constant_of(ElementType type, const std::vector<int64_t>& weights) {
+    const auto known = constants_.find({type, weights});
+    if (known != constants_.end()) return known->second;
+    const TensorId id = new_tensor(type, 1);
+    Tensor& tensor = out_.tensors[id];
+    tensor.kind = TensorKind::constant;
+    tensor.shape = {Affine::of(static_cast<int64_t>(weights.size()))};
+    for (int64_t w : weights) tensor.data.push_back(ir::integer_literal(type, w));
+    return constants_[{type, weights}] = id;
   }
 
   /// A guarded tuple becomes a tuple of guarded components; a tuple-valued reduction under a guard becomes hidden tensors.
@@ -271,6 +324,7 @@ class Normalizer {
     equation.targets = targets;
     for (TensorId id : targets) out_.tensors[id].rank = static_cast<uint32_t>(equation.slots.size());
     renumber(equation);
+    factor(equation);
     hidden_.push_back(std::move(equation));
     std::vector<Expr> reads;
     for (size_t k = is_argument(*reduce) ? 1 : 0; k < targets.size(); ++k) {
@@ -339,6 +393,7 @@ class Normalizer {
   std::map<VarId, int64_t> least_;
   std::vector<Equation> hidden_;
   std::map<std::string, int> counters_;
+  std::map<std::pair<ElementType, std::vector<int64_t>>, TensorId> constants_;  ///< weights of factored sums
   std::string base_name_;
   std::vector<Extracted> extracted_;  ///< of the current equation
   std::vector<std::string> names_;

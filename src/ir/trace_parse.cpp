@@ -12,7 +12,7 @@ namespace polyweft {
 namespace {
 
 constexpr size_t kMaxBytes = 64 << 10;
-constexpr size_t kMaxSteps = 256;
+constexpr size_t kMaxSteps = 1024;
 constexpr size_t kMaxDecisions = 64;
 constexpr size_t kMaxSplits = 64;
 constexpr int64_t kMaxModulus = 64;
@@ -40,7 +40,7 @@ class Parser {
     std::string word = name();
     if (word == "decide") return decide();
     if (word == "require") return require();
-    if (trace_.steps.size() >= kMaxSteps) return error("trace: more than 256 steps");
+    if (trace_.steps.size() >= kMaxSteps) return error("trace: more than 1024 steps");
     if (word == "tile") return tile();
     if (word == "permute") return permute();
     if (word == "parallel") return parallel();

@@ -160,6 +160,18 @@ TEST(WindowSketches, make_once_what_planes_share) {
   EXPECT_EQ(many.find("unroll Y k"), std::string::npos) << many;
 }
 
+// What cannot follow the last stage row by row is a host itself; a stencil as host keeps its sum in registers.
+TEST(WindowSketches, have_several_hosts) {
+  const std::string text = checked_sketches(normalized_program(
+      "program halves(H = 13, W = 70)\nin X: f32[H, W]\nlet R[y: H, x: W // 2] = sum[s: 2] X[y, 2*x + s]\nout G[y: H // 2 - 1, x: W // 2] = sum[r: 4] R[2*y + r, x] * "
+      "R[2*y + r, x]\n"
+      "let S[y: H // 2 - 1, x: W // 2 - 2] = sum[s: 3] G[y, x + s]\nout Y[y: H // 2 - 3, x: W // 2 - 2] = S[y, x] * S[y + 1, x] - S[y + 2, x] / S[y, x]\n"));
+  EXPECT_NE(text.find("compute_at R in G at y.1 heap slide"), std::string::npos) << text;
+  EXPECT_NE(text.find("accumulate G at x.2 reg"), std::string::npos) << text;
+  EXPECT_NE(text.find("compute_at S in Y at y.1 heap slide"), std::string::npos) << text;
+  EXPECT_EQ(text.find("compute_at G"), std::string::npos) << text;
+}
+
 // A picture drawn half as large and twice as large: lanes in rows, every second element and each one twice, borders apart.
 TEST(StridedSketches, have_lanes_where_elements_lie_near) {
   const std::string small = checked_sketches(
