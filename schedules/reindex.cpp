@@ -141,9 +141,15 @@ struct Solver {
       stage.inside.push_back(substitute(g.e, map));
       if (g.kind == Guard::Kind::eq0) stage.inside.push_back(Affine::of(0) - substitute(g.e, map));
     }
-    std::vector<Affine> kept;
-    for (const Affine& e : stage.inside)
-      if (!(e.is_constant() && e.constant >= 0) && std::find(kept.begin(), kept.end(), e) == kept.end()) kept.push_back(e);
+    std::vector<Affine> kept;  // of parallel ones the narrowest
+    for (const Affine& e : stage.inside) {
+      if (e.is_constant() && e.constant >= 0) continue;
+      const auto parallel = std::find_if(kept.begin(), kept.end(), [&](const Affine& known) { return known.terms == e.terms; });
+      if (parallel == kept.end())
+        kept.push_back(e);
+      else
+        parallel->constant = std::min(parallel->constant, e.constant);
+    }
     stage.inside = std::move(kept);
   }
   /// The values that members take; which of them go together the stage's conditions say.
