@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <span>
 
 #include "schedules/reindex.h"
@@ -177,17 +178,19 @@ struct Walker {
   }
   Status check(const BandRelation& r) const {
     if (auto status = check_inside(r, guests, t.stages[band.frame].loops.size()); !status) return status.error();
-    std::vector<uint32_t> own(guests.size(), kNoStage);  // those that run alone somewhere
-    uint32_t depth = 0;
+    std::map<uint32_t, std::vector<uint32_t>> apart;  // by depth: those that run alone in tiles of that size
     for (uint32_t k : alone) {
+      auto& own = apart.try_emplace(t.stages[k].placement.depth, guests.size(), kNoStage).first->second;
       for (uint32_t g = 0; g < guests.size(); ++g)
         if (is_copy_of(t.stages[k], t.stages[guests[g]])) own[g] = k;
-      depth = t.stages[k].placement.depth;
     }
-    if (own[r.source] == kNoStage || own[r.sink] == kNoStage) return Ok{};
-    return check_inside(r, own, depth);
+    for (const auto& [depth, own] : apart) {
+      if (own[r.source] == kNoStage || own[r.sink] == kNoStage) continue;
+      if (auto status = check_inside(r, own, depth); !status) return status.error();
+    }
+    return Ok{};
   }
-  static bool is_copy_of(const Stage& far, const Stage& near) { return far.name == near.name + ".far"; }
+  static bool is_copy_of(const Stage& far, const Stage& near) { return far.name.starts_with(near.name + ".far"); }
   /// `depth` loops are shared; which[s]: the stage of statement s inside them.
   Status check_inside(const BandRelation& r, const std::vector<uint32_t>& which, size_t depth) const {
     bool carried = false;

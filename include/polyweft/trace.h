@@ -153,6 +153,7 @@ struct BandStep {
 };
 /// isolate L.1, L.2 in cholesky at j.1 where j - k - 1: tiles of the band, as they are inside loop j.1, in which the condition (a value that is not negative) holds at
 /// every point run these statements alone, as statements of their own L.1.far, L.2.far, with loops of their own.
+/// Once more at a loop further in: L.1.far2, L.2.far2.
 struct IsolateStep {
   std::vector<std::string> statements;
   std::string band, at;

@@ -4,7 +4,9 @@
 //
 // Index-set splitting by the position of the tile (T9): where the condition holds at every point of a tile no other statement has an instance in it (their greatest value
 // of the condition is negative), so that in these tiles the named statements run one after the other, each in any order of its own that the relations allow.
+// Once more at a loop further in, of the tiles that are left: S.far2.
 #include <algorithm>
+#include <set>
 
 #include "schedules/bands.h"
 #include "schedules/hulls.h"
@@ -39,7 +41,10 @@ Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step) {
   const Band& band = t.bands[*number];
   auto depth = depth_of(t.stages[band.frame], step.at);
   if (!depth) return depth.error();
-  if (!alone_in(t, *number).empty()) return fail("PW0304", subject + ": it has tiles apart already");
+  std::set<uint32_t> levels;
+  for (uint32_t k : alone_in(t, *number)) levels.insert(t.stages[k].placement.depth);
+  if (!levels.empty() && *levels.rbegin() >= *depth)
+    return fail("PW0304", subject + ": it has tiles apart at this loop or inside it already", {"isolate the largest tiles first"});
   std::vector<Affine> conditions;
   for (const LinearText& text : step.where) {
     auto condition = condition_of(t, band, text);
@@ -61,7 +66,7 @@ Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step) {
   for (size_t k = 0; k < guests.size(); ++k) {
     if (!is_named[k]) continue;
     Stage stage = t.stages[guests[k]];
-    stage.name += ".far";
+    stage.name += levels.empty() ? ".far" : ".far" + std::to_string(levels.size() + 1);
     stage.placement.depth = *depth;
     stage.placement.alone = conditions;
     std::map<VarId, Affine> map;

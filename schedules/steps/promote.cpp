@@ -29,7 +29,8 @@ bool is_final_in_tile(const NestTemplate& t, uint32_t id, TensorId tensor) {
   const auto band = band_of(t, id);
   if (!band || t.stages[id].placement.alone.empty()) return false;
   const auto alone = alone_in(t, *band);
-  return std::none_of(alone.begin(), alone.end(), [&](uint32_t k) { return defines(equation_of(t, t.stages[k]), tensor); });
+  return std::none_of(alone.begin(), alone.end(),
+                      [&](uint32_t k) { return t.stages[k].placement.depth == t.stages[id].placement.depth && defines(equation_of(t, t.stages[k]), tensor); });
 }
 
 /// A statement of a band reads what others of it make, or nests before it: each relation between two statements is kept from one's whole nest to the other's, so that

@@ -174,6 +174,7 @@ VarFacts NestCode::loop_facts(const Loop& loop) const {
   // The last value taken: lo + step * floor((hi - lo) / step), where lo is a constant.
   if (loop.lo.of.size() == 1 && fold(loop.lo.of[0]).is_constant() && out.hi < INT64_MAX / 8 && out.hi >= out.lo)
     out.hi = out.lo + (out.hi - out.lo) / loop.step * loop.step;
+  if (out.divisor > 1 && out.hi < INT64_MAX / 8) out.hi -= ((out.hi % out.divisor) + out.divisor) % out.divisor;
   return out;
 }
 
@@ -311,7 +312,9 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
     if (count) lanes_.mask = lanes_below(count);
     if (!count && open.fixed < static_cast<int64_t>(lanes_.width)) lanes_.mask = first_lanes(open.fixed);
     if (start) lanes_.mask = both_masks(lanes_.mask, b_.CreateNot(lanes_below(start)));
-    facts_.set(kLane, {0, open.fixed - 1, 1});
+    VarFacts lanes{0, open.fixed - 1, 1};  // of those that run; cut lanes touch nothing
+    for (const Affine& length : open.lengths) lanes.at_most.push_back(length - Affine::of(1));
+    facts_.set(kLane, std::move(lanes));
     substitution_[loop.var] = lane_0(loop) + Affine::variable(kLane);
     inside();
     substitution_.erase(loop.var);

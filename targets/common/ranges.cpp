@@ -59,6 +59,16 @@ Interval Facts::range(const Affine& e) const {
   return out;
 }
 
+Interval Facts::range_by_neighbours(const Affine& e) const {
+  Interval out = range(e);
+  for (const auto& term : e.terms) {
+    const auto known = term.quasi || term.coeff < 0 ? facts_.end() : facts_.find(term.var);
+    if (known == facts_.end()) continue;
+    for (const Affine& most : known->second.at_most) out.hi = std::min(out.hi, range(e + term.coeff * (most - Affine::variable(term.var))).hi);
+  }
+  return out;
+}
+
 std::optional<bool> Facts::decide(const Guard& g) const {
   switch (g.kind) {
     case Guard::Kind::ge0: {
@@ -109,7 +119,7 @@ Facts::Split Facts::split(const Affine& e, int64_t den) const {
 Affine Facts::quotient(const Affine& e, int64_t den) const {
   if (den == 1) return e;
   const Split s = split(e, den);
-  const Interval r = range(s.rest);
+  const Interval r = range_by_neighbours(s.rest);
   Affine out;
   if (r.lo >= 0 && r.hi < den) {
     out.constant = s.multiple.constant / den;
@@ -131,7 +141,7 @@ Affine Facts::quotient(const Affine& e, int64_t den) const {
 Affine Facts::remainder(const Affine& e, int64_t den) const {
   if (den == 1) return Affine::of(0);
   const Split s = split(e, den);
-  const Interval r = range(s.rest);
+  const Interval r = range_by_neighbours(s.rest);
   if (r.lo >= 0 && r.hi < den) return s.rest;
   return modulo(s.rest, den);
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "polyweft/loop_nest.h"
 
@@ -13,6 +15,7 @@ namespace polyweft::targets {
 struct VarFacts {
   int64_t lo = INT64_MIN / 4, hi = INT64_MAX / 4;
   int64_t divisor = 1;
+  std::vector<Affine> at_most = {};  ///< it exceeds none of these either: the lanes of a row that begins late
 };
 struct Interval {
   int64_t lo = 0, hi = 0;
@@ -25,7 +28,7 @@ std::string key_of(const Affine& e);
 
 class Facts {
  public:
-  void set(VarId var, VarFacts facts) { facts_[var] = facts; }
+  void set(VarId var, VarFacts facts) { facts_[var] = std::move(facts); }
   void forget(VarId var) { facts_.erase(var); }
   Interval range(const Affine& e) const;
   /// Truth of the condition where ranges decide it.
@@ -48,6 +51,8 @@ class Facts {
     Affine rest;
   };
   Split split(const Affine& e, int64_t den) const;
+  /// By `at_most` too.
+  Interval range_by_neighbours(const Affine& e) const;
   /// 128 * floor(k / 4) is 32 * k where k is a multiple of 4.
   Affine without_exact_quotients(const Affine& e) const;
   std::map<VarId, VarFacts> facts_;

@@ -196,6 +196,22 @@ TEST(Bands, right_looking_cholesky_by_panels) {
                             "i\nvectorize L.2.folds.far j 4\n");
 }
 
+TEST(Bands, tiles_are_isolated_at_two_levels) {
+  Program program = normalized_program(kCholesky);
+  const std::string folds = "L.1.first, L.2.first, L.1.folds, L.2.folds";
+  const std::string tiles =
+      std::string(kCholeskyParts) + "fold L.2 d1 mod 4\ntile cholesky [j: 4, k: 4, i: 4, j: 2, k: 2]\npermute cholesky [j.1, k.1, i.1, j.2, k.2, k, j, i]\n";
+  const std::string outer = "isolate " + folds + " in cholesky at k.1 where j - k - 1\n", inner = "isolate " + folds + " in cholesky at k.2 where j - k - 1\n";
+  expect_right(program, tiles + outer + inner +
+                            "distribute cholesky at k\npermute L.2.folds [i, j]\nvectorize L.2.folds j 2\n"
+                            "tile L.2.folds.far [j: 4, i: 2]\npermute L.2.folds.far [i.1, j.1, k, i, j]\naccumulate L.2.folds.far at j.1 reg\nunroll L.2.folds.far i\n"
+                            "vectorize L.2.folds.far j 2\n"
+                            "tile L.2.folds.far2 [j: 2, i: 2]\npermute L.2.folds.far2 [i.1, j.1, k, i, j]\npromote L read 2 in L.2.folds.far2 at root stack layout [d1, "
+                            "d0]\naccumulate L.2.folds.far2 at j.1 reg\nunroll L.2.folds.far2 i\nvectorize L.2.folds.far2 j 2\n");
+  EXPECT_NE(refusal(program, tiles + inner + outer).find("isolate the largest tiles first"), std::string::npos);
+  EXPECT_NE(refusal(program, tiles + outer + outer).find("PW0304"), std::string::npos);
+}
+
 TEST(Bands, parts_of_a_sum_are_refused_with_their_reasons) {
   Program program = normalized_program(kLu);
   const std::string rest = ", A.2: [j, k, i], A@1: [j, i, i], A@2: [j, j, i]\n", head = "band lu [j, k, i] of ";

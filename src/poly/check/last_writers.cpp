@@ -266,7 +266,7 @@ class Search {
     for (Hit& hit : hits) {
       Set readers = intersect(std::move(hit.readers), rest_);
       if (is_empty(readers)) continue;
-      rest_ = subtract(std::move(rest_), readers);
+      rest_ = Set(isl_set_coalesce(subtract(std::move(rest_), readers).take()));
       found(hit, readers);
     }
     return true;
@@ -292,6 +292,7 @@ class Search {
       if (is_empty(left)) return true;
       if (is_only) break;
     }
+    left = Set(isl_set_coalesce(left.take()));
     Map sources = sources_of(w, c, left);
     if (is_empty(sources)) return true;
     Map last(isl_map_lexmax(reverse(std::move(sources)).take()));
