@@ -37,7 +37,7 @@ bool moves(const AccessUse& use, size_t loop) {
   return std::any_of(use.coeff[loop].begin(), use.coeff[loop].end(), [](int64_t c) { return c != 0; });
 }
 
-// Vector loads or stores for the lanes of one vector: one where they lie side by side, two where a load takes every second element, else one a lane.
+// Vector loads or stores for the lanes of one vector: one where they lie side by side, two where they are every second element, else one a lane.
 double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes) {
   const auto& layout = nest.buffers[use.buffer].layout;
   if (layout.pieces.empty() || use.has_gather) return lanes;
@@ -46,7 +46,7 @@ double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, 
     if (d != last && use.coeff[loop][d] != 0) return lanes;
   const int64_t stride = std::abs(use.coeff[loop][last]);
   if (stride == 1 && use.coeff[loop][last] == 1) return 1;
-  return stride == 2 && !use.is_store ? std::min(2.0, lanes) : lanes;
+  return stride == 2 ? std::min(2.0, lanes) : lanes;
 }
 
 class Estimate {

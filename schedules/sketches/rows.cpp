@@ -58,21 +58,21 @@ Plan plan_pure(const PlanContext& c) {
   Plan plan;
   if (const auto k = turned_index(c)) return plan_turned(c, *k);
   std::vector<uint32_t> outer;
-  auto cuts = c.table.unit ? cuts_at_clamps(c.table, c.stage, *c.table.unit) : std::nullopt;
-  bool has_vector = !c.stage.reduces && cuts && c.table.unit && c.table.extent[*c.table.unit] >= 4 && is_dense_along(c, *c.table.unit) && !has_opaque_guard(c) &&
-                    !has_moving_start(c, *c.table.unit);
+  const auto unit = c.table.unit ? c.table.unit : c.table.spread;
+  auto cuts = unit ? cuts_at_clamps(c.table, c.stage, *unit) : std::nullopt;
+  bool has_vector = !c.stage.reduces && cuts && unit && c.table.extent[*unit] >= 4 && is_dense_along(c, *unit) && !has_opaque_guard(c) && !has_moving_start(c, *unit);
   for (uint32_t k = 0; k < c.stage.data_indices; ++k)
-    if (!has_vector || k != *c.table.unit) outer.push_back(k);
+    if (!has_vector || k != *unit) outer.push_back(k);
   if (!has_vector) return plan;
-  int64_t lanes = c.lanes(), whole = (c.table.extent[*c.table.unit] + lanes - 1) / lanes * lanes;
+  int64_t lanes = c.lanes(), whole = (c.table.extent[*unit] + lanes - 1) / lanes * lanes;
   std::vector<int64_t> candidates;
   for (int64_t w : {1, 2, 4, 8})
     if (w * lanes <= whole) candidates.push_back(w * lanes);
   Size width = add_size(plan, c, "vw", std::min(4 * lanes, whole), candidates);
-  std::string v = c.name(*c.table.unit);
+  std::string v = c.name(*unit);
   std::vector<TileStep::Level> levels = {{v, width}};
   plan.steps.push_back(TileStep{c.stage.name, levels});
-  auto order = loop_order(c, outer, levels, {*c.table.unit});
+  auto order = loop_order(c, outer, levels, {*unit});
   plan.steps.push_back(PermuteStep{c.stage.name, order});
   if (!cuts->empty()) plan.steps.push_back(SplitStep{c.stage.name, v + ".1", *cuts});
   plan.steps.push_back(VectorizeStep{c.stage.name, v, Size{lanes, ""}});

@@ -127,6 +127,20 @@ bool is_near_along(const ReadRow& row, uint32_t index) {
   return row.stride[index] >= 0 && row.stride[index] <= 2;
 }
 
+namespace {
+
+std::optional<uint32_t> spread_index(const NestTemplate& t, const Stage& stage, const Equation& equation) {
+  const Affine& last = equation.slots.back().position;
+  const VarId first = t.program.index_var(0);
+  if (last.terms.size() != 1 || last.terms[0].quasi || last.terms[0].coeff != 2 || last.terms[0].var < first) return std::nullopt;
+  const uint32_t index = last.terms[0].var - first;
+  for (size_t d = 0; d + 1 < equation.slots.size(); ++d)
+    if (equation.slots[d].var == first + index || equation.slots[d].position.coefficient(first + index) != 0) return std::nullopt;
+  return index < stage.data_indices ? std::optional(index) : std::nullopt;
+}
+
+}  // namespace
+
 StageTable table_of(const NestTemplate& t, const Stage& stage) {
   StageTable table;
   const Equation& equation = equation_of(t, stage);
@@ -137,7 +151,10 @@ StageTable table_of(const NestTemplate& t, const Stage& stage) {
     table.extent.push_back(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
     table.points *= static_cast<double>(table.extent.back());
   }
-  if (!equation.slots.empty() && equation.slots.back().var != kNoVar) table.unit = equation.slots.back().var - t.program.index_var(0);
+  if (!equation.slots.empty() && equation.slots.back().var != kNoVar)
+    table.unit = equation.slots.back().var - t.program.index_var(0);
+  else if (!equation.slots.empty())
+    table.spread = spread_index(t, stage, equation);
   return table;
 }
 

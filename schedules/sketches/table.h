@@ -22,8 +22,9 @@ struct ReadRow {
 };
 struct StageTable {
   std::vector<ReadRow> reads;
-  std::vector<int64_t> extent;   ///< of each index
-  std::optional<uint32_t> unit;  ///< data index of stride 1 in the output
+  std::vector<int64_t> extent;     ///< of each index
+  std::optional<uint32_t> unit;    ///< data index of stride 1 in the output
+  std::optional<uint32_t> spread;  ///< where there is none: data index that moves the last position alone, by 2
   double points = 1;
 };
 /// Are the elements that neighbours along the index read side by side, the same, or so near each other that vectors hold them and a shuffle picks them?

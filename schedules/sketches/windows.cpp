@@ -112,6 +112,27 @@ std::vector<uint32_t> planes_of(const NestTemplate& t, const PlanContext& host, 
   return out;
 }
 
+/// Of the leading data indices of the host that are no planes, few values together: does some value on the way to it serve several of them (a colour matrix needs all
+/// colours for each)? Then they run inside a row.
+std::vector<uint32_t> colours_of(const NestTemplate& t, const TargetFacts& facts, uint32_t host, uint32_t row, const std::vector<uint32_t>& planes) {
+  constexpr int64_t kMostColours = 8;
+  std::vector<uint32_t> out;
+  int64_t values = 1;
+  for (uint32_t k = 0; k < row; ++k) {
+    if (std::count(planes.begin(), planes.end(), k)) continue;
+    out.push_back(k);
+    values *= std::max<int64_t>(t.stages[host].hi[k] - t.stages[host].lo[k], 1);
+    if (values > kMostColours) return {};
+  }
+  for (uint32_t reader = 0; reader < host; ++reader) {
+    if (!is_alive(t, reader) || t.stages[reader].data_indices < 3) continue;
+    const PlanContext c = context_for(t, reader, facts);
+    for (const ReadRow& read : c.table.reads)
+      if (t.program.tensors[read.tensor].kind == TensorKind::local && read.access.index.size() >= 3 && !read.uses(0)) return out;
+  }
+  return {};
+}
+
 /// Does the host alone read what this stage makes, at its own point, planes left aside?
 bool is_read_at_points(const NestTemplate& t, uint32_t producer, uint32_t host, const std::vector<uint32_t>& planes) {
   const Stage &p = t.stages[producer], &h = t.stages[host];
@@ -174,18 +195,19 @@ Size column_size(Plan& plan, const PlanContext& c, uint32_t host) {
 
 struct HostLoops {
   uint32_t row = 0;
-  std::vector<uint32_t> planes;
+  std::vector<uint32_t> planes, colours;
   Size column, rows, width;
 };
 
-/// x: columns | y: rows | rows | x: width | planes x; of a stencil the rows inside, with its taps, so that rows share what they load.
+/// others x: columns | y: rows | colours rows | x: width | planes x; of a stencil the rows inside, with its taps, so that rows share what they load.
 void tile_host(Plan& plan, const PlanContext& c, const HostLoops& loops) {
   const std::string x = c.name(*c.table.unit), y = c.name(loops.row);
   std::vector<std::string> order;
   for (uint32_t k = 0; k < loops.row; ++k)
-    if (!std::count(loops.planes.begin(), loops.planes.end(), k)) order.push_back(c.name(k));
+    if (!std::count(loops.planes.begin(), loops.planes.end(), k) && !std::count(loops.colours.begin(), loops.colours.end(), k)) order.push_back(c.name(k));
   order.push_back(x + ".1");
   order.push_back(y + ".1");
+  for (uint32_t k : loops.colours) order.push_back(c.name(k));
   if (!c.stage.reduces) order.push_back(y);
   order.push_back(x + ".2");
   for (uint32_t k : loops.planes) order.push_back(c.name(k));
@@ -218,7 +240,8 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   c.openness = openness;
   const auto row = row_index(c);
   if (!row) return std::nullopt;
-  HostLoops loops{*row, c.stage.reduces ? std::vector<uint32_t>{} : planes_of(t, c, *row), {}, {}, {}};
+  HostLoops loops{*row, c.stage.reduces ? std::vector<uint32_t>{} : planes_of(t, c, *row), {}, {}, {}, {}};
+  if (!c.stage.reduces) loops.colours = colours_of(t, facts, host, *row, loops.planes);
   const auto in_registers = c.stage.reduces ? std::vector<uint32_t>{} : stencils_for_registers(t, facts, host, loops.planes);
   const int64_t lanes = c.lanes(), extent = c.table.extent[*c.table.unit],
                 vectors = c.stage.reduces           ? 2

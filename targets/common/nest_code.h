@@ -238,6 +238,7 @@ class NestCode {
   llvm::Value* load_between(BufferId id, const Place& place);
   llvm::Value* load_turned(const Access& access);
   std::vector<Affine> places_of_lanes(const Affine& offset) const;  // nest_neighbours.cpp
+  llvm::Instruction* store_spread(const Place& place, llvm::Value* lanes, llvm::Align align);
   llvm::Value* load_neighbours(const Access& access);
   llvm::Value* picked(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t second);
   llvm::Value* picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);

@@ -152,6 +152,8 @@ llvm::Instruction* NestCode::store_place(const Place& place, ElementType type, l
     if (lanes_.mask) return b_.CreateMaskedStore(reversed, first, element, b_.CreateVectorReverse(lanes_.mask));
     return b_.CreateAlignedStore(reversed, first, element);
   }
+  const bool masks_elements = scalar_.units().scale || size_bytes(type) >= 4;
+  if (!place.offsets && place.stride == 2 && lanes_.width >= 4 && masks_elements) return store_spread(place, raw, element);
   return b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, full_mask());
 }
 

@@ -1,6 +1,6 @@
 // Lanes whose elements lie near each other, but not side by side: every second one (a picture drawn small), each one twice (drawn large). One or two vectors that hold
 // them all are loaded and a shuffle picks, where a gather asks memory for each lane. Neighbours share the vectors: taps 2x, 2x + 1 are the even and the odd lanes
-// of the same two.
+// of the same two. Lanes that are stored so are spread over two vectors whose other elements are masked off.
 #include <algorithm>
 
 #include "targets/common/nest_code.h"
@@ -99,6 +99,25 @@ llvm::Value* NestCode::picked_of_few(BufferId id, const Affine& low, const std::
                          ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, place.pointer, element))
                          : b_.CreateMaskedLoad(vector, place.pointer, element, first_lanes(span), llvm::Constant::getNullValue(vector));
   return b_.CreateShuffleVector(scalar_.from_memory(few, type), std::vector<int>(at.begin(), at.end()));
+}
+
+/// Every second element, from two vectors with the lanes apart: what lies between is masked off and stays as it is.
+llvm::Instruction* NestCode::store_spread(const Place& place, llvm::Value* lanes, llvm::Align align) {
+  const int width = static_cast<int>(lanes_.width);
+  llvm::Instruction* last = nullptr;
+  for (int half = 0; half < 2; ++half) {
+    std::vector<int> apart;
+    std::vector<llvm::Constant*> written;
+    for (int lane = 0; lane < width; ++lane) {
+      apart.push_back(half * width / 2 + lane / 2);
+      written.push_back(b_.getInt1(lane % 2 == 0));
+    }
+    llvm::Value* mask = llvm::ConstantVector::get(written);
+    if (lanes_.mask) mask = b_.CreateAnd(mask, b_.CreateShuffleVector(lanes_.mask, apart));
+    llvm::Value* pointer = half == 0 ? place.pointer : b_.CreateGEP(lanes->getType()->getScalarType(), place.pointer, b_.getInt64(static_cast<uint64_t>(width)));
+    last = b_.CreateMaskedStore(b_.CreateShuffleVector(lanes, apart), pointer, align, mask);
+  }
+  return last;
 }
 
 }  // namespace polyweft::targets

@@ -186,6 +186,16 @@ TEST(StridedSketches, have_lanes_where_elements_lie_near) {
   EXPECT_EQ(far.find("vectorize"), std::string::npos) << far;
 }
 
+// Classes of residues are stored to every second element; colours that a matrix mixes are made once a row.
+TEST(StridedSketches, store_classes_by_lanes_and_mix_colours_inside_a_row) {
+  const std::string text = checked_sketches(
+      normalized_program("program mix(H = 6, W = 40)\nin X: f32[H, W]\nin M: f32[3, 3]\nlet c[k: 3, y: H, x: W] where x % 2 == 0 = X[y, x] * X[y, x]\nlet c[k: 3, y: H, "
+                         "x: W] where x % 2 == 1 = X[y, x] + f32(k)\n"
+                         "let m[k: 3, y: H, x: W] = sum[l: 3] M[k, l] * c[l, y, x]\nout Y[k: 3, y: H - 2, x: W] = m[k, y, x] * m[k, y + 2, x] + m[k, y + 1, x] / 3\n"));
+  EXPECT_NE(text.find("vectorize c@1 x 16"), std::string::npos) << text;
+  EXPECT_NE(text.find("permute Y [x.1, y.1, k, y, x.2, x]"), std::string::npos) << text;
+}
+
 // What only moves across the order of memory is tiled for squares, and streamed where it is larger than a core's cache.
 TEST(TurnedSketches, tile_transpositions_and_stream_large_ones) {
   const std::string text = checked_sketches(normalized_program("program turn(M = 37, N = 50)\nin X: f32[M, N]\nout Y[i: N, j: M] = X[j, i]\n"));

@@ -106,5 +106,27 @@ TEST(LanesInMemory, near_each_other_are_picked_from_vectors) {
   EXPECT_TRUE(gathers("thirds", 64));  // three vectors
 }
 
+/// Y[2 * i + odd] = X[i], what lies between as it was: by another loop before.
+LoopNest spread(const std::string& type, int64_t n, int64_t lanes, int64_t odd, int64_t late) {
+  const std::string l = std::to_string(lanes), size = std::to_string(n), all = std::to_string(2 * n - 1 + odd), bytes = bytes_of(type);
+  return parsed("nest 1 spread class strict\nloops i, v, j\nbuffer X: " + type + "[" + all + "] argument align " + bytes + "\nbuffer Y: " + type + "[" + all +
+                "] argument align " + bytes + " output\narguments X, Y\nbody {\n  for j in 0 .. " + all + " {\n    compute 0(j) store: Y[j] <- X[-j + " +
+                std::to_string(2 * n - 2 + odd) + "]\n  }\n  for i in 0 .. " + size + " step " + l + " {\n    for v in max(0, -i + " + std::to_string(late) +
+                ") .. min(" + l + ", -i + " + size + ") vector " + l + " {\n      compute 1(i, v) store: Y[2*i + 2*v + " + std::to_string(odd) +
+                "] <- X[i + v]\n    }\n  }\n}\n");
+}
+
+TEST(LanesInMemory, are_spread_over_every_second_element) {
+  for (const char* type : {"f32", "f64", "i16", "bool"})
+    for (int64_t n : {1, 16, 53})
+      for (int64_t odd : {0, 1}) {
+        SCOPED_TRACE(std::string(type) + " " + std::to_string(n) + " " + std::to_string(odd));
+        expect_same_bits(spread(type, n, 16, odd, n == 53 ? 3 : 0), 1);
+      }
+  auto text = targets::llvm_text(spread("f32", 64, 16, 1, 0), runnable_targets().front(), "spread");
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(text->find("masked.scatter"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace polyweft::targets_test
