@@ -11,6 +11,7 @@
 
 #include "ir/trace_names.h"
 #include "schedules/bands.h"
+#include "schedules/sketches/band_forms.h"
 #include "schedules/sketches/plans.h"
 
 namespace polyweft::schedules {
@@ -18,6 +19,7 @@ namespace {
 
 constexpr int64_t kMostSkew = 8;
 constexpr int64_t kRowsJammed = 4;
+constexpr int64_t kSums = 4;         ///< vectors of partial sums at once
 constexpr size_t kMostInTiles = 12;  ///< statements, pieces of borders included, of a band in time tiles: each meets each in the proof
 
 class Sketcher {
@@ -166,8 +168,14 @@ bool vectorize_guest(Sketcher& s, const std::string& name) {
   if (!stage.reduces || equation.targets.size() != 1) return false;
   for (uint32_t k = stage.data_indices; k < stage.lo.size(); ++k) {  // lanes are partial sums
     const std::string index = index_name(s.t_, stage, k);
-    const bool is_long = stage.hi[k] - stage.lo[k] >= 2 * lanes;
-    if (is_long && s.take_all({AccumulateStep{name, "root", Scope::reg}, VectorizeStep{name, index, Size{lanes, ""}}})) return true;
+    if (stage.hi[k] - stage.lo[k] < 2 * lanes || !reads_along(equation, s.t_.program.index_var(k))) continue;
+    std::vector<std::string> order;
+    for (uint32_t d = 0; d < stage.data_indices; ++d) order.push_back(index_name(s.t_, stage, d));
+    const std::string at = order.empty() ? "root" : order.back();
+    order.insert(order.end(), {index + ".1", index});
+    if (s.take_all({TileStep{name, {{index, Size{kSums * lanes, ""}}}}, PermuteStep{name, order}, AccumulateStep{name, at, Scope::reg},
+                    VectorizeStep{name, index, Size{lanes, ""}}}))
+      return true;
   }
   return false;
 }
@@ -182,10 +190,10 @@ std::vector<std::string> names_of_guests(const NestTemplate& t, uint32_t band) {
 bool add_rows(Sketcher& s, uint32_t band) {
   const std::string frame = s.t_.stages[s.t_.bands[band].frame].name;
   const size_t members = s.t_.stages[s.t_.bands[band].frame].lo.size();
-  for (size_t depth = members; depth-- > 0;) {
+  for (size_t depth = members + 1; depth-- > 0;) {
     Sketcher tried = s;
     const std::string at = depth == 0 ? "root" : tried.t_.stages[tried.t_.bands[band].frame].loops[depth - 1].name;
-    if (!tried.take(DistributeStep{frame, at})) continue;
+    if (depth < members && !tried.take(DistributeStep{frame, at})) continue;
     double vectorized = 0, all = 0;
     for (const std::string& name : names_of_guests(tried.t_, band)) {
       const double points = points_inside(tried.t_, tried.t_.stages[*stage_named(tried.t_, name)]);
@@ -450,7 +458,20 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
       }
     }
     if (done) continue;
-    const bool has_rows = add_rows(first, number);
+    bool has_rows = add_rows(first, number);
+    for (size_t depth = 1; depth < plain.members.size() && !has_rows; ++depth)
+      if (const auto ordered = in_running_order(first.t_, number, plain, depth)) {
+        Sketcher other = s;
+        if (!other.take(*ordered)) continue;
+        fold_storage(other, number);
+        has_rows = add_rows(other, number);
+        if (has_rows) first = std::move(other);
+      }
+    if (const auto sums = has_rows ? std::nullopt : whole_sums(program, proposals[p], band_name(s.t_, p))) {
+      Sketcher whole = s;
+      has_rows = whole.take(*sums) && add_rows(whole, number);
+      if (has_rows) first = std::move(whole);
+    }
     gained |= has_rows && style == Style::rows;
     s = std::move(first);
   }

@@ -39,6 +39,22 @@ TEST(RecurrenceSketches, stencils_in_time_get_skewed_tiles_folded_planes_and_jam
     EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
 }
 
+// Sums that no band member moves along: lanes are partial sums, where the statements' sequence can be one that inner loops allow.
+TEST(RecurrenceSketches, sums_inside_a_recurrence_get_lanes_of_partial_sums) {
+  const auto first_trace = [](const std::string& name, const std::map<std::string, int64_t>& sizes) {
+    const Program program = example(kExamples / "polybench" / name, sizes);
+    const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+    return traces.empty() ? Trace{} : traces.front();
+  };
+  const Trace solve = first_trace("trisolv.weft", {{"N", 60}}), levinson = first_trace("durbin.weft", {{"N", 60}});
+  for (const char* step : {"of x.1: [i], x: [i]", "tile x.1 [j: 32]", "accumulate x.1 at i reg", "vectorize x.1 j 8"})
+    EXPECT_TRUE(mentions(solve, step)) << step << solve.text();
+  for (const char* step : {"fold y d0 mod 2", "distribute band1 at k", "vectorize alpha.1 i_ 8", "vectorize y@2 i 8"})
+    EXPECT_TRUE(mentions(levinson, step)) << step << levinson.text();
+  const Trace columns = first_trace("gramschmidt.weft", {});
+  EXPECT_FALSE(mentions(columns, "vectorize nrm i_")) << "its sums run down columns\n" << columns.text();
+}
+
 /// Every recurrence among the examples, at the sizes of its file.
 TEST(RecurrenceSketches, are_proven_and_right) {
   std::vector<std::filesystem::path> paths;

@@ -1,0 +1,78 @@
+#include "schedules/sketches/band_forms.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "ir/trace_names.h"
+
+namespace polyweft::schedules {
+namespace {
+
+/// The statement of the step that a stage is, or is a piece of.
+size_t statement_of(const BandStep& step, const std::string& stage) {
+  return static_cast<size_t>(
+      std::find_if(step.statements.begin(), step.statements.end(), [&](const auto& each) { return stage == each.name || stage.starts_with(each.name + ".p"); }) -
+      step.statements.begin());
+}
+
+bool may_be_at_once(const BandRelation& r, size_t depth) {
+  for (size_t m = 0; m < depth; ++m)
+    if (r.lo[m] > 0 || r.hi[m] < 0) return false;
+  return true;
+}
+
+}  // namespace
+
+std::optional<BandStep> whole_sums(const Program& program, poly::BandProposal proposal, const std::string& name) {
+  std::vector<bool> is_folded(proposal.names.size(), false);
+  for (const BandPlace& place : proposal.statements) {
+    const Equation& equation = program.equations[place.equation];
+    if (equation.rhs->op != Op::reduce) continue;
+    for (const IndexRange& range : equation.rhs->reduction.ranges)
+      for (size_t m = 0; m < is_folded.size(); ++m) is_folded[m] = is_folded[m] || place.members[m].coefficient(range.var) != 0;
+  }
+  const auto folded = static_cast<size_t>(std::count(is_folded.begin(), is_folded.end(), true));
+  if (folded == 0 || folded == is_folded.size()) return std::nullopt;
+  for (size_t m = is_folded.size(); m-- > 0;) {
+    if (!is_folded[m]) continue;
+    const auto at = static_cast<std::ptrdiff_t>(m);
+    proposal.names.erase(proposal.names.begin() + at);
+    for (BandPlace& place : proposal.statements) place.members.erase(place.members.begin() + at);
+  }
+  return ir::band_step(program, proposal.statements, proposal.names, name);
+}
+
+bool reads_along(const Equation& equation, VarId index) {
+  bool out = false;
+  visit(equation.rhs, [&](const ExprNode& e) { out |= e.op == Op::read && !e.access.index.empty() && std::abs(e.access.index.back().affine.coefficient(index)) == 1; });
+  return out;
+}
+
+std::optional<BandStep> in_running_order(const NestTemplate& t, uint32_t band, const BandStep& step, size_t depth) {
+  const std::vector<uint32_t> guests = stages_of(t, band);
+  const size_t count = step.statements.size();
+  std::vector<std::vector<char>> before(count, std::vector<char>(count, 0));
+  for (const BandRelation& r : t.bands[band].relations) {
+    const size_t source = statement_of(step, t.stages[guests[r.source]].name), sink = statement_of(step, t.stages[guests[r.sink]].name);
+    if (source == sink || source == count || sink == count || !may_be_at_once(r, depth)) continue;
+    before[source][sink] = 1;
+  }
+  BandStep out = step;
+  out.statements.clear();
+  std::vector<char> is_placed(count, 0);
+  while (out.statements.size() < count) {
+    size_t next = 0;
+    const auto waits = [&](size_t k) {
+      for (size_t other = 0; other < count; ++other)
+        if (!is_placed[other] && before[other][k]) return true;
+      return false;
+    };
+    while (next < count && (is_placed[next] || waits(next))) ++next;
+    if (next == count) return std::nullopt;
+    is_placed[next] = 1;
+    out.statements.push_back(step.statements[next]);
+  }
+  return out == step ? std::nullopt : std::optional(out);
+}
+
+}  // namespace polyweft::schedules
