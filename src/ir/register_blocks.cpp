@@ -4,21 +4,13 @@
 #include <functional>
 #include <map>
 
+#include "ir/row_walk.h"
+
 namespace polyweft::ir {
 namespace {
 
 using Renaming = std::map<VarId, Affine>;
 
-bool mentions(const Affine& e, VarId var) {
-  std::vector<VarId> used;
-  collect_variables(e, used);
-  return std::find(used.begin(), used.end(), var) != used.end();
-}
-bool mentions(const Guard& g, VarId var) {
-  std::vector<VarId> used;
-  collect_variables(g, used);
-  return std::find(used.begin(), used.end(), var) != used.end();
-}
 bool is_plain(const Loop& loop) {
   return loop.mark.kind == MarkKind::serial && loop.step == 1 && loop.lo.of.size() == 1 && loop.hi.of.size() == 1;
 }

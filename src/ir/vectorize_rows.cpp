@@ -3,29 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/row_walk.h"
+
 namespace polyweft::ir {
 namespace {
-
-bool mentions(const Affine& e, VarId var) {
-  std::vector<VarId> used;
-  collect_variables(e, used);
-  return std::find(used.begin(), used.end(), var) != used.end();
-}
-
-enum class Walk { stays, along_rows, other };
-
-Walk walk_of(const Access& access, VarId var) {
-  Walk out = Walk::stays;
-  for (size_t d = 0; d < access.index.size(); ++d) {
-    const Subscript& s = access.index[d];
-    if (s.data) return Walk::other;
-    if (!mentions(s.affine, var)) continue;
-    const Affine rest = s.affine - Affine::variable(var, s.affine.coefficient(var));
-    if (d + 1 < access.index.size() || s.affine.coefficient(var) != 1 || mentions(rest, var)) return Walk::other;
-    out = Walk::along_rows;
-  }
-  return out;
-}
 
 bool is_folded(const Buffer& buffer, size_t dim) {
   return std::any_of(buffer.folds.begin(), buffer.folds.end(), [&](const Fold& fold) { return fold.dim == dim; });

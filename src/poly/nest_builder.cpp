@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/row_walk.h"
 #include "ir/shared_memory.h"
 #include "poly/timeline.h"
 
@@ -210,30 +211,7 @@ NodeId NestBuilder::sequence(std::vector<NodeId> children) {
 
 namespace {
 
-bool mentions(const Affine& e, VarId var) {
-  std::vector<VarId> found;
-  collect_variables(e, found);
-  return std::find(found.begin(), found.end(), var) != found.end();
-}
-bool mentions(const Guard& g, VarId var) {
-  std::vector<VarId> found;
-  collect_variables(g, found);
-  return std::find(found.begin(), found.end(), var) != found.end();
-}
-
-// Reads next to each other as `var` counts: var + c in the last subscript and nowhere else. Nothing: the read does not move with var, or moves otherwise.
-enum class Walk { stays, along_rows, other };
-Walk walk_of(const Access& access, VarId var) {
-  Walk walk = Walk::stays;
-  for (size_t d = 0; d < access.index.size(); ++d) {
-    const Subscript& s = access.index[d];
-    if (s.data) return Walk::other;
-    if (!mentions(s.affine, var)) continue;
-    if (d + 1 < access.index.size() || !s.affine.is_linear() || s.affine.coefficient(var) != 1) return Walk::other;
-    walk = Walk::along_rows;
-  }
-  return walk;
-}
+using ir::mentions, ir::Walk, ir::walk_of;
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "ir/domain.h"
 #include "ir/evaluator.h"
 #include "ir/random_program.h"
+#include "ir/small_inputs.h"
 #include "poly/base_nest.h"
 #include "poly/boxes.h"
 #include "poly/check.h"
@@ -11,24 +12,6 @@
 
 namespace polyweft::poly_test {
 namespace {
-
-std::vector<TensorData> inputs_of(const Program& bound, uint64_t seed) {
-  std::vector<TensorData> out;
-  for (TensorId id : bound.inputs()) {
-    const Tensor& tensor = bound.tensors[id];
-    std::vector<int64_t> extents;
-    for (const Affine& e : tensor.shape) extents.push_back(e.constant);
-    TensorData data = make_tensor(tensor.type, extents);
-    int64_t lo = tensor.values_lo ? tensor.values_lo->constant : 1, hi = tensor.values_hi ? tensor.values_hi->constant : 4;
-    for (int64_t k = 0; k < data.elements(); ++k) {
-      seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-      int64_t value = lo + static_cast<int64_t>((seed >> 33) % static_cast<uint64_t>(std::max<int64_t>(1, hi - lo)));
-      data.set(k, is_float(tensor.type) ? ir::float_literal(tensor.type, static_cast<double>(value)) : ir::integer_literal(tensor.type, value));
-    }
-    out.push_back(std::move(data));
-  }
-  return out;
-}
 
 bool equal_bits(const Literal& a, const Literal& b) {
   if (!is_float(a.type)) return a.i == b.i;
@@ -39,7 +22,7 @@ bool equal_bits(const Literal& a, const Literal& b) {
 std::string fault_of(const Program& bound) {
   auto nest = poly::base_nest(normalize(bound), NumericsClass::strict);
   if (!nest) return nest.error().message;
-  auto inputs = inputs_of(bound, 11);
+  auto inputs = test::small_inputs(bound, 11, 4);
   auto expected = ir::evaluate(bound, inputs);
   if (!expected) return "evaluator: " + expected.error().message;
   PlainRun run(*nest);
@@ -95,7 +78,7 @@ bool evaluates(const Program& program, const std::map<std::string, int64_t>& siz
   ir::EvaluateOptions options;
   options.wanted = ir::Wanted::all;
   options.check_promises = false;
-  return ir::evaluate(bound, inputs_of(bound, 5), options).ok();
+  return ir::evaluate(bound, test::small_inputs(bound, 5, 4), options).ok();
 }
 
 Program at_defaults(const Program& program) {

@@ -13,6 +13,7 @@
 #include "ir/interpreter.h"
 #include "ir/register_blocks.h"
 #include "ir/scalar.h"
+#include "ir/small_inputs.h"
 #include "ir/vectorize_rows.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
@@ -24,30 +25,6 @@
 namespace polyweft::symbolic_test {
 namespace {
 
-/// Small integers, so that most sums are exact; promised values inside their promise.
-std::vector<TensorData> inputs_of(const Program& bound, uint64_t seed) {
-  std::vector<TensorData> out;
-  for (TensorId id : bound.inputs()) {
-    const Tensor& tensor = bound.tensors[id];
-    std::vector<int64_t> extents;
-    for (const Affine& e : tensor.shape) extents.push_back(std::max<int64_t>(0, e.constant));
-    TensorData data = make_tensor(tensor.type, extents);
-    const int64_t lo = tensor.values_lo ? tensor.values_lo->constant : 1, hi = tensor.values_hi ? tensor.values_hi->constant : 8;
-    for (int64_t k = 0; k < data.elements(); ++k) {
-      seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-      const int64_t value = lo + static_cast<int64_t>((seed >> 33) % static_cast<uint64_t>(std::max<int64_t>(1, hi - lo)));
-      data.set(k, is_float(tensor.type) ? ir::float_literal(tensor.type, static_cast<double>(value)) : ir::integer_literal(tensor.type, value));
-    }
-    out.push_back(std::move(data));
-  }
-  return out;
-}
-
-bool same(const Literal& a, const Literal& b, double bound) {
-  if (!is_float(a.type)) return a.i == b.i;
-  return a.f == b.f || (std::isnan(a.f) && std::isnan(b.f)) || std::fabs(a.f - b.f) <= bound || std::isinf(bound);
-}
-
 std::string difference(const ir::Evaluation& expected, const std::vector<TensorData>& found, bool exact) {
   if (found.size() != expected.tensors.size()) return "another number of outputs";
   for (size_t o = 0; o < found.size(); ++o) {
@@ -55,7 +32,7 @@ std::string difference(const ir::Evaluation& expected, const std::vector<TensorD
     for (int64_t k = 0; k < found[o].elements(); ++k) {
       if (!expected.written[o][static_cast<size_t>(k)]) continue;
       const Literal a = found[o].at(k), b = expected.tensors[o].at(k);
-      if (!same(a, b, exact ? 0 : expected.bound[o][static_cast<size_t>(k)]))
+      if (!test::same_within(a, b, exact ? 0 : expected.bound[o][static_cast<size_t>(k)]))
         return "output " + std::to_string(o) + " element " + std::to_string(k) + ": " + std::to_string(is_float(a.type) ? a.f : static_cast<double>(a.i)) + " for " +
                std::to_string(is_float(b.type) ? b.f : static_cast<double>(b.i));
     }
@@ -97,7 +74,7 @@ std::string judge(const Program& program, const LoopNest& nest, const targets::L
   if (!here) return here.error().message;
   if (auto fits = verify(*here); !fits) return fits.error().message;
   const Program bound = polyweft::bind(program, binding);
-  const auto inputs = inputs_of(bound, 7);
+  const auto inputs = test::small_inputs(bound, 7);
   ir::EvaluateOptions options;
   options.with_bounds = !exact;
   auto expected = ir::evaluate(bound, inputs, options);
