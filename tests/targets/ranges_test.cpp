@@ -1,0 +1,55 @@
+#include "targets/common/ranges.h"
+
+#include <gtest/gtest.h>
+
+#include "support/rng.h"
+
+namespace polyweft::targets {
+namespace {
+
+// A row that begins late: lanes run from v1 to the end of the vector, so v0 + v1 + lane never leaves the eight cells at v0.
+TEST(Facts, lanes_of_a_row_that_begins_late_stay_in_their_vector) {
+  const Affine sum = Affine::variable(0) + Affine::variable(1) + Affine::variable(2);
+  Facts facts;
+  facts.set(0, {0, 56, 8});
+  facts.set(1, {0, 7, 1});
+  facts.set(2, {0, 7, 1});
+  EXPECT_FALSE(facts.remainder(sum, 64).is_linear());
+  facts.set(2, {0, 7, 1, {Affine::of(7) - Affine::variable(1)}});
+  EXPECT_EQ(key_of(facts.remainder(sum, 64)), key_of(sum));
+  EXPECT_EQ(key_of(facts.quotient(sum + Affine::of(64), 64)), key_of(Affine::of(1)));
+}
+
+// Random expressions, facts and bounds by other variables: remainder and quotient are exact for all values that the facts allow.
+TEST(Facts, remainders_and_quotients_are_exact_within_what_is_known) {
+  Rng rng(7);
+  for (int round = 0; round < 400; ++round) {
+    Facts facts;
+    std::vector<VarFacts> known;
+    for (VarId v = 0; v < 3; ++v) {
+      const int64_t divisor = int64_t{1} << rng.below(4), hi = divisor * static_cast<int64_t>(rng.below(5));
+      known.push_back({0, hi, divisor});
+      if (v > 0 && rng.below(2)) known[v].at_most = {Affine::of(static_cast<int64_t>(rng.below(12))) - Affine::variable(v - 1)};
+      facts.set(v, known[v]);
+    }
+    Affine e = Affine::of(static_cast<int64_t>(rng.below(40)) - 20);
+    for (VarId v = 0; v < 3; ++v) e = e + Affine::variable(v, static_cast<int64_t>(rng.below(7)) - 2);
+    const int64_t den = 1 + static_cast<int64_t>(rng.below(24));
+    const Affine remainder = facts.remainder(e, den), quotient = facts.quotient(e, den);
+    std::vector<int64_t> at(3);
+    for (at[0] = 0; at[0] <= known[0].hi; at[0] += known[0].divisor)
+      for (at[1] = 0; at[1] <= known[1].hi; at[1] += known[1].divisor)
+        for (at[2] = 0; at[2] <= known[2].hi; at[2] += known[2].divisor) {
+          bool is_allowed = true;
+          for (VarId v = 0; v < 3; ++v)
+            for (const Affine& most : known[v].at_most) is_allowed &= at[v] <= evaluate(most, at);
+          if (!is_allowed) continue;
+          const int64_t value = evaluate(e, at), rest = ((value % den) + den) % den;
+          ASSERT_EQ(evaluate(remainder, at), rest) << key_of(e) << " mod " << den;
+          ASSERT_EQ(evaluate(quotient, at), (value - rest) / den) << key_of(e) << " / " << den;
+        }
+  }
+}
+
+}  // namespace
+}  // namespace polyweft::targets
