@@ -35,6 +35,13 @@ Result<NestTemplate> in_parts(NestTemplate t, uint32_t id, const ParallelStep& s
   if (auto status = is_sole(stage, subject); !status) return status.error();
   if (stage.placement.kind != Placement::Kind::at_root)
     return fail("PW0304", subject + ": the statement runs inside another nest", {"parallel " + stage.name + " " + step.loop + ", without parts"});
+  for (const Stage& guest : t.stages) {
+    const auto& placement = guest.placement;
+    if (placement.kind != Placement::Kind::fused || placement.host != id) continue;
+    if (std::none_of(placement.ties.begin(), placement.ties.end(), [&](const auto& tie) { return tie.second == *index; }))
+      return fail("PW0304", subject + ": " + guest.name + " runs inside it and has all of " + step.loop + " in each iteration",
+                  {"fuse it inside loop " + step.loop + ", or not at all"});
+  }
   if (step.parts < 1 || step.parts > kMostParts) return fail("PW0304", subject + ": 1 to " + std::to_string(kMostParts) + " parts");
   if (stage.accumulator && stage.accumulator->depth == 0) return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside a loop"});
   for (const auto& other : stage.loops)

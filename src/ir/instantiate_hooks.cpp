@@ -50,7 +50,7 @@ NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t 
   if (!window) return hooks(std::move(body), depth, which + 1);
   if (const auto& follower = followers_[stage_id]) {
     const Window part = only_new(*follower, *window, body.ranges[follower->index].origin);
-    NodeId made = part.extent[follower->dim] > 0 ? emit(body_in(stage_id, part), 0) : kNoNode;
+    NodeId made = is_empty(part) ? kNoNode : emit(body_in(stage_id, part), 0);
     NodeId rest = hooks(std::move(body), depth, which + 1);
     return seq({made, rest});
   }
@@ -61,7 +61,7 @@ NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t 
     views.push_back({buffer, window->origin, std::nullopt});
     views_[tensor].push_back(views.back());
   }
-  NodeId made = emit(body_in(stage_id, *window), 0);
+  NodeId made = is_empty(*window) ? kNoNode : emit(body_in(stage_id, *window), 0);
   NodeId rest = hooks(std::move(body), depth, which + 1);
   for (TensorId tensor : targets) views_[tensor].pop_back();
   return within(views, seq({made, rest}));

@@ -6,6 +6,7 @@
 // either excluded by arithmetic, tested (`If full`), or replaced by the constant size of the last tile.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -104,6 +105,10 @@ struct Window {
   std::vector<int64_t> extent;
   std::vector<int64_t> least, most;  ///< values that occur lie in [least, most]
 };
+/// Where the conditions of all reads never hold.
+inline bool is_empty(const Window& window) {
+  return std::any_of(window.extent.begin(), window.extent.end(), [](int64_t extent) { return extent <= 0; });
+}
 
 /// A sliding window under way: an iteration at value i of the host's index computes what lies from rate * i + rest on along `dim`.
 struct Follower {

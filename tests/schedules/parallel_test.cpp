@@ -44,6 +44,17 @@ TEST(Parts, are_whole_register_tiles_whatever_the_cache_tiles) {
 }
 
 // One copy of B for all threads, made by all of them, before the fork.
+/// Y has all x of a row in each iteration of y: parts of Q's x around both would hand it rows of which other parts make a piece.
+TEST(Parts, do_not_go_around_what_runs_inside_with_the_whole_index) {
+  Program program = normalized_program("program p(M = 6, N = 13)\nin X: i32[M, N]\nlet Q[y: M, x: N]: i32 = X[y, x] + 1\nout Y[y: M, x: N]: i32 = Q[y, x] - X[y, x]\n");
+  auto nest = nest_of(program, "trace 1\nfuse Y into Q at y\nparallel Q x in 4\n");
+  ASSERT_FALSE(nest.ok());
+  EXPECT_NE(described(nest.error()).find("PW0304 parallel Q x in 4: Y runs inside it and has all of x"), std::string::npos) << described(nest.error());
+  auto shared = nest_of(program, "trace 1\nfuse Y into Q at y\nparallel Q y in 4\n");
+  ASSERT_TRUE(shared.ok()) << described(shared.error());
+  EXPECT_EQ(difference(program, *shared, 7), "");
+}
+
 TEST(Parts, share_copies_made_outside) {
   const Program program = normalized_program(gemm_text());
   auto nest = nest_of(program,
