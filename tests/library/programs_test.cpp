@@ -34,7 +34,7 @@ TEST(Library, traces_that_hold_their_program_are_proven_and_right) {
     ASSERT_TRUE(program) << text;
     TaskOptions options;
     options.trace = trace;
-    const auto kernel = tuner.compile(*program, options);  // proves the trace first
+    const auto kernel = tuner.compile(*program, options);      // proves the trace first
     if (!kernel && kernel.error().code == "PW0518") continue;  // an instruction that this CPU has not
     ASSERT_TRUE(kernel) << kernel.error().message;
     EXPECT_EQ(kernel->origin(), "trace");

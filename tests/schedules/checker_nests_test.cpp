@@ -158,8 +158,7 @@ TEST(CheckerOfNests, decides_a_step_with_several_lower_bounds) {
 
 // Found by scripts/soak: what is fused into an empty reduction was forgotten with the reduction's loops.
 TEST(CheckerOfNests, what_is_fused_into_an_empty_reduction_is_computed) {
-  const char* text =
-      "program p(M = 3, N = 5, K = 0)\nassume K >= 0\nin A: f32[M, K]\nout C[i: M, j: N]: f32 = sum[k: K] A[i, k]\nout D[i: M, j: N]: f32 = C[i, j] + 1\n";
+  const char* text = "program p(M = 3, N = 5, K = 0)\nassume K >= 0\nin A: f32[M, K]\nout C[i: M, j: N]: f32 = sum[k: K] A[i, k]\nout D[i: M, j: N]: f32 = C[i, j] + 1\n";
   Program program = normalized_program(text);
   for (const char* trace : {"trace 1\n fuse D into C at i\n", "trace 1\n fuse D into C at j\n", "trace 1\n tile C [i: 2, j: 2]\n fuse D into C at i.1\n"}) {
     auto nest = nest_of(program, trace);
