@@ -383,8 +383,7 @@ void plain(const double ex0[restrict NX][NY], const double ey0[restrict NX][NY],
 static double B[N][N][N];
 #define SWEEP(to, from)                                                                                                                               \
   INNER(i, N)                                                                                                                                         \
-  INNER(j, N)                                                                                                                                         \
-  INNER(k, N) to[i][j][k] =                                                                                                                           \
+  INNER(j, N) INNER(k, N) to[i][j][k] =                                                                                                               \
       0.125 * (from[i + 1][j][k] - 2.0 * from[i][j][k] + from[i - 1][j][k]) + 0.125 * (from[i][j + 1][k] - 2.0 * from[i][j][k] + from[i][j - 1][k]) + \
       0.125 * (from[i][j][k + 1] - 2.0 * from[i][j][k] + from[i][j][k - 1]) + from[i][j][k]
 void plain(const double A0[restrict N][N][N], const double B0[restrict N][N][N], double A[restrict N][N][N]) {

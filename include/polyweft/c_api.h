@@ -60,7 +60,7 @@ typedef struct pw_task_options {
   /* tune: asked between candidates, on the calling thread; non-zero ends the search, what was found is kept. Never when NULL. */
   int (*cancelled)(void* user);
   void* user;
-  int32_t symbolic;      /* build: not 0: sizes stay arguments of the kernel, int64_t after the buffers in program order; takes no parameters and no trace */
+  int32_t symbolic; /* build: not 0: sizes stay arguments of the kernel, int64_t after the buffers in program order; takes no parameters and no trace */
   int64_t max_workspace; /* bytes that a kernel may ask the runtime for in one call, all tasks at once; no limit when 0, nothing at all when -1 */
 } pw_task_options;
 

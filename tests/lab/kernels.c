@@ -464,8 +464,7 @@ KERNEL(reads_the_clock) {
   }
 SYSTEM_CALL(unshare)
 SYSTEM_CALL(mount)
-SYSTEM_CALL(bpf)
-SYSTEM_CALL(keyctl) SYSTEM_CALL(userfaultfd) SYSTEM_CALL(perf_event_open) SYSTEM_CALL(seccomp) SYSTEM_CALL(setuid) SYSTEM_CALL(chroot) SYSTEM_CALL(pipe2)
+SYSTEM_CALL(bpf) SYSTEM_CALL(keyctl) SYSTEM_CALL(userfaultfd) SYSTEM_CALL(perf_event_open) SYSTEM_CALL(seccomp) SYSTEM_CALL(setuid) SYSTEM_CALL(chroot) SYSTEM_CALL(pipe2)
     SYSTEM_CALL(dup2) SYSTEM_CALL(fcntl) SYSTEM_CALL(ioctl) SYSTEM_CALL(sched_setaffinity) SYSTEM_CALL(getrandom) SYSTEM_CALL(pidfd_open) SYSTEM_CALL(sendto)
         SYSTEM_CALL(unlink) SYSTEM_CALL(remap_file_pages) SYSTEM_CALL(sigaltstack)
 
