@@ -298,6 +298,15 @@ TEST(Tiles, bf16_adds_in_its_own_order) {
   EXPECT_GT(differ_from_plain, 0);
 }
 
+// All tests above run on the chip too, where it has the unit: this one says whether it has.
+TEST(Tiles, the_chip_gives_the_bits_of_the_emulator) {
+  for (const Unit& unit : kUnits) {
+    auto nest = scheduled(product(unit, {48, 80, 200}), schedule(unit, {}));
+    ASSERT_TRUE(nest.ok()) << nest.error().message;
+    if (!expect_same_bits(*nest, unit.name).ran_on_chip) GTEST_SKIP() << "no tile unit in this chip, or none that the system gives to this process";
+  }
+}
+
 TEST(Tiles, a_system_that_refuses_is_an_error_code) {
   auto nest = scheduled(product(kUnits[0], {16, 16, 64}), schedule(kUnits[0], {}));
   ASSERT_TRUE(nest.ok());

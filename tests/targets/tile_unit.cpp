@@ -97,7 +97,7 @@ void memory_operand(const ucontext_t& context, const uint8_t* code, bool x, bool
 
 Decoded decode(const ucontext_t& context, const uint8_t* code) {
   PW_TILE_CHECK(code[0] == 0xc4 && (code[1] & 0x1f) == 2);  // VEX of three bytes, map 0F38
-  PW_TILE_CHECK((code[2] & 0x84) == 0);                     // W0, 128 bits
+  PW_TILE_CHECK((code[2] & 0x84) == 0x80);                  // 128 bits, and W as spoil() left it
   const bool r = !(code[1] & 0x80), x = !(code[1] & 0x40), b = !(code[1] & 0x20);
   Decoded out;
   out.pp = code[2] & 3;
@@ -115,7 +115,7 @@ void configure(const Decoded& d) {
   uint8_t memory[64];
   std::memcpy(memory, reinterpret_cast<const void*>(d.base), 64);
   PW_TILE_CHECK(memory[0] == 1 && memory[1] == 0);
-  std::memset(&tiles, 0, sizeof tiles);
+  tiles = TileFile{};
   tiles.is_configured = true;
   for (int n = 0; n < kTiles; ++n) {
     std::memcpy(&tiles.row_bytes[n], memory + 16 + 2 * n, 2);
@@ -205,7 +205,7 @@ void on_illegal(int, siginfo_t*, void* raw) {
     configure(d);
   } else if (d.opcode == 0x49 && d.pp == 0) {
     PW_TILE_CHECK(d.reg == 0 && d.rm == 0);
-    std::memset(&tiles, 0, sizeof tiles);
+    tiles = TileFile{};
     ++shared->releases;
   } else if (d.opcode == 0x49) {
     PW_TILE_CHECK(d.pp == 3 && d.rm == 0 && is_usable(d.reg));
@@ -238,12 +238,31 @@ bool answer_permission(uint32_t answer) {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
+bool is_tile_instruction(const uint8_t* code) {
+  if (code[0] != 0xc4 || (code[1] & 0x1f) != 2 || (code[2] & 0x84) != 0) return false;  // VEX of three bytes, map 0F38, W0, 128 bits
+  const bool has_no_vvvv = (code[2] & 0x78) == 0x78;
+  return (code[3] == 0x49 && has_no_vvvv) || (code[3] == 0x4b && has_no_vvvv) || code[3] == 0x5c || code[3] == 0x5e;
+}
+/// With W set no chip knows them: each faults, on machines with the unit as on all others.
+void spoil(targets::Bytes& object) {
+  for (size_t at = 0; at + 4 <= object.size(); ++at)
+    if (is_tile_instruction(&object[at])) object[at + 2] |= 0x80;
+}
+
+bool ask_permission() {
+  return syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+}
+
+enum class Unit : uint8_t { emulated, native };
+
 /// The child: its own runtime and threads, since those of the parent are not there.
-[[noreturn]] void child(const std::string& path, const std::string& symbol, std::vector<TensorData>& arguments, uint8_t* results, TilePermission permission) {
+[[noreturn]] void child(const std::string& path, const std::string& symbol, std::vector<TensorData>& arguments, uint8_t* results, Unit unit, TilePermission permission) {
   struct sigaction action = {};
   action.sa_sigaction = on_illegal;
   action.sa_flags = SA_SIGINFO;
-  if (sigaction(SIGILL, &action, nullptr) != 0 || !answer_permission(permission == TilePermission::given ? 0 : EPERM)) _exit(98);
+  if (unit == Unit::emulated && sigaction(SIGILL, &action, nullptr) != 0) _exit(98);
+  const bool is_refused = permission == TilePermission::refused;
+  if ((unit == Unit::emulated || is_refused) && !answer_permission(is_refused ? EPERM : 0)) _exit(98);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* kernel = library ? dlsym(library, symbol.c_str()) : nullptr;
   if (!kernel) _exit(97);
@@ -252,27 +271,19 @@ bool answer_permission(uint32_t answer) {
   _exit(code);
 }
 
-}  // namespace
-
-TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<TensorData> arguments, TilePermission permission) {
+TileRun run(const std::string& symbol, const targets::Bytes& library, std::vector<TensorData> arguments, Unit unit, TilePermission permission) {
   TileRun out;
-  auto object = targets::compile_object(nest, target);
-  auto library = object ? targets::shared_object(*object, targets::exported_symbols(nest), targets::Runtime::inside) : Result<targets::Bytes>(object.error());
-  if (!library) {
-    out.problem = library.error().message;
-    return out;
-  }
   const int file = memfd_create("kernel.so", MFD_CLOEXEC);
   size_t bytes = sizeof(Shared);
   for (const TensorData& data : arguments) bytes += data.bytes.size();
   auto* memory = static_cast<uint8_t*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  if (file < 0 || memory == MAP_FAILED || write(file, library->data(), library->size()) != static_cast<ssize_t>(library->size())) {
+  if (file < 0 || memory == MAP_FAILED || write(file, library.data(), library.size()) != static_cast<ssize_t>(library.size())) {
     out.problem = "no memory";
     return out;
   }
   shared = new (memory) Shared{};
   const pid_t pid = fork();
-  if (pid == 0) child("/proc/self/fd/" + std::to_string(file), nest.name, arguments, memory + sizeof(Shared), permission);
+  if (pid == 0) child("/proc/self/fd/" + std::to_string(file), symbol, arguments, memory + sizeof(Shared), unit, permission);
   int status = 0;
   waitpid(pid, &status, 0);
   close(file);
@@ -288,6 +299,52 @@ TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<T
   }
   out.arguments = std::move(arguments);
   munmap(memory, bytes);
+  return out;
+}
+
+/// The chip's own unit is asked for in a child: leave once given holds for the whole process.
+bool chip_runs(const Target& target) {
+  const auto host = find_target("host");
+  if (!host || !std::includes(host->features.begin(), host->features.end(), target.features.begin(), target.features.end())) return false;
+  static const bool is_given = [] {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(ask_permission() ? 0 : 1);
+    int status = 0;
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }();
+  return is_given;
+}
+
+}  // namespace
+
+TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<TensorData> arguments, TilePermission permission) {
+  TileRun out;
+  auto object = targets::compile_object(nest, target);
+  if (!object) {
+    out.problem = object.error().message;
+    return out;
+  }
+  const auto linked = [&] { return targets::shared_object(*object, targets::exported_symbols(nest), targets::Runtime::inside); };
+  const bool runs_here = chip_runs(target);
+  auto library = runs_here ? linked() : Result<targets::Bytes>(targets::Bytes{});
+  spoil(object->object);
+  auto spoiled = linked();
+  if (!library || !spoiled) {
+    out.problem = (library ? spoiled : library).error().message;
+    return out;
+  }
+  out = run(nest.name, *spoiled, arguments, Unit::emulated, permission);
+  if (!runs_here || !out.ended) return out;
+  const TileRun native = run(nest.name, *library, std::move(arguments), Unit::native, permission);
+  out.ran_on_chip = true;
+  const auto differs = [&] {
+    for (size_t a = 0; a < out.arguments.size(); ++a)
+      if (out.arguments[a].bytes != native.arguments[a].bytes) return "argument " + std::to_string(a) + " has other bits";
+    return std::string(native.code == out.code ? "" : "the code is " + std::to_string(native.code));
+  };
+  out.problem = native.ended ? differs() : "it ended by signal " + std::to_string(native.signal);
+  out.ended = out.problem.empty();
+  if (!out.ended) out.problem = "on this chip: " + out.problem;
   return out;
 }
 

@@ -1,7 +1,8 @@
 // A tile unit for machines without one: what AMX instructions of compiled code do, by a handler of SIGILL.
 //
-// The code runs as it is; each tile instruction faults, is decoded from its bytes and done on tiles of the thread. Written from Intel's
-// definitions (Instruction Set Reference: LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE, TDPB*, TDPBF16PS), not from our emitter.
+// One bit of each tile instruction is changed so that it faults on every machine; it is decoded from its bytes and done on tiles of the thread.
+// Written from Intel's definitions (Instruction Set Reference: LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE, TDPB*, TDPBF16PS), not
+// from our emitter. Where the chip has the unit, the code runs there as well, as it is, and must give the same bits.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct TileCounts {
 enum class TilePermission : uint8_t { given, refused };
 
 struct TileRun {
-  bool ended = false;  ///< the child exited by itself: no crash, no instruction that the emulator does not know
+  bool ended = false;        ///< the child exited by itself: no crash, no instruction that the emulator does not know, no other bits on a chip with the unit
+  bool ran_on_chip = false;  ///< as well as by the emulator
   int signal = 0, code = 0;
   std::string problem;
   TileCounts counts;
