@@ -36,4 +36,10 @@ Expr contracted(const Expr& e, TensorId target, const std::function<bool(Element
   });
 }
 
+Expr contracted_inside(const Expr& e, TensorId target, const std::function<bool(ElementType)>& fuses) {
+  auto out = std::make_shared<ExprNode>(*e);
+  for (Expr& arg : out->args) arg = e->op == Op::add ? contracted_inside(arg, target, fuses) : contracted(arg, target, fuses);
+  return out;
+}
+
 }  // namespace polyweft::ir

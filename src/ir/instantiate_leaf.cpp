@@ -192,7 +192,7 @@ NodeId Emitter::leaf_compute(Body& body) {
            (type == ElementType::f32 || type == ElementType::f64 || (t_.fuses_halves && type == ElementType::f16));
   };
   for (const Expr& value : values) {
-    const Expr plain = out.fused ? value : contracted(value, equation.targets[0], fuses);  // what is folded by fma stays a product
+    const Expr plain = out.fused ? contracted_inside(value, equation.targets[0], fuses) : contracted(value, equation.targets[0], fuses);
     out.rhs.push_back(with_buffers(substitute(plain, map), body.id));
   }
   const uint32_t own_data = body.stage->origin ? data_indices_of(t_.program.equations[body.stage->origin->equation]) : body.stage->data_indices;

@@ -70,6 +70,27 @@ TEST(Contraction, sums_and_differences_of_products_round_once_in_all_classes_but
     }
 }
 
+// What a sum folds by fma stays a product, or a sum of products; their factors round once each.
+TEST(Contraction, factors_of_folded_products_are_contracted_and_the_products_stay) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"(a[i] + b[k] * c[k]) * d[k]", "accumulate sum fused: y[i] <- (fma(b[k], c[k], a[i]) * d[k])"},
+      {"a[k] * b[i] + c[k] * d[i]", "accumulate sum fused: y[i] <- ((a[k] * b[i]) + (c[k] * d[i]))"},
+      {"a[k] * (b[k] * c[i] - d[i]) + c[k] * d[i]", "accumulate sum fused: y[i] <- ((a[k] * fma(b[k], c[i], neg(d[i]))) + (c[k] * d[i]))"},
+  };
+  for (const auto& [value, loops] : cases) {
+    SCOPED_TRACE(value);
+    const Program program =
+        normalized_program("program p(N = 5)\nin a: f32[N]\nin b: f32[N]\nin c: f32[N]\nin d: f32[N]\nout y[i: N] = sum[k: N] " + std::string(value) + "\n");
+    auto nest = nest_of(program, "", NumericsClass::reassoc);
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    EXPECT_NE(loops_of(*nest).find(loops), std::string::npos) << print(*nest);
+    EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << print(*nest);
+    EXPECT_EQ(tags_of(program, *nest), wanted_tags(program, NumericsClass::reassoc)) << print(*nest);
+    auto check = poly::check_nest(program, *nest);
+    EXPECT_EQ(check.verdict, Verdict::proven) << check.message << "\n" << print(*nest);
+  }
+}
+
 // Of two products the one with the element before is folded last: one operation from element to element.
 TEST(Contraction, keeps_the_chain_of_a_recurrence_short) {
   const Program program = normalized_program("program p(N = 5)\nin a: f32[N]\nlet y[0] = a[0]\nlet y[i: 1..N] = 0.5 * y[i-1] + 0.25 * a[i]\nout z[i: N] = y[i]\n");
@@ -89,9 +110,15 @@ TEST(Contraction, other_signs_and_operands_are_refuted) {
     return out;
   };
   const std::vector<std::function<Expr(const ExprNode&)>> changes = {
-      [](const ExprNode& e) { return make_op(Op::fma, e.type, {e.args[0]->args[0], e.args[1], e.args[2]}); },
-      [](const ExprNode& e) { return make_op(Op::fma, e.type, {e.args[0]->args[0], e.args[1], make_op(Op::neg, e.type, {e.args[2]})}); },
-      [](const ExprNode& e) { return make_op(Op::fma, e.type, {e.args[0], e.args[2], e.args[1]}); },
+      [](const ExprNode& e) {
+        return make_op(Op::fma, e.type, {e.args[0]->args[0], e.args[1], e.args[2]});
+      },
+      [](const ExprNode& e) {
+        return make_op(Op::fma, e.type, {e.args[0]->args[0], e.args[1], make_op(Op::neg, e.type, {e.args[2]})});
+      },
+      [](const ExprNode& e) {
+        return make_op(Op::fma, e.type, {e.args[0], e.args[2], e.args[1]});
+      },
   };
   for (const auto& change : changes) {
     const LoopNest wrong = with(change);
