@@ -1,6 +1,10 @@
 #include "targets/common/scalar_code.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/PatternMatch.h>
+
 #include <limits>
+#include <numeric>
 
 #include "ir/scalar.h"
 #include "targets/common/math_code.h"
@@ -73,14 +77,45 @@ llvm::Value* ScalarCode::identity(Reducer reducer, ElementType type) {
   return constant(ir::identity(reducer, type));
 }
 
-// bf16 by integers: the hardware's own conversion flushes subnormals. Ties to even; NaN stays a quiet NaN.
+// bf16, ties to even; NaN stays a quiet NaN. A value that came from 16 bits goes back as it is.
 llvm::Value* ScalarCode::bf16_bits(llvm::Value* value) {
+  using namespace llvm::PatternMatch;
+  llvm::Value* known = nullptr;
+  if (match(value, m_BitCast(m_Shl(m_ZExt(m_Value(known)), m_SpecificInt(16)))) && known->getType()->getScalarType()->isIntegerTy(16) && lanes(known) == lanes(value))
+    return known;
+  if (float_.units().bf16 && lanes(value) >= 4 && llvm::isPowerOf2_32(lanes(value))) return bf16_by_unit(value);
   llvm::Value* bits = b_.CreateBitCast(value, like(b_.getInt32Ty(), value));
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), integer(bits, 1));
   llvm::Value* rounded = b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(odd, integer(bits, 0x7fff))), 16);
   llvm::Value* quiet = b_.CreateOr(b_.CreateLShr(bits, 16), integer(bits, 0x40));
   llvm::Value* is_nan = b_.CreateFCmpUNO(value, value);
   return b_.CreateTrunc(b_.CreateSelect(is_nan, quiet, rounded), like(b_.getInt16Ty(), value));
+}
+
+llvm::Value* ScalarCode::lanes_of(llvm::Value* vector, unsigned first, unsigned count) {
+  std::vector<int> from(count);
+  std::iota(from.begin(), from.end(), static_cast<int>(first));
+  return b_.CreateShuffleVector(vector, from);
+}
+
+// The unit takes numbers with the exponent 0 for zero. They get the exponent 1 for it, whose last digit is worth as much, and lose it again: a carry out
+// of the digits gives 2^-126 as it should.
+llvm::Value* ScalarCode::bf16_by_unit(llvm::Value* value) {
+  const unsigned width = lanes(value);
+  if (width > 32) {
+    llvm::Value *low = bf16_by_unit(lanes_of(value, 0, width / 2)), *high = bf16_by_unit(lanes_of(value, width / 2, width / 2));
+    std::vector<int> both(width);
+    std::iota(both.begin(), both.end(), 0);
+    return b_.CreateShuffleVector(low, high, both);
+  }
+  llvm::Value* bits = b_.CreateBitCast(value, like(b_.getInt32Ty(), value));
+  llvm::Value* is_tiny = b_.CreateICmpEQ(b_.CreateAnd(bits, integer(bits, 0x7f800000)), integer(bits, 0));
+  llvm::Value* normal = b_.CreateBitCast(b_.CreateSelect(is_tiny, b_.CreateOr(bits, integer(bits, 0x00800000)), bits), value->getType());
+  auto* words = llvm::FixedVectorType::get(b_.getInt16Ty(), width);
+  llvm::Value* out = width < 32 ? b_.CreateFPTrunc(normal, llvm::FixedVectorType::get(b_.getBFloatTy(), width))
+                                : b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtne2ps2bf16_512, {}, {lanes_of(normal, 16, 16), lanes_of(normal, 0, 16)});
+  out = b_.CreateBitCast(out, words);
+  return b_.CreateSelect(is_tiny, b_.CreateSub(out, integer(out, 0x80)), out);
 }
 
 llvm::Value* ScalarCode::to_memory(llvm::Value* value, ElementType type) {

@@ -50,6 +50,8 @@ class ScalarCode {
   llvm::Value* round_narrow(llvm::Value* value, ElementType type);
   llvm::Value* round_to_odd(llvm::Value* value);
   llvm::Value* bf16_bits(llvm::Value* value);
+  llvm::Value* bf16_by_unit(llvm::Value* value);
+  llvm::Value* lanes_of(llvm::Value* vector, unsigned first, unsigned count);
   llvm::Value* float_to_int(llvm::Value* value, ElementType to);
   llvm::Value* floats_to_ints(llvm::Value* value, ElementType to);
   llvm::Value* clamp_int(llvm::Value* value, bool source_signed, ElementType to);

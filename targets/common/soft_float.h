@@ -12,6 +12,7 @@ struct FloatUnits {
   bool rounding = true;          ///< SSE4.1's roundps and roundpd
   bool half = true;              ///< F16C
   bool half_arithmetic = false;  ///< AVX512-FP16: + - * / sqrt, comparisons and fused multiply-add of halves
+  bool bf16 = false;             ///< AVX512-BF16: vectors of floats to bf16, numbers below 2^-126 taken for zero
   bool scale = false;            ///< AVX-512's vscalefps and vscalefpd, of all vector sizes
 };
 

@@ -105,6 +105,7 @@ Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::s
   options.units.rounding = target.has("sse4.1");
   options.units.half = target.has("f16c") || target.has("avx512f");
   options.units.half_arithmetic = target.computes_halves();
+  options.units.bf16 = target.has("avx512bf16") && target.has("avx512vl") && target.has("avx512bw");
   options.units.scale = target.has("avx512f") && target.has("avx512vl");
   Lowered out;
   out.context = std::make_unique<llvm::LLVMContext>();

@@ -122,6 +122,39 @@ TEST(SoftFloat, halves_convert_as_the_type_says) {
   }
 }
 
+/// A bf16 from a float's bits, by integers: to nearest, ties to even.
+uint16_t bf16_of(uint32_t bits) {
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  const uint32_t rest = bits & 0xffff;
+  return static_cast<uint16_t>((bits >> 16) + (rest > 0x8000 || (rest == 0x8000 && (bits >> 16 & 1))));
+}
+
+// Every bf16 with what lies near it and near the middle to the next one; subnormal numbers, which the chip's own conversion takes for zero, among them.
+TEST(SoftFloat, bf16_is_rounded_as_the_type_says_by_vectors_of_every_width) {
+  std::vector<uint32_t> floats;
+  for (uint32_t high = 0; high < 65536; ++high)
+    for (uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) floats.push_back(high << 16 | low);
+  const auto count = static_cast<int64_t>(floats.size());
+  for (int width : {1, 4, 8, 16, 32, 64}) {
+    const std::string n = std::to_string(count), w = std::to_string(width), at = "[" + w + "*i + v]";
+    const LoopNest nest =
+        parsed("nest 1 round class strict\nloops i, v\nbuffer X: f32[" + n + "] argument align 4\nbuffer Y: bf16[" + n +
+               "] argument align 2 output\narguments X, Y\nbody {\n  for i in 0 .. " + std::to_string(count / width) + " {\n    for v in 0 .. " + w +
+               (width > 1 ? " vector " + w : "") + " {\n      compute 0(" + w + "*i + v) store: Y" + at + " <- convert:bf16(X" + at + ")\n    }\n  }\n}\n");
+    for (const Target& target : runnable_targets()) {
+      std::vector<TensorData> got = {make_tensor(ElementType::f32, {count}), make_tensor(ElementType::bf16, {count})};
+      std::memcpy(got[0].bytes.data(), floats.data(), got[0].bytes.size());
+      const Loaded kernel = load(nest, target);
+      ASSERT_EQ(call(kernel.code->address("round"), got), 0);
+      for (int64_t k = 0; k < count; ++k) {
+        uint16_t bits = 0;
+        std::memcpy(&bits, got[1].bytes.data() + 2 * k, 2);
+        ASSERT_EQ(bits, bf16_of(floats[static_cast<size_t>(k)])) << target.name << " width " << width << " of " << floats[static_cast<size_t>(k)];
+      }
+    }
+  }
+}
+
 struct HalfCase {
   Op op;
   const char* text;
