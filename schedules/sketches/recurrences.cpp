@@ -13,6 +13,7 @@
 #include "schedules/bands.h"
 #include "schedules/sketches/band_forms.h"
 #include "schedules/sketches/plans.h"
+#include "schedules/sketches/sketcher.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -21,46 +22,6 @@ constexpr int64_t kMostSkew = 8;
 constexpr int64_t kRowsJammed = 4;
 constexpr int64_t kSums = 4;         ///< vectors of partial sums at once
 constexpr size_t kMostInTiles = 12;  ///< statements, pieces of borders included, of a band in time tiles: each meets each in the proof
-
-class Sketcher {
- public:
-  Sketcher(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl) : facts_(&facts), isl_(&isl), t_(unscheduled_template(program, cls)) {}
-
-  /// Appends the step where it is legal.
-  bool take(const Step& step) {
-    auto next = apply(t_, step, *isl_);
-    if (!next) return false;
-    t_ = std::move(*next);
-    trace_.steps.push_back(step);
-    return true;
-  }
-  bool take_all(const std::vector<Step>& steps) {
-    const NestTemplate before = t_;
-    const Trace trace = trace_;
-    for (const Step& step : steps)
-      if (!take(step)) {
-        t_ = before;
-        trace_ = trace;
-        return false;
-      }
-    return true;
-  }
-  void decide(const std::string& name, int64_t value, std::vector<int64_t> candidates) {
-    trace_.decisions.push_back({name, value, std::move(candidates)});
-    t_.trace.decisions = trace_.decisions;
-  }
-
-  const TargetFacts* facts_;
-  const Isl* isl_;
-  NestTemplate t_;
-  Trace trace_;
-};
-
-std::string band_name(const NestTemplate& t, size_t number) {
-  std::string out = "band" + std::to_string(number + 1);
-  while (std::any_of(t.stages.begin(), t.stages.end(), [&](const Stage& s) { return s.name == out; })) out += "_";
-  return out;
-}
 
 /// Tensors of a band keep as few planes along its first member as their readers allow.
 void fold_storage(Sketcher& s, uint32_t band) {
@@ -413,17 +374,6 @@ bool add_panels(Sketcher& s, uint32_t number) {
   return true;
 }
 
-/// What is no recurrence: rows of vectors, as elsewhere.
-void add_others(Sketcher& s) {
-  std::vector<std::string> names;
-  for (const Stage& stage : s.t_.stages)
-    if (!stage.is_frame && stage.placement.kind == Placement::Kind::at_root) names.push_back(stage.name);
-  for (const std::string& name : names) {
-    const auto id = stage_named(s.t_, name);
-    s.take_all(plan_stage(context_for(s.t_, *id, *s.facts_)).steps);
-  }
-}
-
 enum class Style : uint8_t { panels, time, rows };
 
 std::optional<Trace> sketch(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
@@ -431,14 +381,14 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
   Sketcher s(program, cls, facts, isl);
   bool gained = false;
   for (size_t p = 0; p < proposals.size(); ++p) {
-    const BandStep plain = poly::band_step(program, proposals[p], band_name(s.t_, p));
+    const BandStep plain = poly::band_step(program, proposals[p], s.band_name());
     const auto number = static_cast<uint32_t>(s.t_.bands.size());
     Sketcher first = s;
     if (!first.take(plain)) return std::nullopt;
     fold_storage(first, number);
     bool done = false;
     if (style == Style::panels)
-      if (const auto parts = in_parts(program, proposals[p], band_name(s.t_, p))) {
+      if (const auto parts = in_parts(program, proposals[p], s.band_name())) {
         Sketcher panels = s;
         done = panels.take(*parts) && add_panels(panels, number);
         gained |= done;
@@ -467,7 +417,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
         has_rows = add_rows(other, number);
         if (has_rows) first = std::move(other);
       }
-    if (const auto sums = has_rows ? std::nullopt : whole_sums(program, proposals[p], band_name(s.t_, p))) {
+    if (const auto sums = has_rows ? std::nullopt : whole_sums(program, proposals[p], s.band_name())) {
       Sketcher whole = s;
       has_rows = whole.take(*sums) && add_rows(whole, number);
       if (has_rows) first = std::move(whole);
@@ -476,7 +426,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
     s = std::move(first);
   }
   if (!gained) return std::nullopt;
-  add_others(s);
+  s.plan_others();
   return s.trace_;
 }
 

@@ -10,6 +10,7 @@
 
 #include "ir/instruction.h"
 #include "schedules/queries.h"
+#include "schedules/sketches/one_pass.h"
 #include "schedules/sketches/plans.h"
 #include "schedules/sketches/recurrences.h"
 #include "schedules/steps.h"
@@ -534,7 +535,10 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
 Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
   std::vector<NestTemplate> out;
   std::vector<Trace> traces;
-  if (has_recurrence(normalized)) traces = recurrence_sketches(normalized, cls, facts, isl);
+  if (has_recurrence(normalized))
+    traces = recurrence_sketches(normalized, cls, facts, isl);
+  else
+    traces = one_pass_sketches(normalized, cls, facts, isl);
   for (Trace& trace : sketches(normalized, cls, facts)) traces.push_back(std::move(trace));
   for (const Trace& trace : traces) {
     auto t = replay(normalized, cls, trace, isl);

@@ -1,0 +1,56 @@
+#include "schedules/sketches/sketcher.h"
+
+#include <algorithm>
+
+#include "schedules/queries.h"
+#include "schedules/sketches/plans.h"
+
+namespace polyweft::schedules {
+
+Sketcher::Sketcher(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl)
+    : facts_(&facts), isl_(&isl), t_(unscheduled_template(program, cls)) {}
+
+bool Sketcher::take(const Step& step) {
+  auto next = apply(t_, step, *isl_);
+  if (!next) return false;
+  t_ = std::move(*next);
+  trace_.steps.push_back(step);
+  return true;
+}
+
+bool Sketcher::take_all(const std::vector<Step>& steps) {
+  const NestTemplate before = t_;
+  const Trace trace = trace_;
+  for (const Step& step : steps)
+    if (!take(step)) {
+      t_ = before;
+      trace_ = trace;
+      return false;
+    }
+  return true;
+}
+
+void Sketcher::decide(const std::string& name, int64_t value, std::vector<int64_t> candidates) {
+  trace_.decisions.push_back({name, value, std::move(candidates)});
+  t_.trace.decisions = trace_.decisions;
+}
+
+std::string Sketcher::band_name() const {
+  std::string out = "band" + std::to_string(t_.bands.size() + 1);
+  while (std::any_of(t_.stages.begin(), t_.stages.end(), [&](const Stage& s) { return s.name == out; })) out += "_";
+  return out;
+}
+
+void Sketcher::plan_others() {
+  std::vector<std::string> names;
+  for (const Stage& stage : t_.stages)
+    if (!stage.is_frame && stage.placement.kind == Placement::Kind::at_root &&
+        std::none_of(stage.loops.begin(), stage.loops.end(), [](const TemplateLoop& l) { return !is_point_loop(l) || l.mark != Mark{}; }))
+      names.push_back(stage.name);
+  for (const std::string& name : names) {
+    const auto id = stage_named(t_, name);
+    take_all(plan_stage(context_for(t_, *id, *facts_)).steps);
+  }
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,32 @@
+// A trace under construction: steps are appended where they are legal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/sketches/sketches.h"
+#include "schedules/steps.h"
+
+namespace polyweft::schedules {
+
+class Sketcher {
+ public:
+  Sketcher(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl);
+
+  /// Appends the step where it is legal.
+  bool take(const Step& step);
+  /// All of them, or none.
+  bool take_all(const std::vector<Step>& steps);
+  void decide(const std::string& name, int64_t value, std::vector<int64_t> candidates);
+  /// A free name for the next band.
+  std::string band_name() const;
+  /// Vectors for the stages that are in no band, as elsewhere.
+  void plan_others();
+
+  const TargetFacts* facts_;
+  const Isl* isl_;
+  NestTemplate t_;
+  Trace trace_;
+};
+
+}  // namespace polyweft::schedules
