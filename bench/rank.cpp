@@ -21,6 +21,8 @@
 #include "driver/spaces.h"
 #include "driver/task.h"
 #include "driver/workshop.h"
+#include "ir/instruction.h"
+#include "ir/scalar.h"
 #include "polyweft/cost_model.h"
 #include "polyweft/search.h"
 #include "schedules/sketches/sketches.h"
@@ -53,6 +55,8 @@ Subject subject_of(const Program& program, const Workshop& workshop) {
   facts.vector_registers = machine.vector_registers;
   facts.cache_bytes = machine.cache_bytes;
   Subject out{take(make_task(program, {}, workshop.target())), {}};
+  for (const ir::Instruction& instruction : ir::known_instructions())
+    if (instruction.runs_on(workshop.target()) && instruction.allows(out.task.key.cls)) facts.instructions.push_back(instruction.name);
   out.templates = take(schedules::sketch_templates(out.task.program, out.task.key.cls, facts));
   return out;
 }
@@ -76,20 +80,30 @@ struct Contestant {
   std::shared_ptr<LoadedKernel> kernel;
 };
 
-template <class F>
-void fill(void* at, size_t count) {
-  uint32_t state = 12345;
-  for (size_t i = 0; i < count; ++i) {
-    state = state * 1664525 + 1013904223;
-    static_cast<F*>(at)[i] = static_cast<F>(static_cast<double>(state >> 8) / (1 << 24) - 0.5);
-  }
+Literal literal_of(ElementType type, double value) {
+  return is_float(type) ? ir::float_literal(type, value) : ir::integer_literal(type, static_cast<int64_t>(value));
 }
-template <class F>
-double greatest_difference(const void* a, const void* b, size_t count) {
+/// Fractions, or whole numbers of all a byte's values.
+TensorData filled(const Buffer& buffer) {
+  TensorData out = make_tensor(buffer.type, buffer.extents);
+  uint32_t state = 12345;
+  const double least = buffer.type == ElementType::u8 ? 0 : -128;
+  for (int64_t i = 0; i < out.elements(); ++i) {
+    state = state * 1664525 + 1013904223;
+    const double fraction = static_cast<double>(state >> 8) / (1 << 24);
+    out.set(i, literal_of(buffer.type, is_float(buffer.type) ? fraction - 0.5 : least + std::floor(256 * fraction)));
+  }
+  return out;
+}
+double number(const Literal& literal) {
+  return is_float(literal.type) ? literal.f : static_cast<double>(literal.i);
+}
+double greatest_difference(const TensorData& a, const TensorData& b) {
   double out = 0, scale = 1e-30;
-  for (size_t i = 0; i < count; ++i) {
-    out = std::max(out, std::abs(static_cast<double>(static_cast<const F*>(a)[i]) - static_cast<double>(static_cast<const F*>(b)[i])));
-    scale = std::max(scale, std::abs(static_cast<double>(static_cast<const F*>(a)[i])));
+  for (int64_t i = 0; i < a.elements(); ++i) {
+    const double x = number(a.at(i)), y = number(b.at(i));
+    out = std::max(out, std::abs(x - y));
+    scale = std::max(scale, std::abs(x));
   }
   return out / scale;
 }
@@ -122,27 +136,20 @@ Json measured(const Program& program, const std::string& text, const Workshop& w
   if (contestants.empty()) stop("no schedule was built");
   const LoopNest first = take(instantiate(subject.templates[0], values_of(subject.templates[0].trace)));
   Memory memory;
-  size_t outputs = 0, output_elements = 0;
-  ElementType type = ElementType::f32;
+  TensorData expected;
   for (BufferId id : first.arguments) {
-    const Buffer& buffer = first.buffers[id];
-    const auto elements = static_cast<size_t>(std::accumulate(buffer.extents.begin(), buffer.extents.end(), int64_t{1}, std::multiplies<>()));
-    type = buffer.type;
-    if (type != ElementType::f32 && type != ElementType::f64) stop("only programs of f32 or f64 are compared here");
-    void* at = memory.add(elements * static_cast<size_t>(size_bytes(type)));
-    type == ElementType::f32 ? fill<float>(at, elements) : fill<double>(at, elements);
-    outputs = memory.raw.size() - 1;  // the last one
-    output_elements = elements;
+    const auto pack = std::find_if(first.packs.begin(), first.packs.end(), [&](const auto& p) { return p.packed == id; });
+    expected = filled(first.buffers[pack == first.packs.end() ? id : pack->source]);  // of the last one: the output
+    std::memcpy(memory.add(expected.bytes.size()), expected.bytes.data(), expected.bytes.size());
   }
-  const size_t bytes = output_elements * static_cast<size_t>(size_bytes(type));
-  std::vector<unsigned char> expected(bytes);
+  TensorData got = expected;
+  const double most = got.type == ElementType::bf16 || got.type == ElementType::f16 ? 1e-2 : is_float(got.type) ? 1e-4 : 1e-12;
   for (size_t c = 0; c < contestants.size(); ++c) {
-    std::memset(memory.raw[outputs], 0x7f, bytes);
+    std::memset(memory.raw.back(), 0x7f, got.bytes.size());
     call_ns(*contestants[c].kernel, memory.raw, 1);
-    if (c == 0) std::memcpy(expected.data(), memory.raw[outputs], bytes);
-    const double difference = type == ElementType::f32 ? greatest_difference<float>(expected.data(), memory.raw[outputs], output_elements)
-                                                       : greatest_difference<double>(expected.data(), memory.raw[outputs], output_elements);
-    if (!(difference < 1e-4)) stop("two schedules differ by " + std::to_string(difference) + ":\n" + contestants[0].trace + contestants[c].trace);
+    std::memcpy((c == 0 ? expected : got).bytes.data(), memory.raw.back(), got.bytes.size());
+    const double difference = c == 0 ? 0 : greatest_difference(expected, got);
+    if (!(difference < most)) stop("two schedules differ by " + std::to_string(difference) + ":\n" + contestants[0].trace + contestants[c].trace);
   }
   for (int round = 0; round < 5; ++round)
     for (auto& c : contestants) {

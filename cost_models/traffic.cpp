@@ -16,6 +16,10 @@ constexpr double kStreamBytes = 1024;    // pieces as long as this are fetched a
 constexpr double kStreamExposed = 0.05;  // share of a stream's transfer that arithmetic does not hide
 constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher sees coming
 constexpr double kStreamGain = 1.5;      // rate of stores past the caches to that of reads from memory
+constexpr double kTilesExposed =
+    0.8;  // of lines that tile loads wait for: sixteen each, few loads in flight (bench_tile_rates: 17 to 30 cycles a product with one operand from L2)
+constexpr double kTilesKept = 0.7;  // share of the first cache in which the tiles stay that the next block reads again
+constexpr double kFirstCacheBytes = 256 << 10;
 constexpr double kTlbExposed = 0.8;
 constexpr double kWindow = 512;           // instructions that wait for a line while those behind go on
 constexpr double kPageStartCycles = 500;  // hardware's prefetchers begin anew at each page
@@ -81,6 +85,9 @@ class Traffic {
   }
   // From one call to the next the other statements' data come in between.
   bool stays(const Store& store, size_t a, size_t from) const {
+    // Tiles that pass by leave the first cache alone (targets: tileloaddt1).
+    if (leaf_.is_tile && store.granules * store.granule_bytes < kFirstCacheBytes && from > 0 && strides_[a][from - 1] == 0)
+      return reaches_[from][a].granules <= kTilesKept * store.granules && reaches_[from][a].crowded() <= store.granules;
     const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
     return sums_[from] + between <= store.granules && reaches_[from][a].crowded() <= store.granules;
   }
@@ -128,7 +135,7 @@ class Traffic {
       return;
     }
     const bool is_stream = reaches_[block_ > 0 ? block_ - 1 : 0][a].run_bytes >= kStreamBytes || level.is_near;
-    out.exposed += (is_stream ? kStreamExposed : kScatterExposed) * cycles;
+    out.exposed += (leaf_.is_tile ? kTilesExposed : is_stream ? kStreamExposed : kScatterExposed) * cycles;
     out.hidden += cycles;
     if (is_stream && !level.is_near && !uses_[a]->is_store && !uses_[a]->is_asked_for) out.exposed += page_starts(granules);
   }

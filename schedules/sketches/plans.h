@@ -72,7 +72,12 @@ std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shap
 std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row, const TensorUse& use);
 /// Blocks of tiles for a tile unit, see tiles.cpp. Empty steps where the target has no instruction that fits.
 enum class TileOrder : uint8_t { columns_outside, rows_outside, rows_packed };
-Plan plan_tiles(const PlanContext& c, TileOrder order);
+struct TileForm {
+  TileOrder order = TileOrder::rows_outside;
+  const PlanContext* reader = nullptr;  ///< elementwise, of the sums alone: runs in the block
+  bool in_parts = true;                 ///< of the reduced index; with a reader always, else where that is better
+};
+Plan plan_tiles(const PlanContext& c, const TileForm& form);
 std::optional<BlockShape> block_shape(const PlanContext& c);
 /// Lanes of the block: no more than the next power of two above the extent, so that short rows need narrow vectors only.
 int64_t block_lanes(const PlanContext& c, const BlockShape& shape);

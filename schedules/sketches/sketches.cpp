@@ -345,12 +345,20 @@ std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Si
   return out;
 }
 
-/// The dominant stage in blocks of tiles; the others as they are best by themselves.
-std::optional<Plan> tile_plan(const Builder& b, TileOrder order) {
-  Plan plan = plan_tiles(b.context(b.dominant, Packing::none), order);
+/// The one elementwise reader of the dominant stage.
+std::optional<uint32_t> reader_of_tiles(const Builder& b) {
+  for (uint32_t k = 0; k < b.t.stages.size(); ++k)
+    if (b.is_alive(k) && k != b.dominant && is_epilogue_of(b.t, b.dominant, k)) return k;
+  return std::nullopt;
+}
+
+/// The dominant stage in blocks of tiles, its reader in them or by itself; the others as they are best by themselves.
+std::optional<Plan> tile_plan(const Builder& b, TileOrder order, std::optional<uint32_t> reader, bool in_parts) {
+  const std::optional<PlanContext> guest = reader ? std::optional(b.context(*reader, Packing::none, Seat::guest)) : std::nullopt;
+  Plan plan = plan_tiles(b.context(b.dominant, Packing::none), {order, guest ? &*guest : nullptr, in_parts});
   if (plan.steps.empty()) return std::nullopt;
   for (uint32_t k = 0; k < b.t.stages.size(); ++k)
-    if (b.is_alive(k) && k != b.dominant) plan.append(plan_stage(b.context(k, Packing::none)));
+    if (b.is_alive(k) && k != b.dominant && k != reader) plan.append(plan_stage(b.context(k, Packing::none)));
   return plan;
 }
 
@@ -494,8 +502,12 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   std::vector<Step> prefix;
   NestTemplate t = with_classes(with_inlining(*base, prefix), prefix);
   Builder b{t, *base, facts, dominant_stage(t), prefix};
-  for (TileOrder order : {TileOrder::columns_outside, TileOrder::rows_outside, TileOrder::rows_packed})
-    if (auto plan = tile_plan(b, order)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  const auto reader = reader_of_tiles(b);
+  for (TileOrder order : {TileOrder::columns_outside, TileOrder::rows_outside, TileOrder::rows_packed}) {
+    for (bool in_parts : {false, true})
+      if (auto plan = reader ? tile_plan(b, order, reader, in_parts) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
+    if (auto plan = reader ? std::nullopt : tile_plan(b, order, std::nullopt, true)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  }
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   for (bool by_rows : {false, true})
     if (auto plan = chain_plan(b, by_rows)) add_if_new(out, trace_of(b, *plan), normalized, cls);

@@ -1,9 +1,11 @@
 // Rule 10 for tile units: two data indices and a reduced one become 16 rows, 16 columns and 64 bytes of an instruction; a block of such tiles
 // holds its sums over the loop of the reduced index, so that each tile that is loaded serves as many as the block is wide or high.
 //
-//   loops  others | k: kc  (u: mr  v: nr, in either order)  other reduced  k: 64 bytes | u: 16  v: 16 (unrolled)  the instruction
+//   loops  others  v: panel | u: mr  k: kc  v: nr  other reduced  k: 64 bytes | u: 16  v: 16 (unrolled)  the instruction      (or u and v exchanged)
 //
-// The operand that moves with v is packed in groups of the reduced index (pairs of bf16, quads of bytes), 16 columns a panel. The other
+// A panel of u stays in the first cache (where k is long, a part of it), one of v in the second. An elementwise reader of the sums runs in the block,
+// or for a whole panel where k is in parts.
+// The operand that moves with v is packed in groups of the reduced index (pairs of bf16, quads of bytes), 16 columns together. The other
 // one lies as it is where its rows are dense, or is packed in tiles.
 #include <algorithm>
 #include <map>
@@ -81,10 +83,14 @@ std::vector<LayoutDigit> tile_layout(const PlanContext& c, const ReadRow& row, u
   return in_groups(std::move(layout), c, row, TensorUse{"", reduced, depth, {}, {}});
 }
 
+/// Sizes of the block, of the part of the reduced index that it runs over, and of the panel of the outer operand's partner that stays in the second cache.
 struct TileSizes {
-  Size mr, nr, kc;
+  Size mr, nr, kc, panel;
+  bool has_parts() const { return !kc.decision.empty(); }
+  bool has_panel() const { return !panel.decision.empty() || panel.constant > 0; }
 };
-TileSizes add_sizes(Plan& plan, const PlanContext& c, const TileUse& use) {
+
+TileSizes add_sizes(Plan& plan, const PlanContext& c, const TileUse& use, const TileForm& form) {
   const auto sides = [&](uint32_t index) {
     std::vector<int64_t> out;
     for (int64_t tiles : {1, 2, 3, 4})
@@ -93,10 +99,25 @@ TileSizes add_sizes(Plan& plan, const PlanContext& c, const TileUse& use) {
   };
   const auto guess = [&](uint32_t index) { return c.table.extent[index] > kSide ? 2 * kSide : kSide; };
   const int64_t depth = (c.table.extent[use.k] + use.depth - 1) / use.depth * use.depth;
-  std::vector<int64_t> depths = equal_parts(c.table.extent[use.k], {16 * use.depth, 8 * use.depth}, use.depth);
-  depths.push_back(depth);
-  TileSizes out{add_size(plan, c, "mr", guess(use.u), sides(use.u)), add_size(plan, c, "nr", guess(use.v), sides(use.v)), Size{depth, ""}};
-  if (depth > 8 * use.depth) out.kc = add_size(plan, c, "kc", depth, depths);
+  TileSizes out{add_size(plan, c, "mr", guess(use.u), sides(use.u)), add_size(plan, c, "nr", guess(use.v), sides(use.v)), Size{depth, ""}, Size{}};
+  if (form.in_parts && depth > 8 * use.depth) {
+    std::vector<int64_t> depths = equal_parts(c.table.extent[use.k], {16 * use.depth, 8 * use.depth}, use.depth);
+    const int64_t first = form.reader ? depths.back() : depth;
+    if (!form.reader) depths.push_back(depth);
+    if (form.reader && first >= depth) depths.clear();
+    if (depths.size() == 1) depths.push_back(depths[0]);
+    out.kc = add_size(plan, c, "kc", first, depths);
+  }
+  // What each panel of the outer index reads anew should stay in the second cache meanwhile, beside the panel and the sums.
+  const uint32_t inner = form.order == TileOrder::columns_outside ? use.u : use.v;
+  const double bytes_of_one = static_cast<double>(depth) * 64 / static_cast<double>(use.depth),
+               cache = static_cast<double>(c.facts.cache_bytes.size() > 1 ? c.facts.cache_bytes[1] : 1 << 20);
+  if (static_cast<double>(c.table.extent[inner]) * bytes_of_one > cache / 4) {
+    const auto side = std::max<int64_t>(static_cast<int64_t>(cache / 2 / bytes_of_one), 4 * kSide);
+    std::vector<int64_t> panels = equal_parts(c.table.extent[inner], {side, side / 2}, 2 * kSide);
+    panels.push_back((c.table.extent[inner] + 2 * kSide - 1) / (2 * kSide) * (2 * kSide));
+    out.panel = add_size(plan, c, "panel", panels.front(), panels);
+  }
   // Sums, one tile of rows and all tiles of columns: then each is loaded once a step.
   const double most = ir::kLiveTiles - 1;
   if (!out.mr.decision.empty() && !out.nr.decision.empty())
@@ -104,9 +125,21 @@ TileSizes add_sizes(Plan& plan, const PlanContext& c, const TileUse& use) {
   return out;
 }
 
+/// The elementwise reader of the sums in the block, while they are near: from a buffer of the block where it holds whole sums, else of the panel.
+void add_reader(Plan& plan, const PlanContext& c, const PlanContext& reader, const TileUse& use, const std::string& place) {
+  std::vector<std::string> loops;
+  for (uint32_t k = 0; k < reader.stage.data_indices; ++k)
+    if (k != use.u && k != use.v) loops.push_back(reader.name(k));
+  loops.push_back(reader.name(use.u));
+  loops.push_back(reader.name(use.v));
+  plan.steps.push_back(PermuteStep{reader.stage.name, loops});
+  plan.steps.push_back(VectorizeStep{reader.stage.name, reader.name(use.v), Size{std::min<int64_t>(reader.lanes(), 2 * kSide), ""}});
+  plan.steps.push_back(FuseStep{reader.stage.name, c.stage.name, place});
+}
+
 }  // namespace
 
-Plan plan_tiles(const PlanContext& c, TileOrder order) {
+Plan plan_tiles(const PlanContext& c, const TileForm& form) {
   Plan plan;
   const Equation& equation = equation_of(c.t, c.stage);
   if (!c.stage.reduces || !c.stage.guards.empty() || !c.stage.inside.empty() || equation.targets.size() != 1 || equation.rhs->op != Op::reduce) return plan;
@@ -115,31 +148,46 @@ Plan plan_tiles(const PlanContext& c, TileOrder order) {
     if (const auto instruction = ir::instruction_named(name); instruction && !use) use = use_of(c, **instruction);
   if (!use) return plan;
   const ReadRow &rows = *row_of(c, use->by_rows), &columns = *row_of(c, use->by_columns);
-  const bool packs_rows = order == TileOrder::rows_packed;
+  const bool packs_rows = form.order == TileOrder::rows_packed;
   if (packs_rows ? !can_pack(c, rows, use->u, use->k) : rows.stride[use->k] != 1 || rows.irregular[use->k] || rows.quotient[use->k] != 0) return plan;
-  const TileSizes sizes = add_sizes(plan, c, *use);
+  const TileSizes sizes = add_sizes(plan, c, *use, form);
+  if (form.reader && form.in_parts && !sizes.has_parts()) return {};
   const std::string &s = c.stage.name, u = c.name(use->u), v = c.name(use->v), k = c.name(use->k);
+  const bool rows_outside = form.order != TileOrder::columns_outside;
+  const std::string &outer = rows_outside ? u : v, &inner = rows_outside ? v : u;
   const Size side{kSide, ""};
-  plan.steps.push_back(TileStep{s, {{k, sizes.kc}, {u, sizes.mr}, {v, sizes.nr}, {k, Size{use->depth, ""}}, {u, side}, {v, side}, {k, Size{use->group, ""}}}});
+  std::vector<TileStep::Level> levels;
+  if (sizes.has_panel()) levels.push_back({inner, sizes.panel});
+  if (sizes.has_parts()) levels.push_back({k, sizes.kc});
+  for (const TileStep::Level& level : {TileStep::Level{u, sizes.mr}, {v, sizes.nr}, {k, Size{use->depth, ""}}, {u, side}, {v, side}, {k, Size{use->group, ""}}})
+    levels.push_back(level);
+  plan.steps.push_back(TileStep{s, levels});
+  std::map<std::string, int> count;
+  const auto next = [&](const std::string& index) { return index + "." + std::to_string(++count[index]); };
   std::vector<std::string> loops;
   for (uint32_t other = 0; other < c.stage.data_indices; ++other)
     if (other != use->u && other != use->v) loops.push_back(c.name(other));
-  loops.push_back(k + ".1");
-  const bool rows_outside = order != TileOrder::columns_outside;
-  for (const std::string& each : {rows_outside ? u : v, rows_outside ? v : u}) loops.push_back(each + ".1");
-  const std::string place = loops.back(), outer = loops[loops.size() - 2];
+  if (sizes.has_panel()) loops.push_back(next(inner));
+  const std::string row = next(outer);
+  loops.push_back(row);
+  if (sizes.has_parts()) loops.push_back(next(k));
+  const std::string place = next(inner);
+  loops.push_back(place);
   for (uint32_t other = c.stage.data_indices; other < c.table.extent.size(); ++other)
     if (other != use->k) loops.push_back(c.name(other));
-  for (const std::string& each : {k + ".2", u + ".2", v + ".2", k + ".3", u, v, k}) loops.push_back(each);
+  loops.push_back(next(k));
+  const std::string tile_u = next(u), tile_v = next(v), group = next(k);
+  for (const std::string& each : {tile_u, tile_v, group, u, v, k}) loops.push_back(each);
   plan.steps.push_back(PermuteStep{s, loops});
-  const auto promote = [&](const ReadRow& row, uint32_t data, const std::string& at, int64_t depth) {
-    plan.steps.push_back(PromoteStep{c.t.program.tensors[row.tensor].name, s, at, Scope::heap, tile_layout(c, row, data, use->k, depth)});
+  const auto promote = [&](const ReadRow& operand, uint32_t data, const std::string& at, int64_t depth) {
+    plan.steps.push_back(PromoteStep{c.t.program.tensors[operand.tensor].name, s, at, Scope::heap, tile_layout(c, operand, data, use->k, depth)});
   };
   promote(columns, use->v, "root", use->group);
-  if (packs_rows) promote(rows, use->u, c.t.program.tensors[rows.tensor].is_const_input ? "root" : outer, use->depth);
+  if (packs_rows) promote(rows, use->u, c.t.program.tensors[rows.tensor].is_const_input ? "root" : row, use->depth);
   plan.steps.push_back(AccumulateStep{s, place, Scope::tile});
-  plan.steps.push_back(TensorizeStep{s, {u, v, k + ".3", k}, use->instruction->name});
-  plan.steps.push_back(UnrollStep{s, {u + ".2", v + ".2"}});
+  plan.steps.push_back(TensorizeStep{s, {u, v, group, k}, use->instruction->name});
+  plan.steps.push_back(UnrollStep{s, {tile_u, tile_v}});
+  if (form.reader) add_reader(plan, c, *form.reader, *use, sizes.has_parts() ? row : place);
   return plan;
 }
 

@@ -315,6 +315,7 @@ class NestCode {
   void allocate_tiles(BufferId id, NodeId body);
   size_t hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id, const Tiles& tiles);
   int tile_of(const TilePlace& place, const std::vector<int>& pinned);
+  bool passes_by(const TilePlace& place) const;
   int free_tile(const std::vector<int>& pinned);
   llvm::Value* staged(const TilePlace& place, int number);
   llvm::Value* pointer_to(BufferId buffer, const Affine& offset);
@@ -352,9 +353,15 @@ class NestCode {
   bool tiles_on_ = false, uses_tiles_ = false;
   std::vector<llvm::Instruction*> tile_settings_;  // emitted since tiles were switched on
   Tiles sums_;                                     // accumulators that are in tiles now
-  std::map<std::string, int> tile_numbers_;        // of operands; valid where loads_ has the key
-  std::vector<int> tile_order_;                    // numbers, least recently used first
-  std::vector<llvm::Value*> tile_stages_;          // of each number, made when needed
+  struct OpenLoop {
+    VarId var = 0;
+    int64_t trips = 1;
+  };
+  std::vector<OpenLoop> open_;               // serial loops around, outermost first
+  size_t around_tiles_ = 0;                  // of them: those around the sums that are in tiles
+  std::map<std::string, int> tile_numbers_;  // of operands; valid where loads_ has the key
+  std::vector<int> tile_order_;              // numbers, least recently used first
+  std::vector<llvm::Value*> tile_stages_;    // of each number, made when needed
   std::vector<Row> rows_;
   std::map<std::string, VarId> row_numbers_;
   std::vector<std::vector<llvm::Value*>> strides_;  // symbolic nests: of each buffer all elements, then the stride of each dimension

@@ -150,7 +150,9 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
 void NestCode::on(const If& node) {
   const Guard g = fold(node.condition);
   if (const auto known = facts_.decide(g)) return emit(*known ? node.then : node.otherwise);
-  if (!depends_on_lane(g)) return branch(condition(g), [&] { emit(node.then); }, [&] { emit(node.otherwise); });
+  if (!depends_on_lane(g))
+    return branch(
+        condition(g), [&] { emit(node.then); }, [&] { emit(node.otherwise); });
   llvm::Value* chosen = scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
   lanes_.guarded = true;
@@ -243,7 +245,8 @@ void NestCode::loop_around_streams(const Loop& loop) {
     serial_loop(loop);
     for (BufferId id : open) aligned_[id] = false;
   };
-  branch(is_aligned, [&] { with(true); }, [&] { with(false); });
+  branch(
+      is_aligned, [&] { with(true); }, [&] { with(false); });
 }
 
 std::optional<int64_t> NestCode::constant_trips(const Loop& loop, const Affine& lo) const {
@@ -294,7 +297,8 @@ void NestCode::one_lane(const Loop& loop, const OpenLanes& open, const std::func
   if (open.lengths.empty() && open.late.empty())
     inside();
   else
-    branch(b_.CreateICmpSGT(bound(loop.hi, false), bound(loop.lo, true)), [&] { inside(); }, [] {});
+    branch(
+        b_.CreateICmpSGT(bound(loop.hi, false), bound(loop.lo, true)), [&] { inside(); }, [] {});
   substitution_.erase(loop.var);
 }
 
@@ -382,7 +386,9 @@ void NestCode::serial_loop(const Loop& loop) {
                   false,    may_keep_cells(nest_, loop.body),
                   {},       std::vector<bool>(nest_.buffers.size(), false)};
   Streams* const outer = std::exchange(streams_, is_straight(nest_, loop.body, true) ? &streams : nullptr);
+  open_.push_back({loop.var, (facts.hi - facts.lo) / loop.step + 1});
   emit(loop.body);
+  open_.pop_back();
   streams_ = outer;
   // A loop from -18 to 0 wraps as an unsigned number.
   llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", facts.lo >= 0, true);

@@ -100,11 +100,14 @@ int64_t small_integer(uint64_t n, ElementType type) {
 std::vector<TensorData> arguments_of(const LoopNest& nest) {
   std::vector<TensorData> out;
   for (BufferId id : nest.arguments) {
-    out.push_back(targets_test::argument_data(nest.buffers[id]));
-    for (int64_t k = 0; k < out.back().elements(); ++k) {
-      const int64_t value = small_integer(static_cast<uint64_t>(k + 1000 * id), out.back().type);
-      out.back().set(k, is_float(out.back().type) ? ir::float_literal(out.back().type, static_cast<double>(value)) : ir::integer_literal(out.back().type, value));
+    const Buffer& buffer = nest.buffers[id];
+    TensorData cells = buffer.is_packed ? make_tensor(buffer.type, {allocated_elements(buffer)}) : targets_test::argument_data(buffer);
+    for (int64_t k = 0; k < cells.elements(); ++k) {
+      const int64_t value = small_integer(static_cast<uint64_t>(k + 1000 * id), cells.type);
+      cells.set(k, is_float(cells.type) ? ir::float_literal(cells.type, static_cast<double>(value)) : ir::integer_literal(cells.type, value));
     }
+    out.push_back(targets_test::argument_data(buffer));  // a packed argument is bytes to its caller
+    out.back().bytes = std::move(cells.bytes);
   }
   return out;
 }
@@ -366,6 +369,7 @@ TEST(Tiles, refusals_name_what_differs) {
 schedules::TargetFacts facts_of(const Target& target, int threads) {
   schedules::TargetFacts facts;
   facts.threads = threads;
+  facts.cache_bytes = {48 << 10, 64 << 10, 1 << 20};  // small sizes have panels then
   for (const ir::Instruction& instruction : ir::known_instructions())
     if (instruction.runs_on(target)) facts.instructions.push_back(instruction.name);
   return facts;
@@ -380,6 +384,9 @@ TEST(Tiles, sketches_propose_blocks) {
   const std::string kPrograms[] = {
       "program g(M = 35, N = 50, K = 140)\nin A: u8[M, K]\nconst in B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n",
       "program g(M = 35, N = 50, K = 70)\nin A: bf16[M, K]\nin B: bf16[K, N]\nout C[i: M, j: N] = sum[k: K] f32(A[i, k]) * f32(B[k, j])\n",
+      "program rounded(M = 40, N = 75, K = 600)\nin A: bf16[M, K]\nconst in B: bf16[K, N]\nin s: f32[N]\nlet S[i: M, j: N] = sum[k: K] f32(A[i, k]) * f32(B[k, j])\n"
+      "out C[i: M, j: N] = bf16(max(S[i, j] + s[j], 0.0))\n",
+      "program long(M = 70, N = 40, K = 1100)\nin A: u8[M, K]\nconst in B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n",
       "program swapped(M = 33, N = 50, K = 130)\nin W: i8[K, N]\nin X: i8[M, K]\nout Y[i: M, j: N] = sum[k: K] i32(W[k, j]) * i32(X[i, k])\n",
       "program transposed(M = 33, N = 40, K = 70)\nin X: u8[K, M]\nin W: u8[K, N]\nout Y[i: M, j: N] = sum[k: K] i32(X[k, i]) * i32(W[k, j])\n",
       "program batch(B = 2, M = 20, N = 36, K = 66)\nin X: u8[B, M, K]\nin W: i8[B, K, N]\nout Y[b: B, i: M, j: N] = sum[k: K] i32(X[b, i, k]) * i32(W[b, k, j])\n",
@@ -392,10 +399,12 @@ TEST(Tiles, sketches_propose_blocks) {
       auto file = lang::parse(text, "test.weft");
       ASSERT_TRUE(file.ok()) << file.error().message;
       const Program& source = file->programs.front();
-      int with_tiles_count = 0;
+      int with_tiles_count = 0, fused = 0, in_panels = 0;
       for (const Trace& trace : schedules::sketches(bound(source), NumericsClass::reassoc, facts_of(with_tiles(), threads))) {
         if (!has_tiles(trace)) continue;
         ++with_tiles_count;
+        fused += trace.text().find("fuse ") != std::string::npos;
+        in_panels += trace.text().find("decide panel") != std::string::npos;
         auto nest = scheduled(source, trace);
         ASSERT_TRUE(nest.ok()) << trace.text() << nest.error().message;
         ASSERT_TRUE(verify(*nest).ok()) << verify(*nest).error().message;
@@ -403,6 +412,10 @@ TEST(Tiles, sketches_propose_blocks) {
         EXPECT_GT(expect_same_bits(*nest, trace.text()).counts.products, 0) << trace.text();
       }
       EXPECT_GT(with_tiles_count, 0) << text;
+      EXPECT_EQ(fused > 0, text.find("rounded") != std::string::npos) << text;
+      if (text.find("K = 1100") != std::string::npos) {
+        EXPECT_GT(in_panels, 0);
+      }
     }
 }
 

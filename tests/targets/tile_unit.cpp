@@ -339,7 +339,7 @@ TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<T
   out.ran_on_chip = true;
   const auto differs = [&] {
     for (size_t a = 0; a < out.arguments.size(); ++a)
-      if (out.arguments[a].bytes != native.arguments[a].bytes) return "argument " + std::to_string(a) + " has other bits";
+      if (const std::string what = difference(native.arguments[a], out.arguments[a]); !what.empty()) return "argument " + std::to_string(a) + ": " + what;
     return std::string(native.code == out.code ? "" : "the code is " + std::to_string(native.code));
   };
   out.problem = native.ended ? differs() : "it ended by signal " + std::to_string(native.signal);
