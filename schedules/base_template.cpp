@@ -205,7 +205,8 @@ namespace {
 std::string* statement_of(Step& step) {
   return std::visit(
       [](auto& s) -> std::string* {
-        if constexpr (requires { s.statement; } && !requires { s.into; })
+        if constexpr (
+            requires { s.statement; } && !requires { s.into; })
           return &s.statement;
         else
           return nullptr;
@@ -262,6 +263,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
     Result<NestTemplate> operator()(const IsolateStep& s) { return isolate(std::move(t), s); }
     Result<NestTemplate> operator()(const StoreStep& s) { return store(std::move(t), s); }
     Result<NestTemplate> operator()(const CutStep& s) { return cut(std::move(t), s); }
+    Result<NestTemplate> operator()(const SnapshotStep& s) { return snapshot(std::move(t), s); }
     Result<NestTemplate> operator()(const WavefrontStep& s) { return wavefront(std::move(t), s); }
     Result<NestTemplate> operator()(const FoldStep& s) { return fold(std::move(t), s, isl); }
     Result<NestTemplate> operator()(const TileStep& s) { return tile(std::move(t), s); }

@@ -116,6 +116,15 @@ struct StatementCut {
   SumPart part = SumPart::whole;
   Affine where = {};  ///< over the equation's indices
 };
+/// A read of an equation that has cells of its own: tensor `name` over those of the equation's indices that the read's subscripts move with, x, and an equation
+/// name[x] = tensor[f(x)], the program's last ones.
+struct Snapshot {
+  EquationId equation = 0;
+  TensorId tensor = 0;
+  uint32_t read = 1;  ///< among the equation's reads of the tensor, as earlier snapshots left them
+  std::string name;
+  bool operator==(const Snapshot&) const = default;
+};
 /// Loops over common members; the statements run inside, in sequence. Stage number `frame` has the loops.
 struct Band {
   uint32_t frame = 0;
@@ -166,7 +175,8 @@ struct NestTemplate {
   std::vector<Box> boxes;     ///< of each tensor
   std::vector<Stage> stages;  ///< in an order in which nests of their own may run; inside a frame in sequence
   std::vector<Band> bands;
-  std::vector<StatementCut> cuts;  ///< of statements that are in no band yet
+  std::vector<StatementCut> cuts;   ///< of statements that are in no band yet
+  std::vector<Snapshot> snapshots;  ///< tensors and equations at the end of what the template began with; copies in the nest
   std::vector<TensorFold> folds;
   std::vector<TensorStorage> storages;
   std::vector<std::pair<TensorId, TensorId>> in_outputs;  ///< a local that lives in the cells of an output

@@ -180,6 +180,14 @@ struct CutStep {
   LinearText where;
   bool operator==(const CutStep&) const = default;
 };
+/// snapshot C of path read 2 in path@2: what that read needs is copied when it is made, into C[k, i], over the indices that its subscripts move with; the statement
+/// reads the copy. Cells of the tensor may then be taken by later elements before the statement runs. C is a statement of a band like any other.
+struct SnapshotStep {
+  std::string name, tensor;
+  uint32_t read = 1;
+  std::string statement;
+  bool operator==(const SnapshotStep&) const = default;
+};
 /// skew jacobi i by 2*t: member i of a band becomes i + 2*t.
 struct SkewStep {
   std::string band, member;
@@ -236,7 +244,7 @@ struct BindStep {
 };
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
                           DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
-                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep>;
+                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

@@ -4,6 +4,7 @@
 #include "ir/instantiate_internal.h"
 #include "ir/scalar.h"
 #include "ir/shared_memory.h"
+#include "ir/snapshot.h"
 
 namespace polyweft {
 namespace ir {
@@ -28,6 +29,7 @@ Result<LoopNest> Emitter::run() {
   if (failed_) return error_;
   for (const auto& [local, output] : t_.in_outputs)
     if (auto placed = place_in_output(nest_, local, output); !placed) return placed.error();
+  make_copies(nest_, t_.program, t_.snapshots);
   reuse_dead(nest_);
   return std::move(nest_);
 }

@@ -5,144 +5,21 @@
 // becomes
 //   out Y[i: M, j: N] = X[i, j] - Y.1[i]
 //   let Y.1[i: M] = max[k: N] X[i, k]
-//
-// The domain of a hidden tensor. Let V be all indices in scope (slots, and the indices of the reductions around), C the
-// conditions in force (where of the equation, guards, where of the reductions around). The hidden tensor is read exactly on
-// the points of V that satisfy C, so V restricted by C is always a right domain. An index v may be left out when the
-// reduction, the kept ranges and the kept conditions do not mention it and its range is provably not empty: then the
-// projection of the scope is the kept ranges and conditions themselves, and the hidden tensor has no element that nobody
-// reads, so no read outside a box and no dependence that the source did not have.
+// Their domains: scope.h.
 #include <algorithm>
 #include <set>
 
 #include "ir/factor_sums.h"
 #include "ir/scalar.h"
+#include "ir/scope.h"
 #include "ir/separate_sums.h"
 #include "polyweft/program.h"
 
 namespace polyweft {
 namespace {
 
-struct Scope {
-  std::vector<IndexRange> indices;  ///< in order of binding
-  std::vector<Guard> conditions;    ///< conjuncts
-};
-
-void add_condition(Scope& scope, const Guard& g) {
-  if (g.is_true()) return;
-  if (g.kind == Guard::Kind::all)
-    scope.conditions.insert(scope.conditions.end(), g.of.begin(), g.of.end());
-  else
-    scope.conditions.push_back(g);
-}
-
-Scope under(const Scope& scope, const Guard& g) {
-  Scope out = scope;
-  add_condition(out, g);
-  return out;
-}
-
-Scope inside(const Scope& scope, const Reduction& reduction) {
-  Scope out = under(scope, reduction.where);
-  out.indices.insert(out.indices.end(), reduction.ranges.begin(), reduction.ranges.end());
-  return out;
-}
-
-Scope scope_of(const Equation& equation) {
-  Scope out;
-  for (const Slot& slot : equation.slots)
-    if (slot.var != kNoVar) out.indices.push_back({slot.var, slot.lo, slot.hi});
-  add_condition(out, equation.where);
-  return out;
-}
-
-std::vector<VarId> variables_of(const Guard& g) {
-  std::vector<VarId> out;
-  collect_variables(g, out);
-  return out;
-}
-
-std::vector<VarId> variables_of(const IndexRange& range) {
-  std::vector<VarId> out;
-  collect_variables(range.lo, out);
-  collect_variables(range.hi, out);
-  return out;
-}
-
-/// The least value of each parameter that the assumptions state one by one; nothing where none does.
-std::map<VarId, int64_t> least_parameters(const Program& program) {
-  std::map<VarId, int64_t> out;
-  for (const Guard& g : program.assumptions) {
-    bool single = g.kind == Guard::Kind::ge0 && g.e.terms.size() == 1 && !g.e.terms[0].quasi && g.e.terms[0].coeff == 1;
-    if (!single) continue;
-    auto [at, inserted] = out.emplace(g.e.terms[0].var, -g.e.constant);
-    if (!inserted) at->second = std::max(at->second, -g.e.constant);
-  }
-  return out;
-}
-
-/// Which indices of a scope a hidden tensor needs.
-class DomainChooser {
- public:
-  DomainChooser(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index) : scope_(scope), least_(least), first_index_(first_index) {}
-
-  std::set<VarId> needed_by(const std::vector<VarId>& used) {
-    add(used);
-    size_t before;
-    do {
-      before = needed_.size();
-      for (const IndexRange& range : scope_.indices) add_for_range(range);
-      for (const Guard& g : scope_.conditions)
-        if (!is_settled(g)) add(variables_of(g));
-    } while (needed_.size() != before);
-    return needed_;
-  }
-
- private:
-  void add(const std::vector<VarId>& variables) {
-    for (VarId var : variables)
-      if (var >= first_index_) needed_.insert(var);
-  }
-
-  void add_for_range(const IndexRange& range) {
-    if (!needed_.count(range.var) && !is_never_empty(range)) needed_.insert(range.var);
-    if (needed_.count(range.var)) add(variables_of(range));
-  }
-
-  bool is_settled(const Guard& g) const {
-    for (VarId var : variables_of(g))
-      if (var >= first_index_ && !needed_.count(var)) return false;
-    return true;
-  }
-
-  /// hi - lo >= 1, proved by putting each index at the end of its range that makes the difference least.
-  bool is_never_empty(const IndexRange& range) const {
-    Affine size = range.hi - range.lo;
-    for (auto index = scope_.indices.rbegin(); index != scope_.indices.rend(); ++index) {
-      if (!size.is_linear()) return false;
-      int64_t coeff = size.coefficient(index->var);
-      if (coeff == 0) continue;
-      Affine end = coeff > 0 ? index->lo : index->hi - Affine::of(1);
-      size = substitute(size, {{index->var, end}});
-    }
-    return size.is_linear() && least_value(size) >= 1;
-  }
-
-  int64_t least_value(const Affine& over_parameters) const {
-    int64_t value = over_parameters.constant;
-    for (const Term& term : over_parameters.terms) {
-      auto known = least_.find(term.var);
-      if (term.coeff < 0 || known == least_.end()) return INT64_MIN;
-      value += term.coeff * known->second;
-    }
-    return value;
-  }
-
-  const Scope& scope_;
-  const std::map<VarId, int64_t>& least_;
-  VarId first_index_;
-  std::set<VarId> needed_;
-};
+using ir::Scope;
+using ir::scope_of;
 
 /// Reads of the hidden tensors of one reduction in one scope: the components of a tuple-valued reduction share them.
 struct Extracted {
@@ -153,7 +30,7 @@ struct Extracted {
 
 class Normalizer {
  public:
-  explicit Normalizer(const Program& program) : out_(program), least_(least_parameters(program)) {}
+  explicit Normalizer(const Program& program) : out_(program), least_(ir::least_parameters(program)) {}
 
   Program run() {
     size_t count = out_.equations.size();
@@ -184,7 +61,7 @@ class Normalizer {
       equation.rhs = as_tuple_of_scalars(equation.rhs, equation.targets.size());
       equation.rhs = extracted(equation.rhs, scope);
     }
-    renumber(equation);
+    ir::renumber(out_, equation);
     factor(equation);
   }
 
@@ -275,7 +152,7 @@ class Normalizer {
     auto copy = std::make_shared<ExprNode>(*e);
     bool changed = false;
     for (size_t k = 0; k < copy->args.size(); ++k) {
-      Expr next = e->op == Op::guarded ? extracted(e->args[k], under(scope, k == 0 ? e->guard : guard_not(e->guard))) : extracted(e->args[k], scope);
+      Expr next = e->op == Op::guarded ? extracted(e->args[k], ir::under(scope, k == 0 ? e->guard : guard_not(e->guard))) : extracted(e->args[k], scope);
       changed |= next != e->args[k];
       copy->args[k] = std::move(next);
     }
@@ -288,7 +165,7 @@ class Normalizer {
   }
 
   Expr with_body_extracted(const Expr& reduce, const Scope& scope) {
-    Scope body = inside(scope, reduce->reduction);
+    Scope body = ir::inside(scope, reduce->reduction);
     auto copy = std::make_shared<ExprNode>(*reduce);
     for (Expr& arg : copy->args) arg = extracted(arg, body);
     return copy;
@@ -309,7 +186,7 @@ class Normalizer {
     if (const Extracted* made = already_extracted(reduce, scope)) return made->reads[component];
     std::vector<TensorId> targets = new_targets(*reduce);
     Expr body = with_body_extracted(reduce, scope);
-    std::set<VarId> needed = DomainChooser(scope, least_, out_.index_var(0)).needed_by(free_variables(body));
+    std::set<VarId> needed = ir::needed_indices(scope, least_, out_.index_var(0), free_variables(body));
     Equation equation;
     Access access;
     for (const IndexRange& range : scope.indices) {
@@ -317,13 +194,13 @@ class Normalizer {
       equation.slots.push_back({range.var, range.lo, range.hi, {}});
       access.index.push_back({Affine::variable(range.var), nullptr, {}, {}});
     }
-    equation.where = kept_conditions(scope, needed);
+    equation.where = guard_all(scope.conditions);
     equation.rhs = body;
     equation.index_names = names_;
     equation.where_defined = reduce->where;
     equation.targets = targets;
     for (TensorId id : targets) out_.tensors[id].rank = static_cast<uint32_t>(equation.slots.size());
-    renumber(equation);
+    ir::renumber(out_, equation);
     factor(equation);
     hidden_.push_back(std::move(equation));
     std::vector<Expr> reads;
@@ -353,40 +230,6 @@ class Normalizer {
     std::vector<TensorId> out;
     for (ElementType type : types) out.push_back(new_tensor(type, 0));
     return out;
-  }
-
-  Guard kept_conditions(const Scope& scope, const std::set<VarId>& needed) const {
-    std::vector<Guard> kept;
-    for (const Guard& g : scope.conditions) {
-      std::vector<VarId> used = variables_of(g);
-      bool inside = std::all_of(used.begin(), used.end(), [&](VarId v) { return v < out_.index_var(0) || needed.count(v); });
-      PW_CHECK(inside);
-      kept.push_back(g);
-    }
-    return guard_all(std::move(kept));
-  }
-
-  /// Indices become those that the equation binds: slots in order, then its own reduction's.
-  void renumber(Equation& equation) const {
-    std::map<VarId, Affine> map;
-    std::vector<std::string> names;
-    auto bind = [&](VarId var) {
-      map[var] = Affine::variable(out_.index_var(static_cast<uint32_t>(names.size())));
-      names.push_back(equation.index_names[var - out_.index_var(0)]);
-    };
-    for (const Slot& slot : equation.slots)
-      if (slot.var != kNoVar) bind(slot.var);
-    if (equation.rhs->op == Op::reduce)
-      for (const IndexRange& range : equation.rhs->reduction.ranges) bind(range.var);
-    for (Slot& slot : equation.slots) {
-      if (slot.var != kNoVar) slot.var = map[slot.var].terms[0].var;
-      slot.lo = substitute(slot.lo, map);
-      slot.hi = substitute(slot.hi, map);
-      slot.position = substitute(slot.position, map);
-    }
-    equation.where = substitute(equation.where, map);
-    equation.rhs = substitute(equation.rhs, map);
-    equation.index_names = std::move(names);
   }
 
   Program out_;

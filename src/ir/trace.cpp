@@ -93,6 +93,7 @@ struct Printer {
     return "store " + s.tensor + " [" + joined(cell, ", ") + "]";
   }
   std::string operator()(const CutStep& s) const { return "cut " + s.of + " where " + text_of(s.where); }
+  std::string operator()(const SnapshotStep& s) const { return "snapshot " + s.name + " of " + s.tensor + " read " + std::to_string(s.read) + " in " + s.statement; }
   std::string operator()(const WavefrontStep& s) const { return "wavefront " + s.band + " [" + joined(s.loops, ", ") + "]"; }
   std::string operator()(const SkewStep& s) const { return "skew " + s.band + " " + s.member + " by " + text_of(s.by); }
   std::string operator()(const ShiftStep& s) const { return "shift " + s.statement + " " + s.member + " by " + std::to_string(s.by); }
@@ -221,6 +222,7 @@ struct Renamer {
     for (auto& statement : s.statements) apply(statement);
   }
   void operator()(CutStep& s) const { apply(s.of); }
+  void operator()(SnapshotStep& s) const { apply(s.tensor), apply(s.statement); }
   void operator()(WavefrontStep&) const {}
   void operator()(StoreStep& s) const {
     apply(s.tensor);

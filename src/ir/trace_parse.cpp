@@ -61,6 +61,7 @@ class Parser {
     if (word == "isolate") return isolate();
     if (word == "store") return store();
     if (word == "cut") return cut();
+    if (word == "snapshot") return snapshot();
     if (word == "wavefront") return wavefront();
     if (word == "split") return split();
     if (word == "index_set_split") return index_set_split();
@@ -70,7 +71,7 @@ class Parser {
     if (word == "rfactor") return rfactor();
     error("trace: unknown step '" + word +
           "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind "
-          "rfactor band skew shift reverse fold isolate wavefront store cut");
+          "rfactor band skew shift reverse fold isolate wavefront store cut snapshot");
   }
   template <class T>
   void add(T step) {
@@ -121,14 +122,15 @@ class Parser {
     s.loops = names();
     add(std::move(s));
   }
+  uint32_t read_number() {
+    const int64_t number = integer();
+    if (number < 1 || number > kMaxRead) error("trace: reads are counted from 1");
+    return static_cast<uint32_t>(number);
+  }
   void promote() {
     PromoteStep s;
     s.tensor = name();
-    if (accept_word("read")) {
-      const int64_t number = integer();
-      if (number < 1 || number > kMaxRead) error("trace: reads are counted from 1");
-      s.read = static_cast<uint32_t>(number);
-    }
+    if (accept_word("read")) s.read = read_number();
     if (accept_word("in")) s.statement = name();
     expect_word("at");
     s.at = name();
@@ -249,6 +251,16 @@ class Parser {
     CutStep s{name(), {}};
     expect_word("where");
     s.where = linear();
+    add(std::move(s));
+  }
+  void snapshot() {
+    SnapshotStep s{name(), "", 1, ""};
+    expect_word("of");
+    s.tensor = name();
+    expect_word("read");
+    s.read = read_number();
+    expect_word("in");
+    s.statement = name();
     add(std::move(s));
   }
   void wavefront() {

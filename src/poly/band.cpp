@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/snapshot.h"
 #include "poly/band_points.h"
 #include "poly/witness.h"
 
@@ -241,7 +242,13 @@ std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& 
   return out;
 }
 
-Result<BandFacts> band_facts(const Program& program, const BandQuestion& question) {
+Result<BandFacts> band_facts(const Program& given, const BandQuestion& question) {
+  Program program = given;
+  for (const Snapshot& snapshot : question.snapshots) {
+    auto next = ir::with_snapshot(program, snapshot);
+    if (!next) return next.error();
+    program = std::move(*next);
+  }
   if (Status ok = validate(program, question); !ok) return ok.error();
   Context context;
   Model model(context, program, Sizes::bound);

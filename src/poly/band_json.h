@@ -46,7 +46,9 @@ inline nlohmann::json to_json(const BandQuestion& question) {
     for (const Affine& e : fold.cell) cell.push_back(to_json(e));
     folds.push_back({fold.tensor, fold.dim, fold.window, fold.forward, cell});
   }
-  return {{"statements", statements}, {"folds", folds}};
+  nlohmann::json snapshots = nlohmann::json::array();
+  for (const Snapshot& s : question.snapshots) snapshots.push_back({s.equation, s.tensor, s.read, s.name});
+  return {{"statements", statements}, {"folds", folds}, {"snapshots", snapshots}};
 }
 
 inline nlohmann::json to_json(const BandFacts& facts) {
@@ -121,6 +123,8 @@ inline BandQuestion question_from(const nlohmann::json& j) {
     out.folds.push_back({fold.at(0).get<TensorId>(), fold.at(1).get<uint32_t>(), fold.at(2).get<int64_t>(), fold.at(3).get<bool>(), {}});
     for (const auto& e : fold.at(4)) out.folds.back().cell.push_back(affine_from(e));
   }
+  for (const auto& s : j.value("snapshots", nlohmann::json::array()))
+    out.snapshots.push_back({s.at(0).get<EquationId>(), s.at(1).get<TensorId>(), s.at(2).get<uint32_t>(), s.at(3).get<std::string>()});
   return out;
 }
 

@@ -28,6 +28,7 @@ const char* kAllSteps = R"(trace 1
   bind C i.1 to block_y
   compute_at Q in Y at x.1 heap layout [d1, d0 / 8, d0 % 8]
   rfactor C k in 16
+  snapshot C of path read 2 in path@2
   compute_at R in Y at y heap slide
   compute_at S in Y at y heap layout [d1, d0] slide fold nr
   compute_at T in Y at y stack slide whole
@@ -40,7 +41,7 @@ require registers: 0.0625 * mc * nr + nr <= 31
 TEST(TraceText, prints_and_parses_back) {
   auto trace = parse_trace(kAllSteps);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(trace->steps.size(), 22u);
+  EXPECT_EQ(trace->steps.size(), 23u);
   auto again = parse_trace(trace->text());
   ASSERT_TRUE(again.ok()) << trace->text();
   EXPECT_TRUE(*again == *trace) << trace->text();

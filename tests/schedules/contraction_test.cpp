@@ -80,7 +80,7 @@ TEST(Contraction, factors_of_folded_products_are_contracted_and_the_products_sta
   for (const auto& [value, loops] : cases) {
     SCOPED_TRACE(value);
     const Program program =
-        normalized_program("program p(N = 5)\nin a: f32[N]\nin b: f32[N]\nin c: f32[N]\nin d: f32[N]\nout y[i: N] = sum[k: N] " + std::string(value) + "\n");
+        normalized_program("program p(N = 5)\nin a: f32[N]\nin b: f32[N]\nin c: f32[N]\nin d: f32[N]\nout y[i: N] = sum[k: N] (" + std::string(value) + ")\n");
     auto nest = nest_of(program, "", NumericsClass::reassoc);
     ASSERT_TRUE(nest.ok()) << described(nest.error());
     EXPECT_NE(loops_of(*nest).find(loops), std::string::npos) << print(*nest);

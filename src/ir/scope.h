@@ -1,0 +1,32 @@
+// What is in force where an expression stands, and the domain of a tensor that takes the expression's place.
+//
+// Let V be all indices in scope (slots, and the indices of the reductions around), C the conditions in force (where of the equation, guards, where of the reductions
+// around). The tensor is read exactly on the points of V that satisfy C, so V restricted by C is always a right domain. An index v may be left out when the expression,
+// the kept ranges and the kept conditions do not mention it and its range is provably not empty: then the projection of the scope is the kept ranges and conditions
+// themselves, and the tensor has no element that nobody reads, so no read outside a box and no dependence that the source did not have.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "polyweft/program.h"
+
+namespace polyweft::ir {
+
+struct Scope {
+  std::vector<IndexRange> indices;  ///< in order of binding
+  std::vector<Guard> conditions;    ///< conjuncts
+};
+/// Of the whole right-hand side.
+Scope scope_of(const Equation& equation);
+Scope under(const Scope& scope, const Guard& g);
+Scope inside(const Scope& scope, const Reduction& reduction);
+/// The least value of each parameter that the assumptions state one by one; nothing where none does.
+std::map<VarId, int64_t> least_parameters(const Program& program);
+/// The indices that a tensor in place of an expression with these variables needs. All conditions of the scope mention no others.
+std::set<VarId> needed_indices(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index, const std::vector<VarId>& used);
+/// Indices become those that the equation binds: slots in order, then its own reduction's.
+void renumber(const Program& program, Equation& equation);
+
+}  // namespace polyweft::ir
