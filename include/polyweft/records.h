@@ -30,7 +30,7 @@ struct Certificate {
   Verdict verdict = Verdict::not_checked;
   int checker_version = 0;
   std::string isl_version;
-  double check_ms = 0;
+  double check_ms = 0;  ///< of processor time
   bool operator==(const Certificate&) const = default;
 };
 /// One measured candidate. Failures are rows too.

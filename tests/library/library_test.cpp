@@ -4,48 +4,31 @@
 // so 2048^3 is judged in milliseconds and no code of ours computes the expected values.
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <vector>
 
+#include "library/cases.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {
 namespace {
 
-const std::filesystem::path kLibrary = std::filesystem::path(PW_SOURCE_DIR) / "schedules" / "library";
+using library_test::contents;
 
 struct Case {
   std::filesystem::path file;
-  int64_t m = 0, n = 0, k = 0;
-  bool has_weights = false;
+  library_test::Product product;
 };
-
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 std::vector<Case> cases() {
   std::vector<Case> out;
-  for (const auto& entry : std::filesystem::directory_iterator(kLibrary)) {
-    if (entry.path().extension() != ".trace" || entry.path().stem().string().rfind("gemm_", 0) != 0) continue;
-    if (contents(entry.path()).find("\n#| ") != std::string::npos) continue;  // holds its program: programs_test.cpp
-    Case c{entry.path()};
-    const std::string name = entry.path().stem();
-    const auto sizes = name.substr(name.rfind('_') + 1);
-    if (std::sscanf(sizes.c_str(), "%ldx%ldx%ld", &c.m, &c.n, &c.k) != 3) ADD_FAILURE() << name << " does not end in sizes";
-    c.has_weights = name.find("skinny") != std::string::npos;
-    out.push_back(c);
+  for (const auto& file : library_test::library_files()) {
+    if (file.stem().string().rfind("gemm_", 0) != 0 || !library_test::program_in(contents(file)).empty()) continue;  // holds its program: programs_test.cpp
+    const auto product = library_test::product_named(file.stem());
+    if (!product) ADD_FAILURE() << file.stem() << " does not end in sizes";
+    if (product) out.push_back({file, *product});
   }
   return out;
-}
-
-std::string program_of(const Case& c) {
-  return "program kernel(M = " + std::to_string(c.m) + ", N = " + std::to_string(c.n) + ", K = " + std::to_string(c.k) + ")\nin A: f32[M, K]\n" +
-         (c.has_weights ? "const in" : "in") + " W: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * W[k, j]\n";
 }
 
 float* floats(TensorData& data) {
@@ -83,8 +66,9 @@ TEST(Library, every_trace_is_proven_and_right) {
   EXPECT_GE(all.size(), 30u);
   for (const Case& c : all) {
     SCOPED_TRACE(c.file.filename().string());
-    const auto program = parse_program(program_of(c));
+    const auto program = parse_program(program_of(c.product));
     ASSERT_TRUE(program);
+    const auto [m, n, k, has_weights] = c.product;
     TaskOptions options;
     options.trace = contents(c.file);
     auto kernel = tuner.compile(*program, options);  // proves the trace first
@@ -93,11 +77,11 @@ TEST(Library, every_trace_is_proven_and_right) {
       continue;
     }
     EXPECT_EQ(kernel->origin(), "trace");
-    TensorData a = integers({c.m, c.k}, random), w = integers({c.k, c.n}, random);
+    TensorData a = integers({m, k}, random), w = integers({k, n}, random);
     auto outputs = kernel->run({a, w});
     ASSERT_TRUE(outputs) << outputs.error().message;
     EXPECT_TRUE(is_product(a, w, outputs->at(0), random));
-    floats(outputs->at(0))[(c.m * c.n) / 2] += 1;  // the oracle sees one wrong element
+    floats(outputs->at(0))[(m * n) / 2] += 1;  // the oracle sees one wrong element
     EXPECT_FALSE(is_product(a, w, outputs->at(0), random));
   }
 }

@@ -2,34 +2,20 @@
 // sizes where these are parameters, agrees with the compiled base nest within the running error bound.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
+#include "library/cases.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {
 namespace {
 
-const std::filesystem::path kLibrary = std::filesystem::path(PW_SOURCE_DIR) / "schedules" / "library";
-
 constexpr int64_t kMostRows = 150;  ///< base nests of thousands of keys take seconds; the same trace on fewer runs the same blocks and tails
-
-std::string program_in(const std::string& trace) {
-  std::istringstream lines(trace);
-  std::string out;
-  for (std::string line; std::getline(lines, line);)
-    if (line.rfind("#| ", 0) == 0) out += line.substr(3) + "\n";
-  return out;
-}
 
 TEST(Library, traces_that_hold_their_program_are_proven_and_right) {
   Tuner tuner(*find_target("host"), {});
-  for (const auto& entry : std::filesystem::directory_iterator(kLibrary)) {
-    std::ifstream in(entry.path());
-    const std::string trace{std::istreambuf_iterator<char>(in), {}}, text = program_in(trace);
+  for (const auto& file : library_test::library_files()) {
+    const std::string trace = library_test::contents(file), text = library_test::program_in(trace);
     if (text.empty()) continue;
-    SCOPED_TRACE(entry.path().filename().string());
+    SCOPED_TRACE(file.filename().string());
     const auto program = parse_program(text);
     ASSERT_TRUE(program) << text;
     TaskOptions options;

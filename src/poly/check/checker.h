@@ -26,7 +26,7 @@ struct NestCheck {
   Verdict verdict = Verdict::not_checked;
   std::string code;  ///< PW0401 .. PW0409; empty where proven
   std::string message;
-  double ms = 0;
+  double ms = 0;                     ///< of processor time
   unsigned long isl_operations = 0;  ///< spent
 };
 /// `program`: normalized and bound, with the parameters of the nest. The class is the nest's own.
