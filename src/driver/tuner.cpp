@@ -5,6 +5,7 @@
 
 #include "driver/isl_client.h"
 #include "driver/kernel_impl.h"
+#include "driver/memory.h"
 #include "driver/rule_of_thumb.h"
 #include "driver/spaces.h"
 #include "driver/storage.h"
@@ -278,6 +279,7 @@ struct Tuner::Impl {
   }
 
   Result<RunnerTask> runner_task(const Task& t, const LoopNest& base) {
+    if (auto ok = arguments_fit(t.program, 1); !ok) return ok.error();
     auto reference = workshop.for_runner(base);
     if (!reference) return reference.error();
     RunnerTask out;
@@ -523,6 +525,7 @@ Result<Certificate> Tuner::prove(const TuningRecord& record) {
 Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set, uint64_t seed) {
   auto task = impl_->task(program, options);
   if (!task) return task.error();
+  if (auto ok = arguments_fit(task->program, 2); !ok) return ok.error();  // a kernel's own copies beside these
   return ir::seeded_inputs(task->program, seed, set == InputSet::integer_valued ? ir::DataKind::integers : ir::DataKind::random);
 }
 

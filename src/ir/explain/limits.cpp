@@ -19,6 +19,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0811", "An affine form has at most 512 terms when its divisions are written out; i % 2 % 3 % 4 .. doubles with each operator."},
     {"PW0812", "The naive evaluator keeps every element in memory and walks the expression for each; it is for small sizes."},
     {"PW0813", "The text of a loop nest has at most 16 MiB, and its names, lists and expressions are limited too: it crosses process borders."},
+    {"PW0814",
+     "The inputs and outputs of a call do not fit the memory of this machine, or what this process may take of it. A kernel can be built for them all the same\n"
+     "(polyweft build); to run, tune or time it here, bind smaller sizes."},
     {"PW0820", "The intermediate tensors of the base nest take more memory than the workspace limit. Bind smaller sizes, or raise the limit."},
     {"PW0821",
      "The kernel would ask for more memory than --max-workspace allows: the bytes of all blocks of the heap at once, those of every task of a parallel loop\n"
