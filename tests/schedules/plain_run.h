@@ -121,9 +121,7 @@ class PlainRun {
       dst = {copy.fill, true};
       return;
     }
-    Cell& src = cell(copy.src);
-    require(src.known, nest_.buffers[copy.src.id].name + ": a cell is copied before it is written");
-    dst = src;
+    dst = Cell(cell(copy.src));  // what nobody has written stays so, and may be copied, not read
   }
   void step(const Sync&) {}
   void step(const Compute& c) {

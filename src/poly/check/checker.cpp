@@ -32,7 +32,7 @@ class Proof {
       if (s.compute) good[s.number] = unite(std::move(good[s.number]), neutral_folds(program_, s, flow, points_[s.number]));
     flow.set_good(good);
     for (const Statement& s : statements_.all) instance(s, good[s.number], points_[s.number]);
-    prove_no_races(context_, nest_, statements_, flow, uses_);
+    prove_no_races(context_, nest_, statements_, flow, uses_, when_);
     std::vector<Use> results;
     for (size_t k = 0; k < results_.size(); ++k) results.push_back({result_of_[k], &results_[k], false});
     prove_apart_in_time(nest_, statements_, uses_, results);
@@ -255,8 +255,6 @@ class Proof {
     }
     for (const Read& read : reads_) folds.wanted(read.statement, flow.origins(read));
     folds.prove();
-    for (const Statement& s : statements_.all)
-      if (s.copy && s.copy->has_src) flow.require_copied(s.number);
     for (size_t u = 0; u < uses_.size(); ++u) overshoot(flow, u);
   }
 

@@ -159,7 +159,6 @@ const Flow::CopyFacts& Flow::copy_facts(size_t number) {
   for (const Subscript& sub : copy.src.index)
     if (sub.data) throw Undecided{"a gathered copy into " + dst.name};
   Writers writers;
-  Set never = empty_like(s.domain);
   bool is_same_cell = false;
   if (copy.has_src) {
     bool tagged = dst.tensor != kNoTensor && src.tensor == dst.tensor && src.element.size() == dst.element.size();
@@ -171,11 +170,10 @@ const Flow::CopyFacts& Flow::copy_facts(size_t number) {
       bool misses = false;
       Set missing = worthless;
       writers = last_writers(number, copy.src, valid, &misses, &missing, &is_same_cell);
-      if (misses) never = missing;
       if (misses) worthless = unite(std::move(worthless), std::move(missing));
     }
   }
-  copy_writers_[number] = CopyFacts{std::move(writers), std::move(worthless), std::move(never), is_same_cell};
+  copy_writers_[number] = CopyFacts{std::move(writers), std::move(worthless), is_same_cell};
   return *copy_writers_[number];
 }
 
@@ -199,17 +197,24 @@ Set Flow::filled_with_zero(size_t statement, const Access& access, const Set& wh
   return out;
 }
 
-void Flow::require_written(size_t statement, const Access& access, const Set& when) {
-  if (is_input(access.id) || is_empty(when)) return;
+Set Flow::never_written(size_t statement, const Access& access, const Set& when, int copies) {
+  if (is_input(access.id) || is_empty(when)) return empty_like(when);
+  if (copies == 0) return when;
   bool misses = false;
-  Set missing = when;
-  last_writers(statement, access, when, &misses, &missing);
-  if (misses) refuse_unwritten(statement, missing, access.id);
+  Set missing = empty_like(when), out = empty_like(when);
+  for (auto& [writer, pairs] : last_writers(statement, access, when, &misses, &missing)) {
+    const Statement& w = statements_.all[writer];
+    if (!w.copy || !w.copy->has_src) continue;
+    Set valid = intersect(domain_of(pairs), holds(w.over_dims(w.copy->valid), w.space));
+    out = unite(std::move(out), range_of(restrict_domain(pairs, never_written(writer, w.copy->src, valid, copies - 1))));
+  }
+  return misses ? unite(std::move(out), std::move(missing)) : out;
 }
 
-void Flow::require_copied(size_t statement) {
-  const CopyFacts& facts = copy_facts(statement);
-  if (!is_empty(facts.missing)) refuse_unwritten(statement, facts.missing, statements_.all[statement].copy->src.id);
+void Flow::require_written(size_t statement, const Access& access, const Set& when) {
+  constexpr int kMostCopies = 4;
+  Set missing = never_written(statement, access, when, kMostCopies);
+  if (!is_empty(missing)) refuse_unwritten(statement, missing, access.id);
 }
 
 void Flow::refuse_unwritten(size_t statement, const Set& missing, BufferId buffer) const {

@@ -27,11 +27,9 @@ class Flow {
   /// Last writers, none missing, none of them worthless, copies followed back to what they copied; an element that came from
   /// an input by copies leaves no entry. Throws Refuted.
   Writers origins(const Read& read);
-  /// Throws Refuted where a cell read on `when` was never written: worthless values may be read, nothing may not (the interpreter
-  /// refuses it too).
+  /// Throws Refuted where a cell that a computation reads on `when` was never written, or is the copy of such a cell: worthless values may be computed with, nothing
+  /// may not (the interpreter refuses it too). A copy itself may move nothing: a footprint is a box, and what is read of it is not.
   void require_written(size_t statement, const Access& access, const Set& when);
-  /// The same for a copy's source.
-  void require_copied(size_t statement);
   /// Iterations of `when` on which the cell was last written by a copy that filled it with +0 (or copied such a cell).
   Set filled_with_zero(size_t statement, const Access& access, const Set& when, int copies = 4);
   /// "C[3, 4]": the element and what the statement does there, for messages.
@@ -48,10 +46,11 @@ class Flow {
   struct CopyFacts {
     Writers writers;
     Set worthless;  ///< iterations that copy nothing of worth
-    Set missing;    ///< iterations whose source was never written
     bool is_same_cell = false;
   };
   const CopyFacts& copy_facts(size_t statement);
+  /// Iterations of `when` that find nothing, after at most so many copies.
+  Set never_written(size_t statement, const Access& access, const Set& when, int copies);
   UnionMap schedule(const std::vector<size_t>& involved);
   const UnionMap& written_cells(BufferId buffer);
   void require_same_cell(const Read& read, const Writers& writers);

@@ -10,8 +10,8 @@ namespace {
 
 class Races {
  public:
-  Races(Context& context, const LoopNest& nest, const Statements& statements, const Flow& flow, const std::vector<Use>& uses)
-      : context_(context), nest_(nest), statements_(statements), flow_(flow), uses_(uses) {}
+  Races(Context& context, const LoopNest& nest, const Statements& statements, const Flow& flow, const std::vector<Use>& uses, const std::vector<Set>& when)
+      : context_(context), nest_(nest), statements_(statements), flow_(flow), uses_(uses), when_(when) {}
 
   void prove() const {
     for (NodeId id = 0; id < nest_.nodes.size(); ++id) {
@@ -75,6 +75,12 @@ class Races {
     return Map(isl_map_order_lt(both.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
   }
 
+  /// Where both reach their accesses.
+  Map reached(const Use& a, const Use& b, Map pairs) const {
+    const size_t first = static_cast<size_t>(&a - uses_.data()), second = static_cast<size_t>(&b - uses_.data());
+    return Map(isl_map_intersect_range(restrict_domain(std::move(pairs), when_[first]).take(), when_[second].copy()));
+  }
+
   static Map timed(const Statement& s, size_t length) {
     std::vector<Affine> time = s.time;
     time.resize(length, Affine::of(0));
@@ -101,6 +107,8 @@ class Races {
   void pair_is_free(const Use& a, const Use& b, size_t d, bool concurrent) const {
     if (has_own_cells(a, b, d)) return;
     Map both = meetings(a, b, d);
+    if (is_empty(both)) return;
+    both = reached(a, b, std::move(both));
     if (is_empty(both)) return;
     if (ir::is_thread_axis(std::get<Loop>(nest_.nodes[statements_.all[a.statement].loops[d]])) && !statements_.barriers.empty()) {
       both = Map(isl_map_subtract(both.take(), apart(statements_.all[a.statement], statements_.all[b.statement]).take()));
@@ -138,12 +146,13 @@ class Races {
   const Statements& statements_;
   const Flow& flow_;
   const std::vector<Use>& uses_;
+  const std::vector<Set>& when_;
 };
 
 }  // namespace
 
-void prove_no_races(Context& context, const LoopNest& nest, const Statements& statements, const Flow& flow, const std::vector<Use>& uses) {
-  Races(context, nest, statements, flow, uses).prove();
+void prove_no_races(Context& context, const LoopNest& nest, const Statements& statements, const Flow& flow, const std::vector<Use>& uses, const std::vector<Set>& when) {
+  Races(context, nest, statements, flow, uses, when).prove();
 }
 
 }  // namespace polyweft::poly::check
