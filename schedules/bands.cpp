@@ -149,18 +149,22 @@ struct Walker {
   }
   /// Does the class let these folds go in any order? Then only what runs at once must keep apart.
   bool is_free(const BandRelation& r) const { return r.kind == BandRelation::Kind::order && is_order_free(t.cls, t.program, equation_of(t, t.stages[guests[r.source]])); }
-  /// The loops of a stage, outermost first; `carried` once a loop surely has a distance above 0. `m_of`: the member of an index, if it has one. folds_apart: lanes do.
+  /// The outermost loops of a stage; `carried` once a loop surely has a distance above 0. `m_of`: the member of an index, if it has one. folds_apart: lanes do.
   template <class F>
-  Status walk(const BandRelation& r, std::span<const TemplateLoop> loops, const F& m_of, bool& carried, bool folds_apart = false) const {
+  Status walk(const BandRelation& r, const Stage& stage, std::span<const TemplateLoop> loops, const F& m_of, bool& carried, bool folds_apart = false) const {
     uint32_t in_wave = 0;
-    for (const TemplateLoop& loop : loops) {
+    const std::vector<int64_t> steps = rounded_steps(stage);
+    for (size_t k = 0; k < loops.size(); ++k) {
+      const TemplateLoop& loop = loops[k];
       if (carried) return Ok{};
       const std::optional<uint32_t> m = m_of(loop.index);
       if (!m) continue;
       const int64_t lo = r.lo[*m], hi = r.hi[*m];
       if (loop.wave > 0) in_wave = loop.wave;
-      if (in_wave > 0) {  // T3: a sum of distances that are not negative is 0 only where each is
-        --in_wave;
+      const bool is_in_wave = in_wave > 0;
+      if (is_in_wave) --in_wave;
+      if (runs_once(stage, loop)) continue;
+      if (is_in_wave) {  // T3: a sum of distances that are not negative is 0 only where each is
         if (lo < 0) return broken("PW0306", r, "runs backwards along " + member(*m) + ", in a wavefront");
         continue;
       }
@@ -171,8 +175,7 @@ struct Walker {
       const bool lock_step = loop.mark.kind == MarkKind::vector && !reads_before && !folds_apart;
       if (lock_step && (lo != 0 || hi != 0)) return broken("PW0306", r, "leads from one lane of loop " + loop.name + " to another");
       if (lo < 0 && !is_free(r)) return broken("PW0305", r, "runs backwards along " + member(*m) + ", in loop " + loop.name);
-      const int64_t step = loop.step.decision.empty() ? loop.step.constant : INT64_MAX;
-      carried = lo >= step && loop.mark.kind != MarkKind::vector;
+      carried = lo >= steps[k] && loop.mark.kind != MarkKind::vector;
     }
     return Ok{};
   }
@@ -197,7 +200,7 @@ struct Walker {
     const Stage& frame = t.stages[band.frame];
     const std::span<const TemplateLoop> shared(frame.loops.data(), depth);
     auto identity = [](uint32_t index) -> std::optional<uint32_t> { return index; };
-    if (auto status = walk(r, shared, identity, carried); !status) return status.error();
+    if (auto status = walk(r, frame, shared, identity, carried); !status) return status.error();
     if (carried) return Ok{};
     if (r.source != r.sink) {
       if (which[r.source] < which[r.sink] || is_free(r)) return Ok{};
@@ -211,7 +214,7 @@ struct Walker {
       return std::nullopt;
     };
     // Lanes that have accumulators fold apart; a tree merges them (T6).
-    return walk(r, guest.loops, member_of, carried, guest.accumulator && is_free(r));
+    return walk(r, guest, guest.loops, member_of, carried, guest.accumulator && is_free(r));
   }
 };
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+
+#include "schedules/reindex.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -92,11 +95,21 @@ struct Cutter {
 
 }  // namespace
 
-std::optional<std::vector<std::vector<Guard>>> disjoint_pieces(const Domain& domain) {
+namespace {
+
+/// The elements alone: conditions that move with a reduced index do not count.
+Domain of_elements(Domain domain, VarId reduced) {
+  std::erase_if(domain.guards, [&](const Guard& g) { return mentions_from(g, reduced); });
+  std::erase_if(domain.inside, [&](const Affine& e) { return mentions_from(guard_ge0(e), reduced); });
+  return domain;
+}
+
+/// The conditions that are linear in pieces, the others in each of them.
+std::optional<Pieces> pieces_under(const Domain& domain, const std::vector<Guard>& guards, const Conjunction& already) {
   Cutter cutter{domain};
-  Pieces pieces = {{}};
+  Pieces pieces = {already};
   Conjunction kept;
-  for (const Guard& g : domain.guards) {
+  for (const Guard& g : guards) {
     if (is_linear(g))
       pieces = cutter.with(pieces, g, true);
     else
@@ -105,6 +118,27 @@ std::optional<std::vector<std::vector<Guard>>> disjoint_pieces(const Domain& dom
   if (cutter.failed) return std::nullopt;
   for (Conjunction& piece : pieces) piece.insert(piece.end(), kept.begin(), kept.end());
   return pieces;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::vector<Guard>>> disjoint_pieces(const Domain& domain, VarId reduced) {
+  if (reduced == kNoVar) return pieces_under(domain, domain.guards, {});
+  const Domain elements = of_elements(domain, reduced);
+  std::vector<Guard> folds;
+  std::copy_if(domain.guards.begin(), domain.guards.end(), std::back_inserter(folds), [&](const Guard& g) { return mentions_from(g, reduced); });
+  const auto of_data = pieces_under(elements, elements.guards, {});
+  if (!of_data) return std::nullopt;
+  Pieces out;
+  for (const Conjunction& piece : *of_data) {
+    auto parts = pieces_under(domain, folds, piece);
+    if (!parts) return std::nullopt;
+    if (!may_have_points(domain, piece)) parts->clear();
+    if (parts->empty()) parts->push_back(piece), parts->back().insert(parts->back().end(), folds.begin(), folds.end());
+    out.insert(out.end(), parts->begin(), parts->end());
+  }
+  if (out.size() > kMostPieces) return std::nullopt;
+  return out;
 }
 
 }  // namespace polyweft::schedules

@@ -74,6 +74,24 @@ bool is_register_loop(const TemplateLoop& loop) {
   return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor;
 }
 
+bool runs_once(const Stage& stage, const TemplateLoop& loop) {
+  return loop.step.decision.empty() && loop.cuts.empty() && loop.step.constant >= stage.hi[loop.index] - stage.lo[loop.index];
+}
+
+std::vector<int64_t> rounded_steps(const Stage& stage) {
+  constexpr int64_t kOpen = INT64_MAX;
+  std::vector<int64_t> out(stage.loops.size(), kOpen);
+  std::vector<int64_t> inside(stage.lo.size(), 1);
+  for (size_t k = stage.loops.size(); k-- > 0;) {
+    const TemplateLoop& loop = stage.loops[k];
+    int64_t& unit = inside[loop.index];
+    if (unit != kOpen && loop.step.decision.empty()) out[k] = (loop.step.constant + unit - 1) / unit * unit;
+    const bool has_lanes = loop.mark.kind == MarkKind::vector;
+    unit = !has_lanes ? out[k] : loop.lanes.decision.empty() ? loop.lanes.constant : kOpen;
+  }
+  return out;
+}
+
 bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation) {
   if (!equation.rhs || equation.rhs->op != Op::reduce) return true;
   const Reduction& reduction = equation.rhs->reduction;
@@ -182,7 +200,7 @@ Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const st
   std::vector<uint32_t> seen;
   for (const auto& loop : loops) {
     uint32_t index = loop.index;
-    if (index < stage.data_indices || stage.hi[index] - stage.lo[index] <= 1) continue;
+    if (index < stage.data_indices || runs_once(stage, loop)) continue;
     for (uint32_t later : seen) {
       if (later <= index) continue;
       auto pair = reversed_pair(t, stage, index, later);
@@ -319,7 +337,7 @@ std::vector<uint32_t> parts_named(const NestTemplate& t, const std::string& name
 
 Status may_run_at_once_along(const NestTemplate& t, uint32_t id, uint32_t index, const std::string& subject) {
   const Stage& stage = t.stages[id];
-  if (index >= stage.data_indices) {
+  if (index >= stage.data_indices && stage.hi[index] - stage.lo[index] > 1) {
     Error error = fail("PW0306", subject + ": iterations fold into the same element");
     if (auto pair = neighbours_along(t, stage, index))
       error.notes.push_back(instance_text(t, stage, pair->first) + " and " + instance_text(t, stage, pair->second) + " update one accumulator");

@@ -36,6 +36,10 @@ bool is_point_loop(const TemplateLoop& loop);
 /// The loop over parts of a reduction, which have accumulators of their own.
 bool is_part_loop(const Stage& stage, const TemplateLoop& loop);
 bool is_register_loop(const TemplateLoop& loop);
+/// Does one iteration hold all values of the index, whatever the decisions?
+bool runs_once(const Stage& stage, const TemplateLoop& loop);
+/// Distances between iterations of a stage's loops as `instantiate` rounds them, up to multiples of what is inside; INT64_MAX where a decision has a say.
+std::vector<int64_t> rounded_steps(const Stage& stage);
 /// May the points of this reduction be folded in any order (SCHEDULES.md T6)?
 bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation);
 /// What keeps the order where it is not free: the class, or a combiner that promises less.

@@ -205,7 +205,8 @@ struct ReverseStep {
   std::string band, member;
   bool operator==(const ReverseStep&) const = default;
 };
-/// fold A d0 mod 2: elements of A whose first coordinates are equal modulo 2 share a cell. `down`: the one with the smaller coordinate lives later.
+/// fold A d0 mod 2: elements of A whose first coordinates are equal modulo 2 share a cell. `down`: the one with the smaller coordinate lives later. A hint: where only
+/// the other direction is legal, that is taken.
 struct FoldStep {
   std::string tensor, dim;
   int64_t window = 1;

@@ -77,11 +77,11 @@ std::pair<std::string, SumPart> whole_and_part(const NestTemplate& t, const std:
 
 using Piece = std::optional<std::vector<Guard>>;  ///< nothing: no point, at these sizes
 
-/// A domain, cut or not, in pieces. The sides of a cut keep their numbers where one of them is empty.
-std::optional<std::vector<Piece>> sides_of(Domain domain, std::span<const StatementCut> cuts) {
+/// A domain, cut or not, in pieces; `reduced`: of a whole sum. The sides of a cut keep their numbers where one of them is empty.
+std::optional<std::vector<Piece>> sides_of(Domain domain, VarId reduced, std::span<const StatementCut> cuts) {
   std::vector<Piece> out;
   if (cuts.empty()) {
-    const auto pieces = disjoint_pieces(domain);
+    const auto pieces = disjoint_pieces(domain, reduced);
     if (!pieces) return std::nullopt;
     out.assign(pieces->begin(), pieces->end());
     return out;
@@ -89,7 +89,7 @@ std::optional<std::vector<Piece>> sides_of(Domain domain, std::span<const Statem
   for (const Affine& side : {cuts.front().where, Affine::of(-1) - cuts.front().where}) {
     Domain own = domain;
     own.guards.push_back(guard_ge0(side));
-    const auto pieces = sides_of(std::move(own), cuts.subspan(1));
+    const auto pieces = sides_of(std::move(own), reduced, cuts.subspan(1));
     if (!pieces) return std::nullopt;
     out.insert(out.end(), pieces->begin(), pieces->end());
     if (pieces->empty()) out.push_back(std::nullopt);
@@ -107,7 +107,7 @@ std::optional<std::vector<Piece>> pieces_of(const NestTemplate& t, const Stage& 
   }
   std::vector<StatementCut> cuts;
   std::copy_if(t.cuts.begin(), t.cuts.end(), std::back_inserter(cuts), [&](const StatementCut& c) { return c.equation == stage.equation && c.part == part; });
-  return sides_of(std::move(domain), cuts);
+  return sides_of(std::move(domain), stage.reduces && part == SumPart::whole ? reduced : kNoVar, cuts);
 }
 
 /// Each statement whole, or both of its parts, with all pieces.

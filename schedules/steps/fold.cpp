@@ -9,6 +9,20 @@
 #include "schedules/bands.h"
 
 namespace polyweft::schedules {
+namespace {
+
+/// The bands' relations with the folds that there are now, if their loops keep them.
+Status keeps_folds(NestTemplate& t, const Isl& isl, const std::string& subject) {
+  for (uint32_t b = 0; b < t.bands.size(); ++b) {
+    auto facts = facts_of(t, b, isl, subject);
+    if (!facts) return facts.error();
+    t.bands[b].relations = std::move(facts->relations);
+    if (auto status = keeps_relations(t, b, subject); !status) return status.error();
+  }
+  return Ok{};
+}
+
+}  // namespace
 
 Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl) {
   auto tensor = tensor_named(t, step.tensor, "fold");
@@ -36,13 +50,10 @@ Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl) 
     for (uint32_t s : stages_of(t, b)) is_made_in_band |= defines(equation_of(t, t.stages[s]), *tensor);
   if (!is_made_in_band) return fail("PW0304", subject + ": no band makes it", {"band first, then fold"});
   t.folds.push_back({*tensor, *dim, step.window, step.forward, std::move(cell)});
-  for (uint32_t b = 0; b < t.bands.size(); ++b) {
-    auto facts = facts_of(t, b, isl, subject);
-    if (!facts) return facts.error();
-    t.bands[b].relations = std::move(facts->relations);
-    if (auto status = keeps_relations(t, b, subject); !status) return status.error();
-  }
-  return t;
+  const Status given = keeps_folds(t, isl, subject);
+  if (given) return t;
+  t.folds.back().forward = !step.forward;  // which of a cell's elements lives later follows from the order that there is
+  return keeps_folds(t, isl, subject) ? Result<NestTemplate>(std::move(t)) : given.error();
 }
 
 }  // namespace polyweft::schedules

@@ -8,6 +8,7 @@
 #include "poly/base_nest.h"
 #include "poly/check.h"
 #include "poly/check/checker.h"
+#include "random/band_traces.h"
 #include "random/guarded_call.h"
 #include "random/pairs.h"
 #include "schedules/steps.h"
@@ -120,13 +121,16 @@ class Judge {
     if (!(*trace == pair_.trace)) object("text", "another trace comes back");
     out_.recurrence = schedules::has_recurrence(program_);
     std::shared_ptr<const LoopNest> base;
-    if (out_.recurrence) {
+    if (out_.recurrence && trace->steps.empty()) {
       auto nest = poly::base_nest(program_, pair_.cls);
       if (!nest && nest.error().code.rfind("PW083", 0) == 0) refuse(nest.error());
       if (!nest) object("base", words(nest.error()));
       base = std::make_shared<const LoopNest>(std::move(*nest));
     }
-    auto made = schedules::replay(program_, pair_.cls, *trace, base);
+    schedules::Isl isl = isl_of(program_);
+    isl.recurrence_nest = base;
+    auto made = schedules::replay(program_, pair_.cls, *trace, isl);
+    if (!made && made.error().code == "PW0321") refuse(made.error());  // a band that a random one left no place for
     if (!made) object("replay", words(made.error()));
     auto nest = instantiate(*made, values_of(pair_.trace));
     if (!nest && nest.error().code.rfind("PW031", 0) == 0 && nest.error().code != "PW0314") refuse(nest.error());

@@ -1,12 +1,14 @@
-// Random systems of recurrences: evaluator, base nest (interpreter, tags, machine code) and checker agree. `PW_RANDOM_RECURRENCES=2000 random_tests` judges
-// 2,000 of them, `PW_RANDOM_SEED=17` one.
+// Random systems of recurrences: evaluator, base nests and nests by random traces (interpreter, tags, machine code) and checker agree. `PW_RANDOM_RECURRENCES=2000
+// PW_RANDOM_BANDS=2000 random_tests` judges 2,000 of each, `PW_RANDOM_SEED=17` one, `PW_RANDOM_FIRST=5000` others.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 
 #include "lang/parser.h"
 #include "poly/check.h"
+#include "random/band_traces.h"
 #include "random/pairs.h"
 #include "random/recurrences.h"
 
@@ -32,6 +34,17 @@ Pair recurrence_pair(uint64_t seed) {
   return out;
 }
 
+/// The same systems by random traces of bands.
+Pair band_pair(uint64_t seed) {
+  Pair out = recurrence_pair(seed);
+  Rng rng(seed ^ 0xba4d);
+  const Program program = polyweft::normalize(polyweft::bind(out.source, *make_binding(out.source, {})));
+  out.trace = random_band_trace(rng, program, out.cls).trace;
+  out.ask_checker = true;
+  out.threads = rng.chance(0.5) ? 2 : 1;
+  return out;
+}
+
 /// The generator promises programs that pass for all sizes; isl may give up on one.
 std::string objection_to(const Program& program) {
   const poly::CheckReport report = poly::check(polyweft::normalize(program));
@@ -40,31 +53,70 @@ std::string objection_to(const Program& program) {
   return "";
 }
 
-TEST(RandomRecurrences, all_judges_agree) {
-  const int one = number_of("PW_RANDOM_SEED", 0), systems = number_of("PW_RANDOM_RECURRENCES", 40);
-  int agreed = 0, refused = 0, wrong = 0, asked = 0, not_decided = 0;
+struct Counts {
+  int agreed = 0, refused = 0, wrong = 0, asked = 0, not_decided = 0, steps = 0, parallel = 0, vector = 0;
   std::map<std::string, int> why;
-  for (int seed = one ? one : 1; seed < (one ? one + 1 : 1 + systems) && wrong < 10; ++seed) {
-    Pair pair = recurrence_pair(static_cast<uint64_t>(seed));
-    if (one) std::printf("%s", described(pair).c_str());
+};
+
+void judge_pair(const Pair& pair, const std::string& name, Counts& counts) {
+  const Judgement judgement = judge(pair);
+  counts.agreed += judgement.outcome == Outcome::agreed;
+  counts.asked += judgement.asked_checker;
+  counts.not_decided += judgement.not_decided;
+  counts.steps += static_cast<int>(pair.trace.steps.size());
+  counts.parallel += judgement.parallel;
+  counts.vector += judgement.vector;
+  if (judgement.not_decided) ++counts.why["not decided: " + judgement.undecided_why.substr(0, 70)];
+  if (judgement.outcome == Outcome::refused || judgement.outcome == Outcome::no_program) ++counts.refused, ++counts.why[judgement.message.substr(0, 70)];
+  if (judgement.outcome != Outcome::disagreement) return;
+  ++counts.wrong;
+  const Pair least = shrunk(pair, judgement.kind, 60);
+  ADD_FAILURE() << name << ": " << judgement.kind << ": " << judgement.message << "\n" << described(pair) << "\nsmallest:\n" << described(least);
+}
+
+void print_counts(const Counts& c) {
+  std::printf("recurrences: %d agreed (%d steps, %d with tasks, %d with lanes), %d refused, %d disagreements; checker asked %d times, not decided %d times\n", c.agreed,
+              c.steps, c.parallel, c.vector, c.refused, c.wrong, c.asked, c.not_decided);
+  for (const auto& [message, times] : c.why) std::printf("  %d times: %s\n", times, message.c_str());
+}
+
+struct Range {
+  int first = 1, end = 1;
+};
+Range seeds(const char* variable, int otherwise) {
+  const int one = number_of("PW_RANDOM_SEED", 0), first = number_of("PW_RANDOM_FIRST", 1);
+  return one ? Range{one, one + 1} : Range{first, first + number_of(variable, otherwise)};
+}
+
+TEST(RandomRecurrences, all_judges_agree) {
+  const Range range = seeds("PW_RANDOM_RECURRENCES", 40);
+  Counts counts;
+  for (int seed = range.first; seed < range.end && counts.wrong < 10; ++seed) {
+    const Pair pair = recurrence_pair(static_cast<uint64_t>(seed));
+    if (range.end == range.first + 1) std::printf("%s", described(pair).c_str());
     if (const std::string objection = objection_to(pair.source); !objection.empty()) {
-      ++wrong;
+      ++counts.wrong;
       ADD_FAILURE() << "seed " << seed << " is refused: " << objection << "\n" << described(pair);
       continue;
     }
-    const Judgement judgement = judge(pair);
-    agreed += judgement.outcome == Outcome::agreed;
-    asked += judgement.asked_checker;
-    not_decided += judgement.not_decided;
-    if (judgement.outcome == Outcome::refused || judgement.outcome == Outcome::no_program) ++refused, ++why[judgement.message.substr(0, 70)];
-    if (judgement.outcome != Outcome::disagreement) continue;
-    ++wrong;
-    const Pair least = shrunk(pair, judgement.kind, 60);
-    ADD_FAILURE() << "seed " << seed << ": " << judgement.kind << ": " << judgement.message << "\n" << described(pair) << "\nsmallest:\n" << described(least);
+    judge_pair(pair, "seed " + std::to_string(seed), counts);
   }
-  std::printf("recurrences: %d agreed, %d refused, %d disagreements; checker asked %d times, not decided %d times\n", agreed, refused, wrong, asked, not_decided);
-  for (const auto& [message, times] : why) std::printf("  refused %d times: %s\n", times, message.c_str());
-  EXPECT_GT(agreed * 10, (one ? 0 : systems) * 8 - 1) << "too few systems reach the comparison";
+  print_counts(counts);
+  EXPECT_GT(counts.agreed * 10, (range.end - range.first == 1 ? 0 : range.end - range.first) * 8 - 1) << "too few systems reach the comparison";
+}
+
+/// In bands: what steps take is right for every judge, and the checker proves it.
+TEST(RandomRecurrences, all_judges_agree_on_random_traces) {
+  const Range range = seeds("PW_RANDOM_BANDS", 40);
+  Counts counts;
+  for (int seed = range.first; seed < range.end && counts.wrong < 10; ++seed) {
+    const Pair pair = band_pair(static_cast<uint64_t>(seed));
+    if (pair.trace.steps.empty()) continue;
+    if (range.end == range.first + 1) std::printf("%s", described(pair).c_str());
+    judge_pair(pair, "seed " + std::to_string(seed), counts);
+  }
+  print_counts(counts);
+  EXPECT_LE(counts.not_decided * 50, std::max(counts.asked, 50)) << "the checker is to decide 98 of 100 nests that are right";
 }
 
 /// Two statements of one time: the cell that one reads was given to what the other writes.

@@ -1,0 +1,61 @@
+// Corners of bands that random traces found (tests/random): steps that were refused without a reason, or took what the checker then refuted.
+#include "bands_harness.h"
+
+namespace polyweft::test {
+namespace {
+
+const char* kDown =
+    "program down(N = 9)\nin X: f64[N]\nlet A[i: N]: f64 = X[i] + (A[i + 2] where i + 2 < N else 0.0) + (A[i + 1] where i + 1 < N else 0.0)\nout Y = A[0]\n";
+
+TEST(BandCorners, a_fold_takes_the_direction_that_the_order_has) {
+  const Program program = normalized_program(kDown);
+  for (const char* fold : {"fold A d0 mod 3\n", "fold A d0 mod 3 down\n"}) expect_right(program, std::string("band b [i] of A: [-i]\n") + fold);
+  EXPECT_NE(refusal(program, "band b [i] of A: [-i]\nfold A d0 mod 1\n").find("PW03"), std::string::npos);
+}
+
+const char* kSkewless =
+    "program s(N = 4, M = 5)\nin X: f64[M]\nlet A[0, i: M] = X[i]\nlet A[t: 1..N, i: M]: f64 = X[i] + (A[t-1, i+1] where i + 1 < M else 0.0)\nout Y[i: M] = A[N-1, i]\n";
+
+/// The relation of A runs backwards along i, which one tile of all its values does not change.
+TEST(BandCorners, a_tile_of_all_values_reorders_nothing) {
+  const Program program = normalized_program(kSkewless);
+  const std::string band = "band s [t, i] of A@2: [t, i]\n";
+  expect_right(program, band + "tile s [t: 2, i: 5]\n");
+  expect_right(program, band + "tile s [i: 8]\npermute s [i.1, t, i]\n");
+  EXPECT_NE(refusal(program, band + "tile s [t: 2, i: 4]\n").find("PW0305"), std::string::npos);
+}
+
+/// Tiles of 2 around tiles of 3 are rounded up to tiles of 3: rows at distance 2 may be in one of them.
+TEST(BandCorners, a_loop_carries_what_its_rounded_step_does) {
+  const Program program = normalized_program("program s(N = 9)\nin X: f64[N]\nlet A[i: N]: f64 = X[i] + (A[i - 2] where i >= 2 else 0.0)\nout Y[i: N] = A[i]\n");
+  EXPECT_NE(refusal(program, "band b [i] of A: [i]\ntile b [i: 2]\nparallel b i\ntile b [i: 3]\n").find("PW0306"), std::string::npos);
+  expect_right(program, "band b [i] of A: [i]\ntile b [i: 2]\nparallel b i\n");
+}
+
+/// i == 0 folds nothing, and its sum is 0 all the same.
+TEST(BandCorners, elements_of_a_piece_that_folds_nothing_have_a_first_value) {
+  const Program program = normalized_program(
+      "program p(N = 5)\nin X: f64[N]\nlet A[i: N]: f64 = X[i] + (B[i - 1] where i > 0 else 1.0)\nlet B[i: N]: f64 = (sum[q: 0..i] A[q]) where i != 1 else 4.0\nout Y[i: "
+      "N] = B[i]\n");
+  expect_right(program, "band b [q, i] of A: [i, i], B.1: [q, i], B: [i, i]\n");
+}
+
+const char* kHalf =
+    "program half(N = 6)\nin X: f64[N, N]\nlet A[j: N, i: N]: f64 = X[j, i] + (A[j // 2, (i + 1) % 6] where j > 0 else 0.0)\nout Y[j: N, i: N] = A[j, i]\n";
+
+/// At j == 0 nothing is read of row 0.
+TEST(BandCorners, a_read_under_a_condition_meets_nobody_elsewhere) {
+  const Program program = normalized_program(kHalf);
+  expect_right(program, "band h [j, i] of A: [j, i]\nparallel h i\n");
+  expect_right(program, "band h [j, i] of A: [j, i]\ndistribute h at j\nvectorize A i 4\n");
+  EXPECT_NE(refusal(program, "band h [j, i] of A: [j, i]\nparallel h j\n").find("PW0306"), std::string::npos);
+}
+
+/// The box of what a triangle reads holds elements that are made later: the copy moves what nobody has written, and nobody reads.
+TEST(BandCorners, a_footprint_may_hold_what_is_not_made_yet) {
+  const Program program = normalized_program("program f(N = 6)\nin X: f64[N]\nlet A[i: N]: f64 = X[i] + sum[q: i + 1..N] A[q]\nout Y[i: N] = A[i]\n");
+  expect_right(program, "band b [i] of A.1: [-i], A: [-i]\npromote A in A.1 at i heap\n");
+}
+
+}  // namespace
+}  // namespace polyweft::test
