@@ -324,7 +324,8 @@ Program bind(const Program& program, const Binding& binding);
 
 /// Rewrites the program so that every reduction is the whole right-hand side of an equation of its own: nested reductions become
 /// hidden tensors named T.1, T.2 over the indices they depend on, restricted by the guards around them. argmax/argmin
-/// become a tuple (value, index...) with a hidden value tensor. Deterministic; the checker and the code generator both work on it.
+/// become a tuple (value, index...) with a hidden value tensor. Locals that need themselves leave dimensions along which all elements are equal. Deterministic; the
+/// checker and the code generator both work on it.
 Program normalize(const Program& program);
 
 /// lo..hi (half open) of every dimension of every tensor of a bound program: inputs [0, extent), outputs [0, extent) by LANGUAGE.md

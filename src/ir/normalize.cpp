@@ -1,5 +1,6 @@
 // normalize: each reduction becomes the whole right-hand side of an equation of its own. Offsets of integer sums of products are taken out
-// before (separate_sums.h), and integer sums over two indices with weights of one factor an index become two sums (factor_sums.h).
+// before (separate_sums.h), and integer sums over two indices with weights of one factor an index become two sums (factor_sums.h);
+// recurrences leave dimensions along which they are the same everywhere (invariant_dims.h).
 //
 //   out Y[i: M, j: N] = X[i, j] - (max[k: N] X[i, k])
 // becomes
@@ -10,6 +11,7 @@
 #include <set>
 
 #include "ir/factor_sums.h"
+#include "ir/invariant_dims.h"
 #include "ir/scalar.h"
 #include "ir/scope.h"
 #include "ir/separate_sums.h"
@@ -41,7 +43,7 @@ class Normalizer {
       out_.equations[q] = std::move(equation);
     }
     for (Equation& equation : hidden_) out_.equations.push_back(std::move(equation));
-    return std::move(out_);
+    return ir::without_invariant_dims(std::move(out_));
   }
 
  private:

@@ -129,5 +129,42 @@ INSTANTIATE_TEST_SUITE_P(
                          "out Y[i: N]: f32 = a[i] + b[i]\n"
                          "let (a.1, a.2)[i: N]: (f32, f32) where i > 0 = reduce f[k: M] (X[i, k], 1.0)\n"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    InvariantDims, Normalized,
+    testing::Values(
+        // The elimination of a tridiagonal system: the pivots are one line for all lines and times.
+        Case{"program p(T = 3, N = 5)\nin X: f64[N]\n",
+             "let p[t: T, 0, i: N]: f64 = 0.0\nlet p[t: T, j: 1..4, i: N]: f64 = 1.0 / (0.5 * p[t, j-1, i] + 2.0)\n"
+             "let q[t: T, 0, i: N]: f64 = X[i]\nlet q[t: T, j: 1..4, i: N]: f64 = (X[i] - q[t, j-1, i]) / (0.5 * p[t, j-1, i] + 2.0)\n"
+             "out r[t: T, j: 4, i: N]: f64 = p[t, j, i] * q[t, j, i]\n",
+             "let p[0]: f64 = 0.0\nlet p[j: 1..4]: f64 = 1.0 / (0.5 * p[j - 1] + 2.0)\n"
+             "let q[0, i: N]: f64 = X[i]\nlet q[j: 1..4, i: N]: f64 = (X[i] - q[j - 1, i]) / (0.5 * p[j - 1] + 2.0)\n"
+             "out r[t: T, j: 4, i: N]: f64 = p[j] * q[j, i]\n"},
+        // Two that need each other; other elements along a dimension that is left out are the same ones.
+        Case{"program p(T = 3)\nin X: i32[4]\n",
+             "let a[t: T, 0] = 1\nlet b[t: T, 0] = 2\nlet a[t: T, j: 1..4] = a[2, j-1] + b[t, j-1]\nlet b[t: T, j: 1..4] = b[t, j-1] * a[0, j] + X[j]\n"
+             "out r[t: T, j: 4] = a[t, j] + b[0, j]\n",
+             "let a[0]: i32 = 1\nlet b[0]: i32 = 2\nlet a[j: 1..4]: i32 = a[j - 1] + b[j - 1]\nlet b[j: 1..4]: i32 = b[j - 1] * a[j] + X[j]\n"
+             "out r[t: T, j: 4]: i32 = a[j] + b[j]\n"},
+        // Not along t: a condition, a range, a value, an input, a output, a place that data give.
+        Case{"program p(T = 3)\nin X: i32[T]\nin G: i64[4] values 0..T\n",
+             "let a[t: T, 0]: i32 = 1\nlet a[t: T, j: 1..4]: i32 = a[t, j-1] + (5 where t >= 1 else 2)\n"
+             "let b[t: T, 0]: i32 = 1\nlet b[t: T, j: 1..4] = b[t, j-1] + i32(t)\n"
+             "let c[t: T, 0] = X[t]\nlet c[t: T, j: 1..4] = c[t, j-1] + 1\n"
+             "let d[0, j: 4]: i32 = 1\nlet d[t: 1..T, j: 4] = d[t-1, j] + 1\n"
+             "let e[t: T, 0]: i32 = 1\nlet e[t: T, j: 1..4] = e[t, j-1] + 1\n"
+             "out f[t: T, 0]: i32 = 1\nout f[t: T, j: 1..4] = f[t, j-1] + 1\n"
+             "out r[t: T, j: 4] = a[t, j] + b[t, j] + c[t, j] + d[t, j] + e[G[j], j]\n",
+             "let a[t: T, 0]: i32 = 1\nlet a[t: T, j: 1..4]: i32 = a[t, j - 1] + (5 where t > 0 else 2)\n"
+             "let b[t: T, 0]: i32 = 1\nlet b[t: T, j: 1..4]: i32 = b[t, j - 1] + i32(t)\n"
+             "let c[t: T, 0]: i32 = X[t]\nlet c[t: T, j: 1..4]: i32 = c[t, j - 1] + 1\n"
+             "let d[0]: i32 = 1\nlet d[t: 1..T]: i32 = d[t - 1] + 1\n"
+             "let e[t: T, 0]: i32 = 1\nlet e[t: T, j: 1..4]: i32 = e[t, j - 1] + 1\n"
+             "out f[t: T, 0]: i32 = 1\nout f[t: T, j: 1..4]: i32 = f[t, j - 1] + 1\n"
+             "out r[t: T, j: 4]: i32 = a[t, j] + b[t, j] + c[t, j] + d[t] + e[G[j], j]\n"},
+        // A range that may be empty: what nobody needs is not computed.
+        Case{"program p(T = 3) assume T >= 0\nin X: i32[4]\n", "let a[t: T, 0] = 1\nlet a[t: T, j: 1..4] = a[t, j-1] + X[j]\nout r[t: T, j: 4] = a[t, j]\n",
+             "let a[t: T, 0]: i32 = 1\nlet a[t: T, j: 1..4]: i32 = a[t, j - 1] + X[j]\nout r[t: T, j: 4]: i32 = a[t, j]\n"}));
+
 }  // namespace
 }  // namespace polyweft
