@@ -19,6 +19,7 @@ constexpr double kStreamGain = 1.5;      // rate of stores past the caches to th
 constexpr double kTilesExposed =
     0.8;  // of lines that tile loads wait for: sixteen each, few loads in flight (bench_tile_rates: 17 to 30 cycles a product with one operand from L2)
 constexpr double kTilesKept = 0.7;  // share of the first cache in which the tiles stay that the next block reads again
+constexpr double kTilesCrowded = 1.5;     // a tile's rows that share sets with others lose some of their lines, not all
 constexpr double kFirstCacheBytes = 256 << 10;
 constexpr double kTlbExposed = 0.8;
 constexpr double kWindow = 512;           // instructions that wait for a line while those behind go on
@@ -87,7 +88,7 @@ class Traffic {
   bool stays(const Store& store, size_t a, size_t from) const {
     // Tiles that pass by leave the first cache alone (targets: tileloaddt1).
     if (leaf_.is_tile && store.granules * store.granule_bytes < kFirstCacheBytes && from > 0 && strides_[a][from - 1] == 0)
-      return reaches_[from][a].granules <= kTilesKept * store.granules && reaches_[from][a].crowded() <= store.granules;
+      return reaches_[from][a].granules <= kTilesKept * store.granules && reaches_[from][a].crowded() <= kTilesCrowded * store.granules;
     const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
     return sums_[from] + between <= store.granules && reaches_[from][a].crowded() <= store.granules;
   }

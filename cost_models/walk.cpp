@@ -112,6 +112,7 @@ class Walker {
     polyweft::visit(e, [&](const ExprNode& node) {
       if (node.op == Op::read) leaf.accesses.push_back(use(node.access, false));
       if (is_leaf_op(node.op)) return;
+      if (node.op == Op::convert && node.type == ElementType::bf16) leaf.operations += 8;  // two vectors of floats
       const double slow = slow_cycles(node.op);
       if (slow > 0)
         leaf.slow_operations += slow;
