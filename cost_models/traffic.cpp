@@ -18,8 +18,8 @@ constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher
 constexpr double kStreamGain = 1.5;      // rate of stores past the caches to that of reads from memory
 constexpr double kTilesExposed =
     0.8;  // of lines that tile loads wait for: sixteen each, few loads in flight (bench_tile_rates: 17 to 30 cycles a product with one operand from L2)
-constexpr double kTilesKept = 0.7;  // share of the first cache in which the tiles stay that the next block reads again
-constexpr double kTilesCrowded = 1.5;     // a tile's rows that share sets with others lose some of their lines, not all
+constexpr double kTilesKept = 0.7;     // share of the first cache in which the tiles stay that the next block reads again
+constexpr double kTilesCrowded = 1.5;  // a tile's rows that share sets with others lose some of their lines, not all
 constexpr double kFirstCacheBytes = 256 << 10;
 constexpr double kTlbExposed = 0.8;
 constexpr double kWindow = 512;           // instructions that wait for a line while those behind go on
@@ -135,10 +135,14 @@ class Traffic {
       out.hidden += cycles;
       return;
     }
-    const bool is_stream = reaches_[block_ > 0 ? block_ - 1 : 0][a].run_bytes >= kStreamBytes || level.is_near;
-    out.exposed += (leaf_.is_tile ? kTilesExposed : is_stream ? kStreamExposed : kScatterExposed) * cycles;
+    const double run_bytes = reaches_[block_ > 0 ? block_ - 1 : 0][a].run_bytes;
+    const bool is_stream = run_bytes >= kStreamBytes || level.is_near;
+    const double share = !leaf_.is_tile ? (is_stream ? kStreamExposed : kScatterExposed) : level.is_near ? kTilesExposed : is_stream ? kStreamExposed : kScatterExposed;
+    out.exposed += share * cycles;
     out.hidden += cycles;
-    if (is_stream && !level.is_near && !uses_[a]->is_store && !uses_[a]->is_asked_for) out.exposed += page_starts(granules);
+    if (!is_stream || level.is_near || uses_[a]->is_store || uses_[a]->is_asked_for) return;
+    // Sixteen lines asked for at once cross from page to page without a pause, but not from piece to piece.
+    out.exposed += leaf_.is_tile ? granules * kLineBytes / run_bytes * kPageStartCycles : page_starts(granules);
   }
   // What the first line of each page of a stream makes the arithmetic wait: nothing where the next pages' loads are already among the instructions in flight.
   double page_starts(double lines) const {

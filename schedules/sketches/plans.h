@@ -78,6 +78,8 @@ struct TileForm {
   bool in_parts = true;                 ///< of the reduced index; with a reader always, else where that is better
 };
 Plan plan_tiles(const PlanContext& c, const TileForm& form);
+/// Has the sum whole tiles along all axes? Then no vectors come near what blocks of tiles do, and there is no need to propose any.
+bool fills_tiles(const PlanContext& c);
 std::optional<BlockShape> block_shape(const PlanContext& c);
 /// Lanes of the block: no more than the next power of two above the extent, so that short rows need narrow vectors only.
 int64_t block_lanes(const PlanContext& c, const BlockShape& shape);

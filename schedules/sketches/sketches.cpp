@@ -468,6 +468,15 @@ bool uses_other(const std::vector<Trace>& traces, const std::vector<std::string>
   return false;
 }
 
+bool all_in_tiles(const std::vector<Trace>& traces) {
+  return std::all_of(traces.begin(), traces.end(), [](const Trace& trace) {
+    return std::any_of(trace.steps.begin(), trace.steps.end(), [](const Step& step) {
+      const auto* sums = std::get_if<AccumulateStep>(&step);
+      return sums && sums->scope == Scope::tile;
+    });
+  });
+}
+
 std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, const TargetFacts& facts);
 
 /// Each in parts; and, where a fork may cost more than it saves, each on one thread, for the cost model to judge.
@@ -487,7 +496,7 @@ std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const 
   std::vector<Trace> out = sketches_with(normalized, cls, facts);
   TargetFacts plain = facts;
   plain.instructions = fast_ones(facts.instructions);
-  if (uses_other(out, plain.instructions))
+  if (uses_other(out, plain.instructions) && !all_in_tiles(out))
     for (Trace& trace : sketches_with(normalized, cls, plain))
       if (std::find(out.begin(), out.end(), trace) == out.end()) out.push_back(std::move(trace));
   return facts.threads > 1 ? for_threads(normalized, cls, out, facts.threads) : out;
@@ -508,6 +517,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
       if (auto plan = reader ? tile_plan(b, order, reader, in_parts) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
     if (auto plan = reader ? std::nullopt : tile_plan(b, order, std::nullopt, true)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   }
+  if (!out.empty() && fills_tiles(b.context(b.dominant, Packing::none))) return out;
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   for (bool by_rows : {false, true})
     if (auto plan = chain_plan(b, by_rows)) add_if_new(out, trace_of(b, *plan), normalized, cls);

@@ -77,6 +77,16 @@ std::optional<TileUse> use_of(const PlanContext& c, const ir::Instruction& instr
   return std::nullopt;
 }
 
+/// The target's first instruction that fits.
+std::optional<TileUse> use_in(const PlanContext& c) {
+  const Equation& equation = equation_of(c.t, c.stage);
+  if (!c.stage.reduces || !c.stage.guards.empty() || !c.stage.inside.empty() || equation.targets.size() != 1 || equation.rhs->op != Op::reduce) return std::nullopt;
+  std::optional<TileUse> use;
+  for (const std::string& name : c.facts.instructions)
+    if (const auto instruction = ir::instruction_named(name); instruction && !use) use = use_of(c, **instruction);
+  return use;
+}
+
 /// [.. data / 16 .., reduced / depth, data % 16, reduced % depth]
 std::vector<LayoutDigit> tile_layout(const PlanContext& c, const ReadRow& row, uint32_t data, uint32_t reduced, int64_t depth) {
   auto layout = panel_layout(row, *dimension_alone(c.t, row.access, data), Size{kSide, ""});
@@ -139,13 +149,14 @@ void add_reader(Plan& plan, const PlanContext& c, const PlanContext& reader, con
 
 }  // namespace
 
+bool fills_tiles(const PlanContext& c) {
+  const auto use = use_in(c);
+  return use && c.table.extent[use->u] >= kSide && c.table.extent[use->v] >= kSide && c.table.extent[use->k] >= use->depth;
+}
+
 Plan plan_tiles(const PlanContext& c, const TileForm& form) {
   Plan plan;
-  const Equation& equation = equation_of(c.t, c.stage);
-  if (!c.stage.reduces || !c.stage.guards.empty() || !c.stage.inside.empty() || equation.targets.size() != 1 || equation.rhs->op != Op::reduce) return plan;
-  std::optional<TileUse> use;
-  for (const std::string& name : c.facts.instructions)
-    if (const auto instruction = ir::instruction_named(name); instruction && !use) use = use_of(c, **instruction);
+  const auto use = use_in(c);
   if (!use) return plan;
   const ReadRow &rows = *row_of(c, use->by_rows), &columns = *row_of(c, use->by_columns);
   const bool packs_rows = form.order == TileOrder::rows_packed;
