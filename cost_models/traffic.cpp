@@ -18,6 +18,7 @@ constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher
 constexpr double kStreamGain = 1.5;      // rate of stores past the caches to that of reads from memory
 constexpr double kTilesExposed =
     0.8;  // of lines that tile loads wait for: sixteen each, few loads in flight (bench_tile_rates: 17 to 30 cycles a product with one operand from L2)
+constexpr double kCrowdedLine = 0.75;  // more for each line of a tile whose rows lie whole pages apart (12 cycles a tile)
 constexpr double kTilesKept = 0.7;     // share of the first cache in which the tiles stay that the next block reads again
 constexpr double kTilesCrowded = 1.5;  // a tile's rows that share sets with others lose some of their lines, not all
 constexpr double kFirstCacheBytes = 256 << 10;
@@ -140,9 +141,16 @@ class Traffic {
     const double share = !leaf_.is_tile ? (is_stream ? kStreamExposed : kScatterExposed) : level.is_near ? kTilesExposed : is_stream ? kStreamExposed : kScatterExposed;
     out.exposed += share * cycles;
     out.hidden += cycles;
+    if (leaf_.is_tile && level.is_near && rows_share_a_set(a)) out.exposed += kCrowdedLine * granules;
     if (!is_stream || level.is_near || uses_[a]->is_store || uses_[a]->is_asked_for) return;
     // Sixteen lines asked for at once cross from page to page without a pause, but not from piece to piece.
     out.exposed += leaf_.is_tile ? granules * kLineBytes / run_bytes * kPageStartCycles : page_starts(granules);
+  }
+  /// Do all rows of a tile lie in one set of the first cache?
+  bool rows_share_a_set(size_t a) const {
+    for (size_t l = 0; l < leaf_.loops.size(); ++l)
+      if (leaf_.loops[l].mark == MarkKind::tensor && strides_[a][l] >= kPageBytes && std::fmod(strides_[a][l], kPageBytes) == 0) return true;
+    return false;
   }
   // What the first line of each page of a stream makes the arithmetic wait: nothing where the next pages' loads are already among the instructions in flight.
   double page_starts(double lines) const {

@@ -71,7 +71,7 @@ std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shap
 /// The layout with its digit of the reduced index in groups, innermost.
 std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row, const TensorUse& use);
 /// Blocks of tiles for a tile unit, see tiles.cpp. Empty steps where the target has no instruction that fits.
-enum class TileOrder : uint8_t { columns_outside, rows_outside, rows_packed };
+enum class TileOrder : uint8_t { columns_outside, columns_outside_packed, rows_outside, rows_packed };
 struct TileForm {
   TileOrder order = TileOrder::rows_outside;
   const PlanContext* reader = nullptr;  ///< elementwise, of the sums alone: runs in the block

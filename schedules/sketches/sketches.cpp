@@ -512,7 +512,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   NestTemplate t = with_classes(with_inlining(*base, prefix), prefix);
   Builder b{t, *base, facts, dominant_stage(t), prefix};
   const auto reader = reader_of_tiles(b);
-  for (TileOrder order : {TileOrder::columns_outside, TileOrder::rows_outside, TileOrder::rows_packed}) {
+  for (TileOrder order : {TileOrder::columns_outside, TileOrder::columns_outside_packed, TileOrder::rows_outside, TileOrder::rows_packed}) {
     for (bool in_parts : {false, true})
       if (auto plan = reader ? tile_plan(b, order, reader, in_parts) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
     if (auto plan = reader ? std::nullopt : tile_plan(b, order, std::nullopt, true)) add_if_new(out, trace_of(b, *plan), normalized, cls);

@@ -93,6 +93,10 @@ std::vector<LayoutDigit> tile_layout(const PlanContext& c, const ReadRow& row, u
   return in_groups(std::move(layout), c, row, TensorUse{"", reduced, depth, {}, {}});
 }
 
+bool are_rows_outside(TileOrder order) {
+  return order == TileOrder::rows_outside || order == TileOrder::rows_packed;
+}
+
 /// Sizes of the block, of the part of the reduced index that it runs over, and of the panel of the outer operand's partner that stays in the second cache.
 struct TileSizes {
   Size mr, nr, kc, panel;
@@ -119,7 +123,7 @@ TileSizes add_sizes(Plan& plan, const PlanContext& c, const TileUse& use, const 
     out.kc = add_size(plan, c, "kc", first, depths);
   }
   // What each panel of the outer index reads anew should stay in the second cache meanwhile, beside the panel and the sums.
-  const uint32_t inner = form.order == TileOrder::columns_outside ? use.u : use.v;
+  const uint32_t inner = are_rows_outside(form.order) ? use.v : use.u;
   const double bytes_of_one = static_cast<double>(depth) * 64 / static_cast<double>(use.depth),
                cache = static_cast<double>(c.facts.cache_bytes.size() > 1 ? c.facts.cache_bytes[1] : 1 << 20);
   if (static_cast<double>(c.table.extent[inner]) * bytes_of_one > cache / 4) {
@@ -159,12 +163,12 @@ Plan plan_tiles(const PlanContext& c, const TileForm& form) {
   const auto use = use_in(c);
   if (!use) return plan;
   const ReadRow &rows = *row_of(c, use->by_rows), &columns = *row_of(c, use->by_columns);
-  const bool packs_rows = form.order == TileOrder::rows_packed;
+  const bool packs_rows = form.order == TileOrder::rows_packed || form.order == TileOrder::columns_outside_packed;
   if (packs_rows ? !can_pack(c, rows, use->u, use->k) : rows.stride[use->k] != 1 || rows.irregular[use->k] || rows.quotient[use->k] != 0) return plan;
   const TileSizes sizes = add_sizes(plan, c, *use, form);
   if (form.reader && form.in_parts && !sizes.has_parts()) return {};
   const std::string &s = c.stage.name, u = c.name(use->u), v = c.name(use->v), k = c.name(use->k);
-  const bool rows_outside = form.order != TileOrder::columns_outside;
+  const bool rows_outside = are_rows_outside(form.order);
   const std::string &outer = rows_outside ? u : v, &inner = rows_outside ? v : u;
   const Size side{kSide, ""};
   std::vector<TileStep::Level> levels;
@@ -194,7 +198,7 @@ Plan plan_tiles(const PlanContext& c, const TileForm& form) {
     plan.steps.push_back(PromoteStep{c.t.program.tensors[operand.tensor].name, s, at, Scope::heap, tile_layout(c, operand, data, use->k, depth)});
   };
   promote(columns, use->v, "root", use->group);
-  if (packs_rows) promote(rows, use->u, c.t.program.tensors[rows.tensor].is_const_input ? "root" : row, use->depth);
+  if (packs_rows) promote(rows, use->u, !rows_outside || c.t.program.tensors[rows.tensor].is_const_input ? "root" : row, use->depth);
   plan.steps.push_back(AccumulateStep{s, place, Scope::tile});
   plan.steps.push_back(TensorizeStep{s, {u, v, group, k}, use->instruction->name});
   plan.steps.push_back(UnrollStep{s, {tile_u, tile_v}});
