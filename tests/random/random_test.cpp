@@ -79,5 +79,11 @@ TEST(RandomPairs, all_judges_agree) {
   EXPECT_GT(counts.asked * 50, pairs);
 }
 
+/// Sums of exponentials of whole numbers are none themselves: in lanes they are right within their bound.
+TEST(RandomPairs, sums_of_functions_are_judged_by_their_bound) {
+  const Judgement judgement = judge(random_pair(1000477));
+  EXPECT_EQ(judgement.outcome, Outcome::agreed) << judgement.message;
+}
+
 }  // namespace
 }  // namespace polyweft::random_test

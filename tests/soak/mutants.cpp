@@ -5,7 +5,9 @@
 #include "lang/parser.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
+#include "random/band_traces.h"
 #include "random/pairs.h"
+#include "random/recurrences.h"
 #include "schedules/mutator.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
@@ -25,10 +27,16 @@ struct Subject {
   LoopNest nest;
 };
 
-/// Half of the nests are decision vectors of sketches at small sizes, the others random pairs of program and trace, recurrences among them.
+/// Of ten nests four are recurrences, by random traces of bands or in base order, three are decision vectors of sketches at small sizes, three random pairs.
 Result<Subject> subject_of(uint64_t seed) {
   Rng rng(seed);
   const random_test::Pair pair = [&] {
+    if (rng.chance(0.4)) {
+      random_test::Pair out{lang::parse(random_test::random_recurrence(rng), "recurrence")->programs.front(), Trace{}};
+      const NumericsClass classes[] = {NumericsClass::reassoc, NumericsClass::contract, NumericsClass::strict};
+      out.cls = classes[rng.below(3)];
+      return out;
+    }
     if (rng.chance(0.5)) return random_test::random_pair(seed);
     static const std::vector<Family> all = families();
     const Family& family = all[rng.below(all.size())];
@@ -46,11 +54,12 @@ Result<Subject> subject_of(uint64_t seed) {
   Subject out{polyweft::normalize(polyweft::bind(pair.source, *binding)), {}};
   Trace trace = pair.trace;
   std::shared_ptr<const LoopNest> base;
-  if (schedules::has_recurrence(out.program)) {
+  if (schedules::has_recurrence(out.program) && rng.chance(0.8)) trace = random_test::random_band_trace(rng, out.program, pair.cls).trace;
+  if (schedules::has_recurrence(out.program) && trace.steps.empty()) {
     auto nest = poly::base_nest(out.program, pair.cls);
     if (!nest) return nest.error();
     base = std::make_shared<const LoopNest>(std::move(*nest));
-  } else if (trace.steps.empty()) {
+  } else if (!schedules::has_recurrence(out.program) && trace.steps.empty()) {
     const std::vector<Trace> sketches = schedules::sketches(out.program, pair.cls, {32, 16, {1 << 10, 4 << 10, 32 << 10}, 2});
     trace = sketches[rng.below(sketches.size())];
     for (Decision& decision : trace.decisions)
@@ -58,7 +67,9 @@ Result<Subject> subject_of(uint64_t seed) {
     for (Decision& decision : trace.decisions) decision.candidates.clear();
     trace.constraints.clear();
   }
-  auto made = schedules::replay(out.program, pair.cls, trace, base);
+  schedules::Isl isl = random_test::isl_of(out.program);
+  isl.recurrence_nest = base;
+  auto made = schedules::replay(out.program, pair.cls, trace, isl);
   if (!made) return made.error();
   auto nest = instantiate(*made, values_of(trace));
   if (!nest) return nest.error();
