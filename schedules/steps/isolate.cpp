@@ -29,7 +29,9 @@ Result<Affine> condition_of(const NestTemplate& t, const Band& band, const Linea
 int64_t greatest(const NestTemplate& t, const BandPlace& place, const Affine& condition) {
   std::map<VarId, Affine> map;
   for (uint32_t m = 0; m < place.members.size(); ++m) map[t.program.index_var(m)] = place.members[m];
-  return interval_of(substitute(condition, map), domain_of(t.program, t.program.equations[place.equation]).values).hi;
+  Equation instances = t.program.equations[place.equation];
+  for (const Guard& of_piece : place.piece) instances.where = guard_all({instances.where, of_piece});
+  return interval_of(substitute(condition, map), domain_of(t.program, instances).values).hi;
 }
 
 }  // namespace

@@ -90,16 +90,17 @@ bool has_long_rows(const Buffer& buffer) {
 
 /// Cells before the first element of each row put what begins `first` cells further on a cache line.
 void put_on_line(Buffer& buffer, View& view, int64_t first) {
-  const int64_t line = kLine / size_bytes(buffer.type), before = (line - first % line) % line;
+  const int64_t line = kLine / size_bytes(buffer.type), before = ((-first) % line + line) % line;
+  const VarId along = kCellVar + static_cast<VarId>(buffer.extents.size()) - 1;
   buffer.extents.back() += before;
-  buffer.element.back() = buffer.element.back() - Affine::of(before);
+  for (Affine& e : buffer.element) e = substitute(e, {{along, Affine::variable(along) - Affine::of(before)}});
   view.origin.back() = view.origin.back() - Affine::of(before);
   buffer.layout = row_major(folded_extents(buffer));
 }
 
 /// Rows of several cache lines begin on lines, and not all at one place of the first cache: what lies above and below in a stencil is then aligned alike.
 void align_rows(Buffer& buffer) {
-  constexpr int64_t kAlias = 4096;
+  constexpr int64_t kAlias = 1024;
   const int64_t bytes = size_bytes(buffer.type);
   int64_t row = (buffer.layout.pieces.back().factor * bytes + kLine - 1) / kLine * kLine;
   if (row % kAlias == 0) row += kLine;
@@ -147,19 +148,47 @@ void move_cells(const TensorStorage& storage, const Box& box, Buffer& buffer, Vi
 
 }  // namespace
 
-/// The first element along rows of the tensor that the lanes of its greatest writer in a band reach.
-std::optional<int64_t> Emitter::first_of_lanes(TensorId id) const {
+/// Where the vectors along an index begin: at the first value that a tile loop around the band's statements counts from, or at the statement's own.
+int64_t Emitter::first_vector(const Stage& stage, uint32_t index) const {
+  const Placement& at = stage.placement;
+  if (at.kind != Placement::Kind::fused) return stage.lo[index];
+  const Stage& host = t_.stages[at.host];
+  const auto tie = std::find_if(at.ties.begin(), at.ties.end(), [&](const auto& own_and_host) { return own_and_host.first == index; });
+  if (tie == at.ties.end()) return stage.lo[index];
+  const bool is_tiled = std::any_of(host.loops.begin(), host.loops.begin() + at.depth, [&](const TemplateLoop& loop) { return loop.index == tie->second; });
+  return is_tiled ? host.lo[tie->second] : stage.lo[index];
+}
+
+/// The cell along rows of the tensor where the lanes of its greatest writer in a band begin. Nothing where rows begin at another place of a cache line each, or no lanes
+/// run along them.
+std::optional<int64_t> Emitter::first_of_lanes(TensorId id, const Affine& cell) const {
   std::optional<int64_t> out;
   double most = 0;
   for (const Stage& stage : t_.stages) {
     const Equation& equation = equation_of(stage);
     const auto lanes = std::find_if(stage.loops.begin(), stage.loops.end(), [](const TemplateLoop& loop) { return loop.mark.kind == MarkKind::vector; });
-    if (lanes == stage.loops.end() || stage.origin || equation.targets.front() != id || equation.slots.back().var != index_var(lanes->index)) continue;
+    if (lanes == stage.loops.end() || equation.targets.front() != id) continue;
+    std::map<VarId, Affine> of_dimensions;
+    for (uint32_t d = 0; d < equation.slots.size(); ++d) {
+      const Slot& slot = equation.slots[d];
+      of_dimensions[kCellVar + d] = slot.var == kNoVar ? slot.position : Affine::variable(slot.var);
+    }
+    const Affine along = substitute(cell, of_dimensions);
+    const int64_t line = kLine / size_bytes(t_.program.tensors[id].type);
+    int64_t first = along.constant;
+    bool is_even = along.is_linear() && along.coefficient(index_var(lanes->index)) == 1;
+    for (const Term& term : along.terms) {
+      if (term.quasi) break;
+      if (term.var == index_var(lanes->index))
+        first += first_vector(stage, lanes->index);
+      else
+        is_even = is_even && term.coeff % line == 0;
+    }
     double points = 1;
     for (size_t k = 0; k < stage.lo.size(); ++k) points *= static_cast<double>(stage.hi[k] - stage.lo[k]);
     if (points <= most) continue;
     most = points;
-    out = stage.lo[lanes->index];
+    out = is_even ? std::optional(first) : std::nullopt;
   }
   return out;
 }
@@ -187,8 +216,9 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
   buffer.layout = row_major(folded_extents(buffer));
   const bool in_output = std::any_of(t_.in_outputs.begin(), t_.in_outputs.end(), [&](const auto& pair) { return pair.first == id; });
   if (tensor.kind == TensorKind::local && !in_output && made_in_band(id) && has_long_rows(buffer)) {
-    const bool is_free = !storage && std::none_of(buffer.folds.begin(), buffer.folds.end(), [&](const auto& fold) { return fold.dim + 1 == buffer.extents.size(); });
-    if (auto first = is_free ? first_of_lanes(id) : std::nullopt) put_on_line(buffer, view, *first - box.lo.back());
+    const bool is_free = std::none_of(buffer.folds.begin(), buffer.folds.end(), [&](const auto& fold) { return fold.dim + 1 == buffer.extents.size(); });
+    const Affine along = storage ? storage->cell.back() : Affine::variable(kCellVar + static_cast<VarId>(box.lo.size()) - 1);
+    if (auto first = is_free ? first_of_lanes(id, along) : std::nullopt) put_on_line(buffer, view, *first - view.origin.back().constant);
     align_rows(buffer);
   }
   buffer.tensor = id;

@@ -92,6 +92,16 @@ void Emitter::mark_implied(Body& body, size_t count) {
       if (const Affine more = inside[k] - inside[known]; more.is_constant() && more.constant >= 0) body.done[k] = 1;
 }
 
+/// What loop variables reach where e >= 0.
+void Emitter::narrow(const Affine& e) {
+  for (const Term& term : e.terms) {
+    if (term.quasi || term.coeff >= 0 || term.var < nest_.params.size()) continue;
+    const int64_t most = numeric_bounds(e - Affine::variable(term.var, term.coeff)).second;
+    VarFacts& facts = facts_[term.var - nest_.params.size()];
+    facts.hi = std::min(facts.hi, std::max<int64_t>(most, 0) / -term.coeff / facts.step * facts.step);
+  }
+}
+
 /// if <the conditions hold at every point reached here>: these statements, in loops of their own; else the rest.
 NodeId Emitter::hook_alone(const Body& body, size_t depth, size_t which, const std::vector<uint32_t>& guests) {
   const std::vector<Affine>& conditions = t_.stages[guests[0]].placement.alone;
@@ -105,11 +115,16 @@ NodeId Emitter::hook_alone(const Body& body, size_t depth, size_t which, const s
   }
   if (is_never_so) return hooks(body, depth, which + 1);
   std::vector<NodeId> nests;
+  const std::vector<VarFacts> outside = facts_;
+  for (const Guard& test : tests) narrow(test.e);
+  const std::vector<VarFacts> inside = facts_;
   for (uint32_t guest : guests) {
     Body own = body_tied(guest, body);
     mark_implied(own, conditions.size());
     nests.push_back(with_fixed_conditions(std::move(own), 0));
   }
+  for (size_t v = 0; v < outside.size(); ++v)
+    if (facts_[v].hi == inside[v].hi) facts_[v].hi = outside[v].hi;
   NodeId then = seq(std::move(nests));
   if (tests.empty()) return then;
   NodeId rest = hooks(body, depth, which + 1);

@@ -139,7 +139,8 @@ class Emitter {
   void make_tensor_buffers();
   BufferId make_tensor_buffer(TensorId id);
   bool made_in_band(TensorId id) const;
-  std::optional<int64_t> first_of_lanes(TensorId id) const;
+  int64_t first_vector(const Stage& stage, uint32_t index) const;
+  std::optional<int64_t> first_of_lanes(TensorId id, const Affine& cell) const;
   NodeId root();
   const Promotion* layout_ahead(TensorId tensor) const;
   void pack_const_inputs();
@@ -204,6 +205,7 @@ class Emitter {
   NodeId hook_fused(Body body, size_t depth, size_t which, const std::vector<uint32_t>& guests);
   std::optional<size_t> private_results(uint32_t stage_id) const;
   static void mark_implied(Body& body, size_t count);
+  void narrow(const Affine& e);
   NodeId hook_alone(const Body& body, size_t depth, size_t which, const std::vector<uint32_t>& guests);
   Window slot_window(const Body& body) const;
   static int64_t whole_lanes(const Body& body, uint32_t index);
