@@ -24,6 +24,19 @@ Result<uint32_t> dimension_of(const NestTemplate& t, const Stage& stage, TensorI
 
 }  // namespace
 
+Status is_digit_order(const std::vector<LayoutPart>& parts, uint32_t rank, const std::string& subject) {
+  for (uint32_t d = 0; d < rank; ++d) {
+    std::vector<LayoutPart> own;
+    std::copy_if(parts.begin(), parts.end(), std::back_inserter(own), [&](const auto& part) { return part.dim == d; });
+    const bool is_whole = own.size() == 1 && own[0].part == LayoutDigit::Part::whole;
+    const bool is_split =
+        own.size() == 2 && own[0].part == LayoutDigit::Part::quotient && own[1].part == LayoutDigit::Part::remainder && own[0].factor == own[1].factor;
+    if (!is_whole && !is_split)
+      return fail("PW0308", subject + ": the layout does not hold dimension " + std::to_string(d) + " exactly once", {"write it whole, or as d / f and later d % f"});
+  }
+  return Ok{};
+}
+
 Result<std::vector<LayoutPart>> layout_parts(const NestTemplate& t, const Stage& stage, TensorId tensor, const std::vector<LayoutDigit>& layout) {
   std::vector<LayoutPart> out;
   for (const auto& digit : layout) {
@@ -32,15 +45,7 @@ Result<std::vector<LayoutPart>> layout_parts(const NestTemplate& t, const Stage&
     out.push_back({*dim, digit.part, digit.factor});
   }
   if (out.empty()) return out;
-  for (uint32_t d = 0; d < t.program.tensors[tensor].rank; ++d) {
-    std::vector<LayoutPart> own;
-    std::copy_if(out.begin(), out.end(), std::back_inserter(own), [&](const auto& part) { return part.dim == d; });
-    bool is_whole = own.size() == 1 && own[0].part == LayoutDigit::Part::whole;
-    bool is_split = own.size() == 2 && own[0].part == LayoutDigit::Part::quotient && own[1].part == LayoutDigit::Part::remainder && own[0].factor == own[1].factor;
-    if (!is_whole && !is_split)
-      return fail("PW0308", t.program.tensors[tensor].name + ": the layout does not hold dimension " + std::to_string(d) + " exactly once",
-                  {"write it whole, or as d / f and later d % f"});
-  }
+  if (auto status = is_digit_order(out, t.program.tensors[tensor].rank, t.program.tensors[tensor].name); !status) return status.error();
   return out;
 }
 

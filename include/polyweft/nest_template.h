@@ -145,6 +145,7 @@ struct TensorStorage {
   TensorId tensor = 0;
   std::vector<Affine> cell;     ///< outermost first, over kCellVar + d, coordinate d of the element
   std::vector<Affine> element;  ///< over kCellVar + k, coordinate k of the cell
+  std::vector<LayoutPart> layout = {};  ///< digits of the cell's coordinates, outermost first; empty: the coordinates
   bool operator==(const TensorStorage&) const = default;
 };
 /// One equation and its loops.

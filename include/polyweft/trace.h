@@ -165,6 +165,7 @@ struct StoreStep {
   std::string tensor;
   std::vector<LinearText> cell;
   std::string output = {};  ///< set, and no cell: store A in A_out, in the cells of this output
+  std::vector<LayoutDigit> layout = {};  ///< digits of the coordinates c0, c1, .. of the cells, outermost first; empty: as they stand
   bool operator==(const StoreStep&) const = default;
 };
 /// wavefront jacobi [t.1, i.1, j.1]: the first of these outermost tile loops counts the sum of their tiles' numbers; what it leaves free runs at once, along the second.

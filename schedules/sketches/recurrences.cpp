@@ -19,7 +19,7 @@ namespace polyweft::schedules {
 namespace {
 
 constexpr int64_t kMostSkew = 8;
-constexpr int64_t kRowsJammed = 4;
+constexpr int64_t kRowsJammed = 8;
 constexpr int64_t kSums = 4;         ///< vectors of partial sums at once
 constexpr size_t kMostInTiles = 12;  ///< statements, pieces of borders included, of a band in time tiles: each meets each in the proof
 
@@ -181,7 +181,7 @@ bool add_time_tiles(Sketcher& s, uint32_t band) {
   std::vector<TileStep::Level> levels = {{index[0], Size{0, time}}};
   std::vector<std::string> order = {index[0] + ".1"};
   if (members >= 3 && row > 1024) {
-    s.decide(row_tile, 512, {512, 1024, 4096});
+    s.decide(row_tile, 1024, {256, 512, 1024, 4096});
     levels.push_back({index[members - 1], Size{0, row_tile}});
     order.push_back(index[members - 1] + ".1");
   }

@@ -3,13 +3,15 @@
 // Where R[i, j] = A[T, i, j] is the last that is done to A, and cells of A and R are as many, the copy moves nothing. Legal where each write to A comes before the
 // first of R, and R is written by nothing else: seen on the nest, when sizes are known, and proven by the checker.
 //
-// store A [d0, d2 + 2*d1, d1]: cells of A in skewed or exchanged dimensions.
+// store A [d0, d2 + 2*d1, d1]: cells of A in skewed or exchanged dimensions. layout [c0, c2 / 64, c1, c2 % 64]: and those in blocks, as `promote` lays out a copy; what
+// a pass over 64 rows reads of each column then lies side by side, column after column.
 //
 // Seidel's sweep runs j' = j + 2i at once for all i: with cells [j', i] the lanes of a row i are neighbours. Legal by structure: the map gives back the element by whole
 // numbers, so that no two elements share a cell.
 #include <algorithm>
 
 #include "schedules/bands.h"
+#include "schedules/placement.h"
 #include "schedules/reindex.h"
 
 namespace polyweft::schedules {
@@ -84,6 +86,13 @@ Result<NestTemplate> store(NestTemplate t, const StoreStep& step) {
   for (const TensorFold& fold : t.folds)
     if (fold.tensor == tensor && std::find(storage.cell.begin(), storage.cell.end(), Affine::variable(kCellVar + fold.dim)) == storage.cell.end())
       return fail("PW0308", subject + ": d" + std::to_string(fold.dim) + " is folded and no dimension of the cells");
+  for (const LayoutDigit& digit : step.layout) {
+    const auto dim = dimension_number(digit.dim, rank, 'c');
+    if (!dim) return fail("PW0303", subject + ": there is no coordinate '" + digit.dim + "'", {"coordinates of the cells are c0, c1, .."});
+    storage.layout.push_back({*dim, digit.part, digit.factor});
+  }
+  if (!storage.layout.empty())
+    if (auto status = is_digit_order(storage.layout, rank, subject); !status) return status.error();
   t.storages.push_back(std::move(storage));
   return t;
 }

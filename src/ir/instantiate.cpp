@@ -100,7 +100,7 @@ void put_on_line(Buffer& buffer, View& view, int64_t first) {
 
 /// Rows of several cache lines begin on lines, and not all at one place of the first cache: what lies above and below in a stencil is then aligned alike.
 void align_rows(Buffer& buffer) {
-  constexpr int64_t kAlias = 1024;
+  constexpr int64_t kAlias = 512;
   const int64_t bytes = size_bytes(buffer.type);
   int64_t row = (buffer.layout.pieces.back().factor * bytes + kLine - 1) / kLine * kLine;
   if (row % kAlias == 0) row += kLine;
@@ -213,10 +213,10 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
     const uint32_t dim = storage && fold.cell.empty() ? cell_dimension(*storage, fold.dim) : fold.dim;
     if (fold.tensor == id && fold.window < buffer.extents[dim]) buffer.folds.push_back({dim, fold.window});
   }
-  buffer.layout = row_major(folded_extents(buffer));
+  buffer.layout = storage ? layout_of(storage->layout, folded_extents(buffer)) : row_major(folded_extents(buffer));
   const bool in_output = std::any_of(t_.in_outputs.begin(), t_.in_outputs.end(), [&](const auto& pair) { return pair.first == id; });
   if (tensor.kind == TensorKind::local && !in_output && made_in_band(id) && has_long_rows(buffer)) {
-    const bool is_free = std::none_of(buffer.folds.begin(), buffer.folds.end(), [&](const auto& fold) { return fold.dim + 1 == buffer.extents.size(); });
+    const bool is_free = (!storage || storage->layout.empty()) && std::none_of(buffer.folds.begin(), buffer.folds.end(), [&](const auto& fold) { return fold.dim + 1 == buffer.extents.size(); });
     const Affine along = storage ? storage->cell.back() : Affine::variable(kCellVar + static_cast<VarId>(box.lo.size()) - 1);
     if (auto first = is_free ? first_of_lanes(id, along) : std::nullopt) put_on_line(buffer, view, *first - view.origin.back().constant);
     align_rows(buffer);
@@ -275,7 +275,7 @@ void Emitter::pack_const_inputs() {
     Window window = hull_window(tensor);
     BufferId packed = make_window(window, tensor, Scope::argument, ".p");
     Buffer& buffer = nest_.buffers[packed];
-    if (promotion) buffer.layout = layout_of(promotion->layout, window);
+    if (promotion) buffer.layout = layout_of(promotion->layout, window.extent);
     buffer.is_packed = true;
     std::replace(nest_.arguments.begin(), nest_.arguments.end(), source.buffer, packed);
     View view{packed, window.origin, std::nullopt};
@@ -286,14 +286,14 @@ void Emitter::pack_const_inputs() {
 }
 
 /// Physical dimensions of a promoted window.
-Layout Emitter::layout_of(const std::vector<LayoutPart>& parts, const Window& window) const {
-  if (parts.empty()) return row_major(window.extent);
-  std::vector<int64_t> low(window.extent.size(), 1);
+Layout Emitter::layout_of(const std::vector<LayoutPart>& parts, const std::vector<int64_t>& extents) const {
+  if (parts.empty()) return row_major(extents);
+  std::vector<int64_t> low(extents.size(), 1);
   for (const LayoutPart& part : parts)
     if (part.part == LayoutDigit::Part::remainder) low[part.dim] = size_of(part.factor);
   Layout layout;
   for (const LayoutPart& part : parts) {
-    int64_t extent = std::max<int64_t>(window.extent[part.dim], 1);
+    int64_t extent = std::max<int64_t>(extents[part.dim], 1);
     int64_t factor = part.part == LayoutDigit::Part::remainder ? low[part.dim]
                      : part.part == LayoutDigit::Part::whole   ? extent
                                                                : (extent + low[part.dim] - 1) / low[part.dim];

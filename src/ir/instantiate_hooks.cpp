@@ -57,7 +57,7 @@ NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t 
   std::vector<View> views;
   for (TensorId tensor : targets) {
     BufferId buffer = make_window(*window, tensor, guest.placement.scope, ".w");
-    nest_.buffers[buffer].layout = layout_of(guest.placement.layout, *window);
+    nest_.buffers[buffer].layout = layout_of(guest.placement.layout, window->extent);
     views.push_back({buffer, window->origin, std::nullopt});
     views_[tensor].push_back(views.back());
   }
@@ -73,7 +73,7 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
   View source = view_of(promotion.tensor, body.id);
   if (promotion.depth == 0 && nest_.buffers[source.buffer].is_packed && layout_ahead(promotion.tensor)) return hooks(std::move(body), depth, which + 1);
   BufferId buffer = make_window(*window, promotion.tensor, promotion.scope, ".p");
-  nest_.buffers[buffer].layout = layout_of(promotion.layout, *window);
+  nest_.buffers[buffer].layout = layout_of(promotion.layout, window->extent);
   View view{buffer, window->origin, body.id};
   const bool is_shared = promotion.depth == 0 && !body.loops.empty() && body.loops[0].mark == MarkKind::parallel;
   NodeId copy = copy_nest(*window, promotion.tensor, view, source, promotion.layout,

@@ -144,7 +144,7 @@ class Emitter {
   NodeId root();
   const Promotion* layout_ahead(TensorId tensor) const;
   void pack_const_inputs();
-  Layout layout_of(const std::vector<LayoutPart>& parts, const Window& window) const;
+  Layout layout_of(const std::vector<LayoutPart>& parts, const std::vector<int64_t>& extents) const;
   Body body_of(uint32_t stage_id);
   bool is_null_reduction(const Body& body) const;
   std::vector<SizedLoop> sized_loops(const Stage& stage);

@@ -113,7 +113,7 @@ BufferId Emitter::make_ring(const Slider& slider, const Range& range, int64_t st
   BufferId buffer = make_window(whole, equation_of(stage).targets[0], stage.placement.scope, ".w");
   if (is_ring) whole.extent[slide.dim] = ring;
   if (is_ring) nest_.buffers[buffer].folds = {{slide.dim, ring}};
-  nest_.buffers[buffer].layout = layout_of(stage.placement.layout, whole);
+  nest_.buffers[buffer].layout = layout_of(stage.placement.layout, whole.extent);
   return buffer;
 }
 
@@ -163,7 +163,7 @@ NodeId Emitter::warm_up(const std::vector<Slider>& sliders, size_t which, const 
   BufferId own = 0;
   if (!slider.is_sliding) {
     own = make_window(window, tensor, stage.placement.scope, ".w");
-    nest_.buffers[own].layout = layout_of(stage.placement.layout, window);
+    nest_.buffers[own].layout = layout_of(stage.placement.layout, window.extent);
     views_[tensor].push_back({own, window.origin, std::nullopt});
   }
   NodeId made = emit(body_before(slider, std::move(window), var, start + at), 0);

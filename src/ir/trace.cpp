@@ -90,7 +90,7 @@ struct Printer {
     if (!s.output.empty()) return "store " + s.tensor + " in " + s.output;
     std::vector<std::string> cell;
     for (const auto& coordinate : s.cell) cell.push_back(text_of(coordinate));
-    return "store " + s.tensor + " [" + joined(cell, ", ") + "]";
+    return "store " + s.tensor + " [" + joined(cell, ", ") + "]" + layout_text(s.layout);
   }
   std::string operator()(const CutStep& s) const { return "cut " + s.of + " where " + text_of(s.where); }
   std::string operator()(const SnapshotStep& s) const { return "snapshot " + s.name + " of " + s.tensor + " read " + std::to_string(s.read) + " in " + s.statement; }

@@ -235,7 +235,7 @@ class Parser {
     add(std::move(s));
   }
   void store() {
-    StoreStep s{name(), {}, {}};
+    StoreStep s{name(), {}, {}, {}};
     if (!peek('[')) {
       expect_word("in");
       s.output = name();
@@ -245,6 +245,7 @@ class Parser {
     do s.cell.push_back(linear());
     while (accept(',') && !failed_ && s.cell.size() < kMaxMembers);
     expect(']');
+    if (accept_word("layout")) s.layout = layout();
     add(std::move(s));
   }
   void cut() {
@@ -438,6 +439,8 @@ class Parser {
       for (const auto& level : s->levels) check_known(level.size.decision, known);
     if (const auto* s = std::get_if<VectorizeStep>(&step)) check_known(s->lanes.decision, known);
     if (const auto* s = std::get_if<PromoteStep>(&step))
+      for (const auto& digit : s->layout) check_known(digit.factor.decision, known);
+    if (const auto* s = std::get_if<StoreStep>(&step))
       for (const auto& digit : s->layout) check_known(digit.factor.decision, known);
     if (const auto* s = std::get_if<ComputeAtStep>(&step)) {
       for (const auto& digit : s->layout) check_known(digit.factor.decision, known);
