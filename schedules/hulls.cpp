@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "support/integer_division.h"
+
 namespace polyweft::schedules {
 namespace {
 
 constexpr int64_t kFar = int64_t{1} << 58;
 
-int64_t floor_quotient(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
 int64_t clamped(int64_t v) {
   return std::clamp(v, -kFar, kFar);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "schedules/queries.h"
+#include "support/integer_division.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -12,13 +13,6 @@ std::vector<int64_t> row_strides(const Box& box) {
   std::vector<int64_t> out(box.lo.size(), 1);
   for (size_t d = out.size(); d-- > 1;) out[d - 1] = out[d] * std::max<int64_t>(box.hi[d] - box.lo[d], 1);
   return out;
-}
-
-int64_t floor_of(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-int64_t ceiling_of(int64_t a, int64_t b) {
-  return -floor_of(-a, b);
 }
 
 /// A quotient of one index and a constant.
@@ -62,7 +56,7 @@ bool add_clamp(ReadRow& row, const NestTemplate& t, const Stage& stage, const Te
       idle.lo -= other.coeff * stage.lo[other.var - first];
       idle.hi -= other.coeff * (stage.hi[other.var - first] - 1);
     }
-    narrow(row.idle[part.var - first], {ceiling_of(idle.lo, part.coeff), floor_of(idle.hi, part.coeff)});
+    narrow(row.idle[part.var - first], {ceil_quotient(idle.lo, part.coeff), floor_quotient(idle.hi, part.coeff)});
     row.stride[part.var - first] += part.coeff * term.coeff * stride;
   }
   return true;
@@ -165,7 +159,7 @@ std::optional<std::vector<int64_t>> cuts_at_clamps(const StageTable& table, cons
     if (row.idle[index]) idle = Interval{std::max(idle.lo, row.idle[index]->lo), std::min(idle.hi, row.idle[index]->hi)};
     if (row.quotient[index] != 0) unit = std::lcm(unit, row.quotient[index]);
   }
-  if (idle.lo > stage.lo[index]) idle.lo = ceiling_of(idle.lo, unit) * unit;
+  if (idle.lo > stage.lo[index]) idle.lo = ceil_quotient(idle.lo, unit) * unit;
   if (idle.hi - idle.lo + 1 < (stage.hi[index] - stage.lo[index] + 1) / 2) return std::nullopt;
   std::vector<int64_t> out;
   if (idle.lo > stage.lo[index]) out.push_back(idle.lo);

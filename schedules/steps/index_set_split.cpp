@@ -12,6 +12,7 @@
 
 #include "schedules/queries.h"
 #include "schedules/steps.h"
+#include "support/integer_division.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -30,10 +31,6 @@ struct Part {
 
 bool is_false(const Guard& g) {
   return g.kind == Guard::Kind::any && g.of.empty();
-}
-
-int64_t ceil_quotient(int64_t a, int64_t b) {
-  return a / b + (a % b > 0);
 }
 
 /// The values m * v + c in [lo, hi), by v.

@@ -4,6 +4,7 @@
 #include <compare>
 
 #include "polyweft/program.h"
+#include "support/integer_division.h"
 
 namespace polyweft {
 namespace {
@@ -51,11 +52,6 @@ Affine add_scaled(const Affine& a, int64_t factor, const Affine& b) {
     if (term.coeff != 0) out.terms.push_back(std::move(term));
   }
   return out;
-}
-
-int64_t floor_quotient(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
 Affine of_quasi(Quasi quasi) {

@@ -4,19 +4,13 @@
 #include <numeric>
 
 #include "ir/instantiate_internal.h"
+#include "support/integer_division.h"
 
 namespace polyweft::ir {
 
 namespace {
 
 constexpr int64_t kFar = int64_t{1} << 60;
-
-int64_t floor_quotient(int64_t a, int64_t b) {
-  return a / b - (a % b < 0);
-}
-int64_t positive_remainder(int64_t a, int64_t m) {
-  return ((a % m) + m) % m;
-}
 
 }  // namespace
 
@@ -43,9 +37,9 @@ std::optional<int64_t> Emitter::residue(const Affine& e, int64_t modulus) const 
   for (const Term& term : e.terms) {
     if (term.quasi) return std::nullopt;
     int64_t step = term.var < nest_.params.size() ? 1 : facts_[term.var - nest_.params.size()].step;
-    if (positive_remainder(term.coeff, modulus) * positive_remainder(step, modulus) % modulus != 0) return std::nullopt;
+    if (floor_remainder(term.coeff, modulus) * floor_remainder(step, modulus) % modulus != 0) return std::nullopt;
   }
-  return positive_remainder(e.constant, modulus);
+  return floor_remainder(e.constant, modulus);
 }
 
 /// min(max(e, lo), hi) without what cannot act on the values that the variables take here: in the middle of an image a clamped column is the column.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "lang/affine_reader.h"
+#include "support/integer_division.h"
 
 namespace polyweft::lang {
 namespace {
@@ -40,10 +41,6 @@ std::string text_of(const Sum& sum) {
   std::string text;
   for (const auto& [name, coefficient] : sum.terms) text += (coefficient < 0 ? "" : "+") + std::to_string(coefficient) + name;
   return text + (sum.constant < 0 ? "" : "+") + std::to_string(sum.constant);
-}
-
-int64_t floor_quotient(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && a < 0 ? 1 : 0);
 }
 
 int64_t divisor_of(const Sum& sum) {

@@ -2,17 +2,14 @@
 
 #include <algorithm>
 
+#include "support/integer_division.h"
+
 namespace polyweft::lang {
 namespace {
 
 __int128 cut(__int128 value) {
   constexpr __int128 kLimit = __int128{1} << 100;
   return std::clamp(value, -kLimit, kLimit);
-}
-
-__int128 floor_quotient(__int128 a, __int128 b) {
-  __int128 q = a / b;
-  return q * b > a ? q - 1 : q;
 }
 
 __int128 value_of(const Term& term, const std::vector<int64_t>& values) {

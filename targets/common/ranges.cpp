@@ -4,12 +4,11 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "support/integer_division.h"
+
 namespace polyweft::targets {
 namespace {
 
-int64_t floor_of(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
 constexpr int64_t kFar = INT64_MAX / 4;
 int64_t bounded(int64_t v) {
   return std::clamp(v, -kFar, kFar);
@@ -48,7 +47,7 @@ Interval Facts::range(const Affine& e) const {
       if (const auto it = facts_.find(term.var); it != facts_.end()) t = {it->second.lo, it->second.hi};
     } else if (term.quasi->kind == Quasi::Kind::floor_div) {
       const Interval inner = range(term.quasi->e);
-      t = {floor_of(inner.lo, term.quasi->den), floor_of(inner.hi, term.quasi->den)};
+      t = {floor_quotient(inner.lo, term.quasi->den), floor_quotient(inner.hi, term.quasi->den)};
     } else {
       const Interval x = range(term.quasi->e), lo = range(term.quasi->lo), hi = range(term.quasi->hi);
       t = {std::min(std::max(x.lo, lo.lo), hi.lo), std::min(std::max(x.hi, lo.hi), hi.hi)};
@@ -104,7 +103,7 @@ std::optional<bool> Facts::decide(const Guard& g) const {
 
 Facts::Split Facts::split(const Affine& e, int64_t den) const {
   Split out;
-  out.multiple.constant = floor_of(e.constant, den) * den;
+  out.multiple.constant = floor_quotient(e.constant, den) * den;
   out.rest.constant = e.constant - out.multiple.constant;
   for (const auto& term : e.terms) {
     int64_t divisor = 1;

@@ -60,6 +60,35 @@ TEST(Bands, jacobi_in_two_planes_and_time_tiles) {
                             "permute B@1 [j, i]\npermute A@2 [j, i]\nunroll B@1 i\nunroll A@2 i\n");
 }
 
+// Statements whose conditions were cut into pieces: no border has an instance where a row, at one time, lies inside.
+TEST(Bands, rows_without_borders_are_apart_at_each_time_of_a_tile) {
+  Program program = normalized_program(kJacobi);
+  const std::string tiles = std::string(kJacobiBand) + "tile jacobi [t: 3, j: 4, i: 2]\npermute jacobi [t.1, j.1, i.1, t]\n";
+  const std::string inside = "isolate B@1, A@2 in jacobi at t where i - 2*t - 2, 9 - i + 2*t, j - 2*t - 2, 9 - j + 2*t\n";
+  expect_right(program, tiles + inside +
+                            "distribute jacobi at t\nvectorize B@1 j 4\nvectorize A@2 j 4\npermute B@1.far [j, i]\nvectorize B@1.far j 4\nunroll B@1.far i\n"
+                            "permute A@2.far [j, i]\nvectorize A@2.far j 4\nunroll A@2.far i\n");
+  EXPECT_NE(refusal(program, tiles + "isolate B@1, A@2 in jacobi at t where i - 2*t - 1, 9 - i + 2*t, j - 2*t - 2, 9 - j + 2*t\n").find("A@3.p1 may have instances"),
+            std::string::npos);
+}
+
+// Rows of vectors begin on lines of the cache, also where their member is skewed by whole lines.
+TEST(Bands, skewed_rows_begin_on_lines) {
+  std::string text = kJacobi;
+  text.replace(text.find("N = 11"), 6, "N = 70");
+  Program program = normalized_program(text);
+  auto t = replayed(program,
+                    "band jacobi [t, i, j] of B: [t, i + 2*t, j + 16*t], A@2: [t, i + 2*t + 1, j + 16*t + 8], A@3: [t, i + 2*t + 1, j + 16*t + 8]\n"
+                    "fold A d0 mod 1\nfold B d0 mod 1\ndistribute jacobi at i\nvectorize B@1 j 8\nvectorize A@2 j 8\n");
+  ASSERT_TRUE(t.ok()) << described(t.error());
+  auto nest = instantiate(*t, values_of(t->trace));
+  ASSERT_TRUE(nest.ok()) << described(nest.error());
+  for (const Buffer& buffer : nest->buffers)
+    if (buffer.name == "A" || buffer.name == "B") {
+      EXPECT_EQ(buffer.element.back(), Affine::variable(kCellVar + 2) + Affine::of(-7)) << print(*nest);  // column 1 is the eighth cell
+    }
+}
+
 const char* kSeidel =
     "program seidel(T = 5, N = 14)\nin A0: f64[N, N]\nlet A[0, i: N, j: N] = A0[i, j]\n"
     "let A[t: 1..T+1, i: 1..N-1, j: 1..N-1] = (A[t, i-1, j-1] + A[t, i-1, j] + A[t, i-1, j+1] + A[t, i, j-1] + A[t-1, i, j]\n"
@@ -73,6 +102,22 @@ TEST(Bands, seidel_runs_lanes_along_skewed_rows_in_skewed_cells) {
   expect_right(program, "band seidel [t, i, j] of A@2: [t, i + t, j + i + 2*t], A@3: [t, i + t, j + i + 2*t]\nfold A d0 mod 1\ntile seidel [t: 2, i: 4, j: 8]\n");
   EXPECT_NE(refusal(program, "store A [d0, 2*d1, d2]\n").find("PW0308"), std::string::npos);
   EXPECT_NE(refusal(program, "store A [d0 + d1, d1, d2]\n" + band).find("PW0308"), std::string::npos);
+}
+
+// Two rows of blocks of four: a column of a block lies beside the next column of that block.
+TEST(Bands, skewed_cells_lie_in_blocks_of_rows) {
+  Program program = normalized_program(kSeidel);
+  const std::string band = "band seidel [t, j, i] of A@2: [t, j + 2*i + 4*t, i + 4*t], A@3: [t, j + 2*i + 4*t, i + 4*t]\nfold A d0 mod 1\n";
+  const std::string store = "store A [d0, d2 + 2*d1, d1] layout [c0, c2 / 4, c1, c2 % 4]\n";
+  expect_right(program, band + store + "tile seidel [t: 2, i: 4, j: 8]\npermute seidel [t.1, i.1, j.1, j, t]\ndistribute seidel at t\nvectorize A@2 i 4\n");
+  auto t = replayed(program, band + store);
+  ASSERT_TRUE(t.ok()) << described(t.error());
+  auto nest = instantiate(*t, values_of(t->trace));
+  ASSERT_TRUE(nest.ok()) << described(nest.error());
+  EXPECT_NE(print(*nest).find("layout [0:1, 2:4, 1:40, 2:4]"), std::string::npos) << print(*nest);
+  EXPECT_NE(refusal(program, "store A [d0, d2 + 2*d1, d1] layout [c0, c2 / 4, c1]\n").find("PW0308"), std::string::npos);
+  EXPECT_NE(refusal(program, "store A [d0, d2 + 2*d1, d1] layout [c0, c2 / 4, c1, c2 % 8]\n").find("PW0308"), std::string::npos);
+  EXPECT_NE(refusal(program, "store A [d0, d2 + 2*d1, d1] layout [c0, d1, c2]\n").find("PW0303"), std::string::npos);
 }
 
 // The rows of Pascal's triangle along anti-diagonals: three of them are kept, in cells that are skewed alike.

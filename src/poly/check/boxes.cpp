@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/integer_division.h"
+
 namespace polyweft::poly::check {
 namespace {
 
@@ -12,14 +14,10 @@ Bounds bounded(__int128 least, __int128 greatest) {
   return Interval{static_cast<int64_t>(least), static_cast<int64_t>(greatest)};
 }
 
-int64_t floor_of(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 Bounds bounds_of_quasi(const Quasi& q, const Box& box) {
   Bounds inner = bounds_of(q.e, box);
   if (!inner) return inner;
-  if (q.kind == Quasi::Kind::floor_div) return Interval{floor_of(inner->least, q.den), floor_of(inner->greatest, q.den)};
+  if (q.kind == Quasi::Kind::floor_div) return Interval{floor_quotient(inner->least, q.den), floor_quotient(inner->greatest, q.den)};
   Bounds lo = bounds_of(q.lo, box), hi = bounds_of(q.hi, box);
   if (!lo || !hi) return std::nullopt;
   return Interval{std::min(std::max(inner->least, lo->least), hi->least), std::min(std::max(inner->greatest, lo->greatest), hi->greatest)};
@@ -36,13 +34,13 @@ Bounds range_of_loop(const Statement& s, const Loop& loop, VarId dimension, cons
   for (const Affine& lo : loop.lo.of) {
     Bounds b = bounds_of(s.over_dims(lo) - start, box);
     if (!b) return b;
-    int64_t least = -floor_of(-b->least, step);
+    int64_t least = -floor_quotient(-b->least, step);
     out = Interval{out ? std::max(out->least, least) : least, kMost};
   }
   for (const Affine& hi : loop.hi.of) {
     Bounds b = bounds_of(s.over_dims(hi) - start - Affine::of(1), box);
     if (!b || !out) return std::nullopt;
-    out->greatest = std::min(out->greatest, floor_of(b->greatest, step));
+    out->greatest = std::min(out->greatest, floor_quotient(b->greatest, step));
   }
   if (!out || out->greatest < out->least) return std::nullopt;
   return out;
