@@ -16,7 +16,7 @@ __int128 value_of(const Term& term, const std::vector<int64_t>& values) {
   if (!term.quasi) return values[term.var];
   const Quasi& quasi = *term.quasi;
   __int128 e = wide_value(quasi.e, values);
-  if (quasi.kind == Quasi::Kind::floor_div) return floor_quotient(e, quasi.den);
+  if (quasi.kind == Quasi::Kind::floor_div) return floor_quotient<__int128>(e, quasi.den);
   return std::min(std::max(e, wide_value(quasi.lo, values)), wide_value(quasi.hi, values));
 }
 
