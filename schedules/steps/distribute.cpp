@@ -18,6 +18,10 @@ Result<NestTemplate> distribute_band(NestTemplate t, const DistributeStep& step)
     if (!is_point_loop(frame.loops[k]) || frame.loops[k].mark != Mark{})
       return fail("PW0304", "distribute " + step.statement + " at " + step.at + ": loop " + frame.loops[k].name + " inside is no plain point loop",
                   {"permute tile loops outwards first"});
+  for (uint32_t far : alone_in(t, *number))
+    if (t.stages[far].placement.depth > *depth)
+      return fail("PW0304", "distribute " + step.statement + " at " + step.at + ": " + t.stages[far].name + " runs alone in tiles of a loop inside",
+                  {"distribute first, or isolate at a loop outside"});
   frame.loops.resize(*depth);
   return t;
 }

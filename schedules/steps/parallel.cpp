@@ -32,6 +32,7 @@ Result<NestTemplate> in_parts(NestTemplate t, uint32_t id, const ParallelStep& s
   auto index = index_named(t, stage, step.loop);
   if (!index) return index.error();
   if (auto status = may_run_at_once_along(t, id, *index, subject); !status) return status.error();
+  if (*index >= stage.data_indices) return fail("PW0304", subject + ": the index is reduced", {"rfactor gives parts of a reduction results of their own"});
   if (auto status = is_sole(stage, subject); !status) return status.error();
   if (stage.placement.kind != Placement::Kind::at_root)
     return fail("PW0304", subject + ": the statement runs inside another nest", {"parallel " + stage.name + " " + step.loop + ", without parts"});

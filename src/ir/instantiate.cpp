@@ -338,6 +338,12 @@ bool Emitter::is_null_reduction(const Body& body) const {
   return false;
 }
 
+bool Emitter::has_no_elements(const Body& body) const {
+  for (uint32_t k = 0; k < body.ranges.size(); ++k)
+    if (body.ranges[k].extent == 0 && (k < body.stage->data_indices || !body.stage->reduces)) return true;
+  return false;
+}
+
 Body Emitter::body_of(uint32_t stage_id) {
   const Stage& stage = t_.stages[stage_id];
   Body body;
@@ -366,9 +372,7 @@ NodeId Emitter::root() {
   for (uint32_t s = 0; s < t_.stages.size() && !failed_; ++s) {
     if (t_.stages[s].placement.kind != Placement::Kind::at_root) continue;
     Body body = body_of(s);
-    bool is_empty = false;
-    for (uint32_t k = 0; k < body.ranges.size(); ++k) is_empty |= body.ranges[k].extent == 0 && (k < t_.stages[s].data_indices || !t_.stages[s].reduces);
-    if (is_empty) continue;
+    if (has_no_elements(body)) continue;
     nests.push_back(emit(std::move(body), 0));
   }
   NodeId node = add(Seq{});

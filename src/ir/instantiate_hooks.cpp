@@ -167,7 +167,11 @@ NodeId Emitter::hook_fused(Body body, size_t depth, size_t which, const std::vec
   }
   const bool is_frame = body.stage->is_frame;
   std::vector<NodeId> children = {hooks(body, depth, which + 1)};
-  for (uint32_t guest : guests) children.push_back(is_frame ? with_fixed_conditions(body_tied(guest, body), 0) : emit(body_tied(guest, body), 0));
+  for (uint32_t guest : guests) {
+    Body tied = body_tied(guest, body);
+    if (has_no_elements(tied)) continue;
+    children.push_back(is_frame ? with_fixed_conditions(std::move(tied), 0) : emit(std::move(tied), 0));
+  }
   for (size_t k = 0; k < own.size(); ++k) views_[targets[k]].pop_back();
   return within(own, seq(std::move(children)));
 }

@@ -147,6 +147,8 @@ class Emitter {
   Layout layout_of(const std::vector<LayoutPart>& parts, const std::vector<int64_t>& extents) const;
   Body body_of(uint32_t stage_id);
   bool is_null_reduction(const Body& body) const;
+  /// Has the body's statement no element at all, some index having no value?
+  bool has_no_elements(const Body& body) const;
   std::vector<SizedLoop> sized_loops(const Stage& stage);
   int64_t size_of(const Size& size) const;
   NodeId seq(std::vector<NodeId> children);

@@ -57,5 +57,26 @@ TEST(BandCorners, a_footprint_may_hold_what_is_not_made_yet) {
   expect_right(program, "band b [i] of A.1: [-i], A: [-i]\npromote A in A.1 at i heap\n");
 }
 
+/// Tiles in which a statement runs alone keep the loops around them.
+TEST(BandCorners, loops_around_isolated_tiles_stay) {
+  const Program program = normalized_program(kDown);
+  const std::string isolated = "band b [i] of A: [-i]\ntile b [i: 3]\nisolate A in b at i where i + 6\n";
+  EXPECT_NE(refusal(program, isolated + "distribute b at i.1\n").find("PW0304"), std::string::npos) << refusal(program, isolated + "distribute b at i.1\n");
+}
+
+/// Parts of an index are results of their own for rfactor alone, even where one value is all there is.
+TEST(BandCorners, a_reduced_index_of_one_value_has_no_parallel_parts) {
+  const Program program = normalized_program("program p(M = 3, K = 1)\nin A: f32[M, K]\nout y[i: M] = sum[k: K] A[i, k]\n");
+  const auto nest = nest_of(program, "trace 1\naccumulate y at i heap\nrfactor y k in 4\nparallel y k in 2\n");
+  ASSERT_FALSE(nest);
+  EXPECT_EQ(nest.error().code, "PW0304");
+}
+
+TEST(BandCorners, what_has_no_elements_does_nothing_inside_another_nest) {
+  const Program program =
+      normalized_program("program p(M = 2, N = 0) assume N >= 0\nin X: f32[M, N]\nout s[i: M]: f32 = sum[j: N] X[i, j]\nout Y[i: M, j: N]: f32 = X[i, j]\n");
+  EXPECT_EQ(check_trace(program, "trace 1\nfuse Y into s at i\n"), "");
+}
+
 }  // namespace
 }  // namespace polyweft::test
