@@ -64,22 +64,22 @@ void add_range(VarId var, const Affine& lo, const Affine& hi, Domain& domain) {
   if (!hi.is_constant()) add_guard(guard_ge0(hi - Affine::variable(var) - Affine::of(1)), domain);
 }
 
-/// Narrows each interval by each linear condition, the others at their best.
 void narrow(Domain& domain) {
-  for (const Affine& condition : domain.inside) {
-    for (const Term& term : condition.terms) {
-      Affine rest = condition - Affine::variable(term.var, term.coeff);
-      int64_t most = interval_of(rest, domain.values).hi;  // coeff * v + most >= 0
-      Interval& v = domain.values[term.var];
-      if (term.coeff > 0)
-        v.lo = std::max(v.lo, -floor_quotient(most, term.coeff));
-      else
-        v.hi = std::min(v.hi, floor_quotient(most, -term.coeff));
-    }
-  }
+  for (const Affine& condition : domain.inside) narrow_by(condition, domain.values);
 }
 
 }  // namespace
+
+void narrow_by(const Affine& e, std::vector<Interval>& values) {
+  for (const Term& term : e.terms) {
+    const int64_t most = interval_of(e - Affine::variable(term.var, term.coeff), values).hi;  // coeff * v + most >= 0
+    Interval& v = values[term.var];
+    if (term.coeff > 0)
+      v.lo = std::max(v.lo, -floor_quotient(most, term.coeff));
+    else
+      v.hi = std::min(v.hi, floor_quotient(most, -term.coeff));
+  }
+}
 
 Domain domain_of(const Program& bound, const Equation& equation) {
   Domain domain;

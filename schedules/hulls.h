@@ -22,6 +22,8 @@ struct Domain {
   std::vector<Guard> guards;
 };
 Domain domain_of(const Program& bound, const Equation& equation);
+/// Narrows the interval of each variable of e to where e >= 0 can hold, the others at their best.
+void narrow_by(const Affine& e, std::vector<Interval>& values);
 
 /// Boxes of all tensors: inputs and constants by shape, outputs from 0, locals the hull of their definitions.
 std::vector<Box> tensor_boxes(const Program& normalized);

@@ -31,15 +31,8 @@ bool may_have_points(const Domain& domain, const Conjunction& conditions) {
   for (int round = 0; round < 4; ++round)
     for (const Affine& e : all) {
       if (interval_of(e, values).hi < 0) return false;
-      for (const Term& term : e.terms) {
-        const int64_t most = interval_of(e - Affine::variable(term.var, term.coeff), values).hi;
-        Interval& v = values[term.var];
-        if (term.coeff > 0)
-          v.lo = std::max(v.lo, -(most / term.coeff) + (most % term.coeff < 0));
-        else
-          v.hi = std::min(v.hi, most / -term.coeff - (most % -term.coeff < 0));
-        if (v.lo > v.hi) return false;
-      }
+      narrow_by(e, values);
+      if (std::any_of(e.terms.begin(), e.terms.end(), [&](const Term& term) { return values[term.var].lo > values[term.var].hi; })) return false;
     }
   return true;
 }

@@ -5,6 +5,7 @@
 #include "ir/scalar.h"
 #include "ir/shared_memory.h"
 #include "ir/snapshot.h"
+#include "support/integer_division.h"
 
 namespace polyweft {
 namespace ir {
@@ -90,7 +91,7 @@ bool has_long_rows(const Buffer& buffer) {
 
 /// Cells before the first element of each row put what begins `first` cells further on a cache line.
 void put_on_line(Buffer& buffer, View& view, int64_t first) {
-  const int64_t line = kLine / size_bytes(buffer.type), before = ((-first) % line + line) % line;
+  const int64_t line = kLine / size_bytes(buffer.type), before = floor_remainder(-first, line);
   const VarId along = kCellVar + static_cast<VarId>(buffer.extents.size()) - 1;
   buffer.extents.back() += before;
   for (Affine& e : buffer.element) e = substitute(e, {{along, Affine::variable(along) - Affine::of(before)}});
@@ -216,7 +217,8 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
   buffer.layout = storage ? layout_of(storage->layout, folded_extents(buffer)) : row_major(folded_extents(buffer));
   const bool in_output = std::any_of(t_.in_outputs.begin(), t_.in_outputs.end(), [&](const auto& pair) { return pair.first == id; });
   if (tensor.kind == TensorKind::local && !in_output && made_in_band(id) && has_long_rows(buffer)) {
-    const bool is_free = (!storage || storage->layout.empty()) && std::none_of(buffer.folds.begin(), buffer.folds.end(), [&](const auto& fold) { return fold.dim + 1 == buffer.extents.size(); });
+    const bool is_free = (!storage || storage->layout.empty()) &&
+                         std::none_of(buffer.folds.begin(), buffer.folds.end(), [&](const auto& fold) { return fold.dim + 1 == buffer.extents.size(); });
     const Affine along = storage ? storage->cell.back() : Affine::variable(kCellVar + static_cast<VarId>(box.lo.size()) - 1);
     if (auto first = is_free ? first_of_lanes(id, along) : std::nullopt) put_on_line(buffer, view, *first - view.origin.back().constant);
     align_rows(buffer);

@@ -117,14 +117,12 @@ NodeId Emitter::hook_alone(const Body& body, size_t depth, size_t which, const s
   std::vector<NodeId> nests;
   const std::vector<VarFacts> outside = facts_;
   for (const Guard& test : tests) narrow(test.e);
-  const std::vector<VarFacts> inside = facts_;
   for (uint32_t guest : guests) {
     Body own = body_tied(guest, body);
     mark_implied(own, conditions.size());
     nests.push_back(with_fixed_conditions(std::move(own), 0));
   }
-  for (size_t v = 0; v < outside.size(); ++v)
-    if (facts_[v].hi == inside[v].hi) facts_[v].hi = outside[v].hi;
+  std::copy(outside.begin(), outside.end(), facts_.begin());
   NodeId then = seq(std::move(nests));
   if (tests.empty()) return then;
   NodeId rest = hooks(body, depth, which + 1);

@@ -3,24 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/row_walk.h"
 #include "ir/scope.h"
 
 namespace polyweft::ir {
 namespace {
 
 using Dims = std::set<std::pair<TensorId, uint32_t>>;
-
-bool mentions(const Affine& e, VarId var) {
-  std::vector<VarId> used;
-  collect_variables(e, used);
-  return std::find(used.begin(), used.end(), var) != used.end();
-}
-
-bool mentions(const Guard& g, VarId var) {
-  std::vector<VarId> used;
-  collect_variables(g, used);
-  return std::find(used.begin(), used.end(), var) != used.end();
-}
 
 bool reads(const Expr& e, TensorId tensor) {
   bool out = false;

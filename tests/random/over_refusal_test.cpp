@@ -3,21 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "lang/parser.h"
 #include "random/pairs.h"
 #include "random/recurrences.h"
 #include "random/refusals.h"
+#include "random/settings.h"
 
 namespace polyweft::random_test {
 namespace {
-
-int number_of(const char* variable, int otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::atoi(text) : otherwise;
-}
 
 struct Counts {
   int accepted = 0;

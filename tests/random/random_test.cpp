@@ -3,18 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "random/pairs.h"
+#include "random/settings.h"
 
 namespace polyweft::random_test {
 namespace {
-
-int number_of(const char* variable, int otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::atoi(text) : otherwise;
-}
 
 struct Counts {
   int agreed = 0, refused = 0, no_program = 0, disagreements = 0;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "lang/parser.h"
@@ -11,14 +10,10 @@
 #include "random/band_traces.h"
 #include "random/pairs.h"
 #include "random/recurrences.h"
+#include "random/settings.h"
 
 namespace polyweft::random_test {
 namespace {
-
-int number_of(const char* variable, int otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::atoi(text) : otherwise;
-}
 
 Pair recurrence_pair(uint64_t seed) {
   Rng rng(seed);
