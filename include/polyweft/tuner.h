@@ -83,7 +83,7 @@ struct TuneProgress {
   const TuneStart* plan = nullptr;  ///< with TuneEvent::start; valid during the call
 };
 struct TuneOptions : TaskOptions {
-  std::chrono::milliseconds budget{60'000};  ///< zero: no limit (then trials must be set)
+  std::chrono::milliseconds budget{60'000};  ///< zero: no limit (then trials must be set); the first choice is tried in any case
   int trials = 0;                            ///< zero: no limit
   double until = 0;                          ///< ends the search at this share of the roofline (TuneStart::bound_ns / best), 0 < until <= 1; zero: never
   uint64_t seed = 1;

@@ -31,8 +31,8 @@ bool TuneLoop::should_end() {
   if (options_.cancelled && options_.cancelled()) {
     interrupted_ = true;
     reason_ = "interrupted";
-  } else if (budget_s > 0 && world_.elapsed_s() >= budget_s) {
-    reason_ = "budget";
+  } else if (budget_s > 0 && tried_ > 0 && world_.elapsed_s() >= budget_s) {
+    reason_ = "budget";  // never before the first choice was tried: the base nest alone would be stored as the best
   } else if (options_.trials > 0 && trials_ >= options_.trials) {
     reason_ = "trials";
   } else if (options_.until > 0 && best_ns_ > 0 && world_.bound_ns >= options_.until * best_ns_) {
@@ -98,6 +98,7 @@ Status TuneLoop::run() {
 }
 
 Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
+  ++tried_;
   const NestTemplate& nest_template = templates_[candidate.sketch];
   auto nest = instantiate(nest_template, candidate.decisions);
   if (!nest) return nest.error();

@@ -76,6 +76,7 @@ class TuneLoop {
   std::map<std::string, Measurement> history_;  // by nest hash: never measured twice, failures never run again
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;
+  int tried_ = 0;  // trials, and candidates that took too much memory
   double best_ns_ = 0, reference_ns_ = 0;
   double fastest_ns_ = 0;    ///< least time of any incumbent
   std::vector<Trial> kept_;  // measured, not stored yet

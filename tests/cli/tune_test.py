@@ -60,6 +60,11 @@ class Tune(CliTest):
         again = self.polyweft("tune", GEMM, *SIZES)
         self.assertRegex(again.stdout.splitlines()[0], r"^done program=gemm record=1 .* trials=0 failed=0 .* reason=hit$")
 
+    def test_the_first_choice_is_tried_whatever_the_budget(self):
+        done = self.polyweft("tune", GEMM, *SIZES, "--budget", "1ms")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout.splitlines()[0], r"trials=1 failed=0 .* reason=budget$")
+
     def test_it_ends_at_a_share_of_the_roofline(self):
         done = self.polyweft("tune", GEMM, *SIZES, "--effort", "full", "--until", "0.0001-of-roofline")
         self.assertEqual(done.returncode, 0, done.stderr)
