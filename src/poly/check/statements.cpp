@@ -146,6 +146,7 @@ class Collector {
     Space space = named_space(context_, tuple + std::to_string(number), loops_.size());
     Set domain(isl_set_universe(space.copy()));
     for (const Guard& g : guards_) domain = intersect(std::move(domain), holds(g, space));
+    if (isl_set_n_basic_set(domain.get()) > 1) domain = Set(isl_set_coalesce(domain.take()));  // what is left is asked about piece by piece, and pair by pair
     return {number, nullptr, nullptr, loops_, dims_, time_, std::move(domain), std::move(space)};
   }
 
