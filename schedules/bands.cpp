@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "ir/determined.h"
 #include "schedules/reindex.h"
 
 namespace polyweft::schedules {
@@ -153,6 +154,10 @@ struct Walker {
   template <class F>
   Status walk(const BandRelation& r, const Stage& stage, std::span<const TemplateLoop> loops, const F& m_of, bool& carried, bool folds_apart = false) const {
     uint32_t in_wave = 0;
+    const auto gone = ir::determined_indices(t, static_cast<uint32_t>(&stage - t.stages.data()));
+    auto has_no_loop = [&](const TemplateLoop& loop) {
+      return is_point_loop(loop) && std::any_of(gone.begin(), gone.end(), [&](const ir::Determined& each) { return each.index == loop.index; });
+    };
     const std::vector<int64_t> steps = rounded_steps(stage);
     for (size_t k = 0; k < loops.size(); ++k) {
       const TemplateLoop& loop = loops[k];
@@ -163,7 +168,7 @@ struct Walker {
       if (loop.wave > 0) in_wave = loop.wave;
       const bool is_in_wave = in_wave > 0;
       if (is_in_wave) --in_wave;
-      if (runs_once(stage, loop)) continue;
+      if (runs_once(stage, loop) || has_no_loop(loop)) continue;
       if (is_in_wave) {  // T3: a sum of distances that are not negative is 0 only where each is
         if (lo < 0) return broken("PW0306", r, "runs backwards along " + member(*m) + ", in a wavefront");
         continue;

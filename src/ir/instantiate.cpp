@@ -353,6 +353,11 @@ Body Emitter::body_of(uint32_t stage_id) {
   body.id = stage_id;
   body.loops = sized_loops(stage);
   body.done.assign(stage.inside.size(), 0);
+  for (Determined& each : determined_indices(t_, stage_id)) {
+    for (SizedLoop& loop : body.loops)
+      if (loop.index == each.index && loop.step == 1) loop.gone = true;
+    body.gone.push_back({std::move(each)});
+  }
   body.initialized = !stage.reduces || stage.part == SumPart::folds;
   if (stage.part == SumPart::first) body.leaf = Leaf::init;
   for (size_t k = 0; k < stage.lo.size(); ++k) body.ranges.push_back({Affine::of(stage.lo[k]), std::max<int64_t>(stage.hi[k] - stage.lo[k], 0), {}, {}});

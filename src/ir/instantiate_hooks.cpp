@@ -86,7 +86,7 @@ NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Prom
 
 /// The last conditions of a body hold at all its points, and so do others that are no stronger than one of them.
 void Emitter::mark_implied(Body& body, size_t count) {
-  const std::vector<Affine>& inside = body.stage->inside;
+  const std::vector<Affine>& inside = body.conditions();
   for (size_t k = 0; k < inside.size(); ++k)
     for (size_t known = inside.size() - count; known < inside.size(); ++known)
       if (const Affine more = inside[k] - inside[known]; more.is_constant() && more.constant >= 0) body.done[k] = 1;
@@ -334,7 +334,7 @@ constexpr int64_t kMostClasses = 16;  ///< of tiles that a condition crosses: ea
 
 /// The tiles that a condition crosses, one copy for each value of its least corner: where an index is counted from the others, its conditions are constants.
 std::vector<Body> Emitter::tile_classes(const Body& body, size_t condition, const Affine& least, std::vector<Guard>& tests) const {
-  const Affine& e = body.stage->inside[condition];
+  const Affine& e = body.conditions()[condition];
   const Affine spread = corner(body, e, std::nullopt, true) - least;
   int64_t unit = 0;
   for (const Term& term : least.terms)
@@ -361,7 +361,7 @@ std::optional<NodeId> Emitter::hook_tile_classes(const Body& body, size_t depth,
   std::vector<Guard> tests;
   size_t last = 0;
   for (size_t k = 0; k < body.done.size(); ++k) {
-    const Affine& condition = body.stage->inside[k];
+    const Affine& condition = body.conditions()[k];
     if (body.done[k] || mentions_reduced(body, condition)) continue;
     const Affine least = corner(body, condition, std::nullopt, false);
     inside.done[k] = 1;
@@ -377,7 +377,7 @@ std::optional<NodeId> Emitter::hook_tile_classes(const Body& body, size_t depth,
   crossed.crossed = true;
   std::vector<Guard> at;
   std::vector<Body> classes;
-  if (tests.size() == 1) classes = tile_classes(crossed, last, corner(body, body.stage->inside[last], std::nullopt, false), at);
+  if (tests.size() == 1) classes = tile_classes(crossed, last, corner(body, body.conditions()[last], std::nullopt, false), at);
   NodeId rest = kNoNode;
   if (classes.empty() || classes.size() > kMostClasses)
     rest = hook_accumulator(std::move(crossed), depth, which);
@@ -438,7 +438,7 @@ NodeId Emitter::data_nest(const Body& body, size_t depth, Leaf leaf) {
   for (size_t k = depth; k < body.loops.size(); ++k)
     if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
   for (size_t k = 0; k < data.done.size(); ++k)
-    if (mentions_reduced(body, body.stage->inside[k])) data.done[k] = 1;
+    if (mentions_reduced(body, body.conditions()[k])) data.done[k] = 1;
   data.inset_tried = false;
   return emit(std::move(data), 0);
 }
@@ -458,7 +458,7 @@ NodeId Emitter::lane_nest(const Body& body, size_t depth) {
   data.loops.clear();
   for (size_t k = depth; k < body.loops.size(); ++k)
     if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
-  for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.stage->inside[k]) ? 1 : data.done[k];
+  for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.conditions()[k]) ? 1 : data.done[k];
   const Buffer& buffer = nest_.buffers[body.accumulators[0].buffer];
   size_t rank = equation_of(*body.stage).slots.size();
   data.lane_loops = buffer.extents.size() - rank;
@@ -473,7 +473,7 @@ NodeId Emitter::finish_lanes(const Body& body, size_t depth) {
   data.loops.clear();
   for (size_t k = depth; k < body.loops.size(); ++k)
     if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
-  for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.stage->inside[k]) ? 1 : data.done[k];
+  for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.conditions()[k]) ? 1 : data.done[k];
   data.merge_lanes = true;
   const bool is_unrolled = !data.loops.empty() && std::all_of(data.loops.begin(), data.loops.end(), [](const SizedLoop& loop) { return loop.mark == MarkKind::unroll; });
   if (!is_unrolled || body.stage->accumulator->scope != Scope::reg) return emit(std::move(data), 0);

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/determined.h"
 #include "polyweft/nest_template.h"
 
 namespace polyweft::ir {
@@ -48,6 +49,7 @@ struct SizedLoop {
   bool non_temporal = false;
   bool part = false;  ///< over parts of a reduction, each with accumulators of its own
   uint32_t wave = 0;  ///< the outermost of so many tile loops of a wavefront
+  bool gone = false;  ///< over an index that others determine: no loop
 };
 
 /// Where the elements of a tensor live for the code below: buffer cell = element - origin. `only_stage`: promotions serve one stage.
@@ -71,13 +73,24 @@ struct MergeLevel {
   int64_t count = 0;
 };
 
+/// An index without a loop, on its way to a value.
+struct Gone {
+  Determined is;
+  bool is_settled = false;  ///< the conditions say its value instead of it
+  bool is_inside = false;   ///< the loops over the others stay inside its range
+  bool is_point = false;    ///< its range is the value
+};
+
 /// A nest being written: loops left to do, ranges reached. Copied at branches.
 struct Body {
   const Stage* stage = nullptr;
   uint32_t id = 0;
   std::vector<SizedLoop> loops;
   std::vector<Range> ranges;
-  std::vector<char> done;  ///< of stage->inside: nothing left to test
+  std::vector<char> done;  ///< of its conditions: nothing left to test
+  std::vector<Gone> gone;
+  std::shared_ptr<const std::vector<Affine>> rewritten;  ///< the stage's conditions, without indices that are gone; null: as they are
+  const std::vector<Affine>& conditions() const { return rewritten ? *rewritten : stage->inside; }
   Leaf leaf = Leaf::compute;
   bool branched = false;      ///< register limits are settled
   std::set<uint32_t> masked;  ///< indices whose limits are left to the masks of their vector loop
@@ -165,12 +178,16 @@ class Emitter {
   bool never_cuts(const Limit& limit, int64_t extent) const;
   void prune(Range& range) const;
   void settle(Range& range) const;
+  void drop_implied(Range& range) const;
   std::optional<Range> constant_rest(const Range& range) const;
   Range advanced(const Range& range, const Affine& by, int64_t extent) const;
   Affine corner(const Body& body, const Affine& condition, std::optional<VarId> but, bool greatest) const;
   bool mentions_reduced(const Body& body, const Affine& condition) const;
   bool others_fixed(const Body& body, const Affine& condition, VarId but) const;
   bool is_applicable(const Body& body, size_t k) const;
+  void add_limits(const Body& body, const Gone& gone, uint32_t index, Range& range) const;
+  void settle_gone(Body& body, size_t depth) const;
+  std::vector<Guard> value_of_gone(Body& body) const;
   enum class Cut : uint8_t { outset, exact, exact_upper };
   Range cut(Body& body, uint32_t index, Cut how) const;
 
@@ -183,6 +200,7 @@ class Emitter {
   NodeId emit_parts(const Body& body, size_t depth);
   NodeId emit_part(Body body, size_t depth);
   NodeId emit_wave(Body body, size_t depth);
+  void bound_waves(const Body& body, std::vector<Loop>& loops, const std::vector<Affine>& tile) const;
   static std::optional<uint32_t> uneven_tiles(const Body& body, size_t depth);
   static const SizedLoop* uneven_group(const Body& body, size_t depth);
   NodeId emit_groups(Body body, size_t depth, uint32_t index, int64_t step);

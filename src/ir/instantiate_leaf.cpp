@@ -157,7 +157,7 @@ NodeId Emitter::leaf(Body& body) {
     if (body.leaf == Leaf::compute || !reduced) tests.push_back(substitute(guard, map));
   }
   for (size_t k = 0; k < body.done.size(); ++k)
-    if (!body.done[k]) tests.push_back(guard_ge0(substitute(body.stage->inside[k], map)));
+    if (!body.done[k]) tests.push_back(guard_ge0(substitute(body.conditions()[k], map)));
   switch (body.leaf) {
     case Leaf::compute:
       node = leaf_compute(body);

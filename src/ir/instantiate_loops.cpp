@@ -9,6 +9,9 @@ namespace polyweft::ir {
 /// Everything from loop `depth` inwards.
 NodeId Emitter::emit(Body body, size_t depth) {
   if (failed_) return kNoNode;
+  settle_gone(body, depth);
+  if (std::any_of(body.gone.begin(), body.gone.end(), [&](const Gone& gone) { return gone.is_settled && !gone.is_point && others_fixed(body, gone.is.value, kNoVar); }))
+    return with_fixed_conditions(std::move(body), depth);
   if (depth == 0 && body.leaf == Leaf::compute && hosted_[body.id].empty() && is_null_reduction(body)) return data_nest(body, 0, Leaf::init);
   if (!body.branched)
     if (auto index = index_to_branch(body, depth)) return emit_branch(std::move(body), depth, *index);
@@ -25,10 +28,11 @@ NodeId Emitter::after_hooks(Body body, size_t depth) {
 }
 
 bool Emitter::all_register_from(const Body& body, size_t depth) const {
-  return std::all_of(body.loops.begin() + static_cast<std::ptrdiff_t>(depth), body.loops.end(), [](const SizedLoop& loop) { return loop.is_register(); });
+  return std::all_of(body.loops.begin() + static_cast<std::ptrdiff_t>(depth), body.loops.end(), [](const SizedLoop& loop) { return loop.gone || loop.is_register(); });
 }
 
 NodeId Emitter::emit_loop(Body body, size_t depth) {
+  if (body.loops[depth].gone) return emit(std::move(body), depth + 1);
   if (body.loops[depth].part) return emit_part(std::move(body), depth);
   if (body.loops[depth].wave > 0) return emit_wave(std::move(body), depth);
   switch (body.loops[depth].mark) {
@@ -87,6 +91,7 @@ bool Emitter::is_in_band(const Body& body) const {
 /// hi is the least of several limits u, lo the greatest of several: the cut block of the k-th is left to the j-th, j < k, where they share it.
 NodeId Emitter::emit_sides(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
+  drop_implied(body.ranges[loop.index]);
   const Range range = body.ranges[loop.index];
   const int64_t s = loop.step;
   std::vector<Affine> ends;
@@ -213,7 +218,7 @@ std::optional<NodeId> Emitter::emit_divided(const Body& body, size_t depth, cons
   Range of_whole = bounds, of_some = bounds;
   int begins = 0, ends = 0;
   for (size_t k = 0; k < body.done.size(); ++k) {
-    const Affine& condition = body.stage->inside[k];
+    const Affine& condition = body.conditions()[k];
     const int64_t coeff = condition.coefficient(index_var(loop.index));
     if (!is_applicable(body, k) || (coeff != 1 && coeff != -1) || others_fixed(body, condition, index_var(loop.index))) continue;
     const Affine least = corner(body, condition, index_var(loop.index), false) + coeff * bounds.origin;  // coeff * x + least >= 0 for all rows
@@ -248,48 +253,6 @@ NodeId Emitter::emit_part(Body body, size_t depth) {
     for (Limit& limit : body.ranges[loop.index].upper) limit.positive = true;
   out.body = emit(std::move(body), depth + 1);
   return add(std::move(out));
-}
-
-/// for w: for p_1, p_2, ..: p_0 = w - p_1 - p_2 - .., where p_m are the numbers of tiles; bounds keep every p in its range.
-NodeId Emitter::emit_wave(Body body, size_t depth) {
-  const uint32_t count = body.loops[depth].wave;
-  std::vector<int64_t> steps, tiles;
-  int64_t latest = 0;
-  for (uint32_t m = 0; m < count; ++m) {
-    const SizedLoop& loop = body.loops[depth + m];
-    const Range& range = body.ranges[loop.index];
-    if (range.is_cut() || (m > 0 && loop.wave > 0)) return error("PW0311", "wavefront: loop " + loop.name + " does not run over a whole range");
-    steps.push_back(std::max<int64_t>(1, std::min(loop.step, range.extent)));
-    tiles.push_back((range.extent + steps.back() - 1) / steps.back());
-    latest += tiles.back() - 1;
-  }
-  std::vector<Loop> loops;
-  auto open = [&](const std::string& name, int64_t hi, Bound lower, Bound upper, MarkKind mark) {
-    Loop loop;
-    loop.var = variable(name, 1, hi);
-    loop.lo = std::move(lower);
-    loop.hi = std::move(upper);
-    loop.mark.kind = mark;
-    loops.push_back(loop);
-    return Affine::variable(loop.var);
-  };
-  Affine left = open("wave", latest, {{Affine::of(0)}}, {{Affine::of(latest + 1)}}, MarkKind::serial);  // for the loops still to come
-  int64_t others = latest;
-  for (uint32_t m = 1; m < count; ++m) {
-    const SizedLoop& loop = body.loops[depth + m];
-    others -= tiles[m] - 1;
-    const Affine p = open(loop.name, tiles[m] - 1, {{Affine::of(0), left - Affine::of(others)}}, {{Affine::of(tiles[m]), left + Affine::of(1)}}, loop.mark);
-    body.ranges[loop.index] = advanced(body.ranges[loop.index], steps[m] * p, steps[m]);
-    left = left - p;
-  }
-  const uint32_t first = body.loops[depth].index;
-  body.ranges[first] = advanced(body.ranges[first], steps[0] * left, steps[0]);
-  NodeId node = emit(std::move(body), depth + count);
-  for (size_t k = loops.size(); k-- > 0;) {
-    loops[k].body = node;
-    node = add(std::move(loops[k]));
-  }
-  return node;
 }
 
 namespace {
@@ -429,9 +392,10 @@ void Emitter::mark_prefetches(const Body& body, Mark& mark) {
 
 /// Tests the conditions whose indices have all become points, outside the loops that do not matter for them.
 NodeId Emitter::with_fixed_conditions(Body body, size_t depth) {
-  std::vector<Guard> tests;
+  settle_gone(body, depth);
+  std::vector<Guard> tests = value_of_gone(body);
   for (size_t k = 0; k < body.done.size(); ++k) {
-    const Affine& condition = body.stage->inside[k];
+    const Affine& condition = body.conditions()[k];
     if (!is_applicable(body, k) || !others_fixed(body, condition, kNoVar)) continue;
     Affine value = corner(body, condition, std::nullopt, true);
     body.done[k] = 1;
@@ -448,7 +412,7 @@ std::optional<uint32_t> Emitter::index_to_branch(Body& body, size_t depth) const
   for (size_t k = depth; k < body.loops.size(); ++k)
     if (body.loops[k].is_register()) registers.insert(body.loops[k].index);
   for (size_t k = depth; k < body.loops.size(); ++k)
-    if (!body.loops[k].is_register() && registers.count(body.loops[k].index)) return std::nullopt;
+    if (!body.loops[k].gone && !body.loops[k].is_register() && registers.count(body.loops[k].index)) return std::nullopt;
   for (uint32_t index : registers) {
     if (body.masked.count(index)) continue;
     body.ranges[index] = cut(body, index, Cut::exact);
@@ -486,6 +450,7 @@ NodeId Emitter::emit_serialized(Body body, size_t depth, uint32_t index) {
     if (body.loops[k].index == index && body.loops[k].mark == MarkKind::vector) step = body.loops[k].lanes;
   Range range = body.ranges[index];
   step = std::min(step, range.extent);
+  while (depth + 1 < body.loops.size() && body.loops[depth].gone) ++depth;
   VarId var = variable(body.stage->loops.empty() ? "x" : body.loops[depth].name, 1, range.extent - 1);
   Loop out;
   out.var = var;
@@ -516,7 +481,7 @@ NodeId Emitter::emit_inset(Body body, size_t depth) {
   Body inside = body;
   for (size_t k = 0; k < body.done.size(); ++k) {
     if (!is_applicable(body, k)) continue;
-    const Affine& condition = body.stage->inside[k];
+    const Affine& condition = body.conditions()[k];
     Affine least = corner(body, condition, std::nullopt, false);
     inside.done[k] = 1;
     if (numeric_bounds(least).first >= 0) {

@@ -124,6 +124,20 @@ void Emitter::settle(Range& range) const {
   std::erase_if(range.upper, [](const Limit& limit) { return limit.e.is_constant(); });
 }
 
+/// Limits that others make idle wherever the loops around come go: the end of a whole domain, where rows end before it.
+void Emitter::drop_implied(Range& range) const {
+  auto drop = [&](auto& limits, const auto& never_narrower) {
+    for (size_t k = limits.size(); k-- > 0;)
+      for (size_t other = 0; other < limits.size(); ++other)
+        if (other != k && never_narrower(limits[k], limits[other])) {
+          limits.erase(limits.begin() + static_cast<std::ptrdiff_t>(k));
+          break;
+        }
+  };
+  drop(range.upper, [&](const Limit& a, const Limit& b) { return numeric_bounds(a.e - b.e).first >= 0; });
+  drop(range.lower, [&](const Affine& a, const Affine& b) { return numeric_bounds(b - a).first >= 0; });
+}
+
 /// The part of the range that is left at the one place where its limit cuts it, if it is the same at every such place.
 std::optional<Range> Emitter::constant_rest(const Range& range) const {
   if (range.upper.size() + range.lower.size() != 1) return std::nullopt;
@@ -173,7 +187,62 @@ bool Emitter::others_fixed(const Body& body, const Affine& condition, VarId but)
 }
 
 bool Emitter::is_applicable(const Body& body, size_t k) const {
-  return !body.done[k] && (body.initialized || !mentions_reduced(body, body.stage->inside[k]));
+  return !body.done[k] && (body.initialized || !mentions_reduced(body, body.conditions()[k]));
+}
+
+/// What the range of an index that is gone says about another one: offset * c + rest lies in it. The others at their best, in favour of the range.
+void Emitter::add_limits(const Body& body, const Gone& gone, uint32_t index, Range& range) const {
+  const Range& own = body.ranges[gone.is.index];
+  const int64_t coeff = gone.is.value.coefficient(index_var(index));
+  auto add = [&](int64_t c, const Affine& rest) {  // c * offset + rest >= 0
+    if (c < 0)
+      range.upper.push_back({floor_div(rest, -c) + Affine::of(1), false});
+    else
+      range.lower.push_back(Affine::of(0) - floor_div(rest, c));
+  };
+  const Affine from = coeff * range.origin - own.origin;
+  const Affine most = corner(body, gone.is.value, index_var(index), true) + from, least = corner(body, gone.is.value, index_var(index), false) + from;
+  add(coeff, most);
+  for (const Affine& e : own.lower) add(coeff, most - e);
+  add(-coeff, Affine::of(own.extent - 1) - least);
+  for (const Limit& limit : own.upper) add(-coeff, limit.e - Affine::of(1) - least);
+}
+
+/// From here on conditions say the values of indices that are gone: all loops over their tiles are outside.
+void Emitter::settle_gone(Body& body, size_t depth) const {
+  for (Gone& gone : body.gone) {
+    const bool has_tiles = std::any_of(body.loops.begin() + static_cast<std::ptrdiff_t>(std::min(depth, body.loops.size())), body.loops.end(),
+                                       [&](const SizedLoop& loop) { return loop.index == gone.is.index && !loop.gone; });
+    if (gone.is_settled || has_tiles) continue;
+    gone.is_settled = true;
+    auto conditions = std::make_shared<std::vector<Affine>>(body.conditions());
+    for (size_t k = 0; k < conditions->size(); ++k) {
+      Affine& e = (*conditions)[k];
+      if (e.coefficient(index_var(gone.is.index)) != 0) e = substitute(e, {{index_var(gone.is.index), gone.is.value}});
+      if (e.is_constant() && e.constant >= 0) body.done[k] = 1;
+    }
+    body.rewritten = std::move(conditions);
+  }
+}
+
+/// Indices that are gone become points where all others are; what must hold then and no loop saw to.
+std::vector<Guard> Emitter::value_of_gone(Body& body) const {
+  std::vector<Guard> tests;
+  for (Gone& gone : body.gone) {
+    if (!gone.is_settled || gone.is_point || !others_fixed(body, gone.is.value, kNoVar)) continue;
+    gone.is_point = true;
+    Range& range = body.ranges[gone.is.index];
+    const Affine value = corner(body, gone.is.value, std::nullopt, true), by = value - range.origin;
+    auto require = [&](const Affine& e) {
+      if (!gone.is_inside && numeric_bounds(e).first < 0) tests.push_back(guard_ge0(e));
+    };
+    require(by);
+    require(Affine::of(range.extent - 1) - by);
+    for (const Affine& e : range.lower) require(by - e);
+    for (const Limit& limit : range.upper) require(limit.e - Affine::of(1) - by);
+    range = Range{value, 1, {}, {}};
+  }
+  return tests;
 }
 
 /// The range of an index, cut by the conditions on it. outset: what certainly lies outside for all values of the others goes.
@@ -182,7 +251,7 @@ Range Emitter::cut(Body& body, uint32_t index, Cut how) const {
   VarId var = index_var(index);
   Range range = body.ranges[index];
   for (size_t k = 0; k < body.done.size(); ++k) {
-    const Affine& condition = body.stage->inside[k];
+    const Affine& condition = body.conditions()[k];
     int64_t coeff = condition.coefficient(var);
     if (coeff == 0 || !is_applicable(body, k)) continue;
     if (how != Cut::outset && !others_fixed(body, condition, var)) continue;
@@ -193,6 +262,12 @@ Range Emitter::cut(Body& body, uint32_t index, Cut how) const {
     else
       range.lower.push_back(Affine::of(0) - floor_div(rest, coeff));  // offset >= ceil(-rest / coeff)
     if (how != Cut::outset) body.done[k] = 1;
+  }
+  for (Gone& gone : body.gone) {
+    if (!gone.is_settled || gone.is_inside || gone.is_point || gone.is.value.coefficient(var) == 0) continue;
+    if (how != Cut::outset && !others_fixed(body, gone.is.value, var)) continue;
+    add_limits(body, gone, index, range);
+    gone.is_inside = how != Cut::outset;
   }
   prune(range);
   return range;

@@ -194,6 +194,20 @@ BandStep changed(Rng& rng, BandStep step) {
   return step;
 }
 
+/// One member more, a sum of others: diamonds, and members that have no loop where the others give them.
+BandStep with_sum(Rng& rng, BandStep step) {
+  const size_t members = step.members.size();
+  const size_t at = rng.below(members + 1), a = rng.below(members), b = rng.below(members);
+  const int64_t times = pick(rng, std::vector<int64_t>{1, 1, -1, 2});
+  for (auto& statement : step.statements) {
+    LinearText sum(statement.members[a]);
+    if (a != b) add(sum, times, LinearText(statement.members[b]));
+    statement.members.insert(statement.members.begin() + static_cast<std::ptrdiff_t>(at), sum);
+  }
+  step.members.insert(step.members.begin() + static_cast<std::ptrdiff_t>(at), "sum");
+  return step;
+}
+
 class Drawing {
  public:
   Drawing(Rng& rng, NestTemplate t, schedules::Isl isl) : rng_(rng), t_(std::move(t)), isl_(std::move(isl)) {}
@@ -212,6 +226,7 @@ class Drawing {
       const BandStep proposed = poly::band_step(program, bands[k], "band" + std::to_string(k + 1));
       bool is_taken = false;
       for (int tries = 0; tries < 2 && !is_taken && rng_.chance(0.6); ++tries) is_taken = take(changed(rng_, proposed));
+      if (!is_taken && rng_.chance(0.4)) is_taken = take(with_sum(rng_, proposed));
       if (!is_taken) take(proposed);
     }
   }
