@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "targets/common/nest_code.h"
 
@@ -52,13 +53,18 @@ llvm::Value* NestCode::first_lanes(int64_t count) {
 llvm::Value* NestCode::both_masks(llvm::Value* outer, llvm::Value* condition) {
   if (!outer) return condition;
   auto* constant = llvm::dyn_cast<llvm::Constant>(outer);
-  if (!constant || llvm::isa<llvm::Constant>(condition)) return b_.CreateAnd(outer, condition);
-  unsigned active = 0;
-  while (active < lanes_.width && constant->getAggregateElement(active)->isOneValue()) ++active;
+  if (!constant || llvm::isa<llvm::Constant>(condition) || lanes_.width > 64) return b_.CreateAnd(outer, condition);
+  uint64_t bits = 0;
+  for (unsigned lane = 0; lane < lanes_.width; ++lane)
+    if (constant->getAggregateElement(lane)->isOneValue()) bits |= uint64_t{1} << lane;
+  const auto active = static_cast<unsigned>(std::popcount(bits));
   if (2 * active > lanes_.width) return b_.CreateAnd(outer, condition);
   llvm::Type* i64 = b_.getInt64Ty();
   auto* hidden = llvm::InlineAsm::get(llvm::FunctionType::get(i64, {i64}, false), "", "=r,0", false);
-  return b_.CreateAnd(lanes_below(b_.CreateCall(hidden, {b_.getInt64(active)})), condition);
+  const bool are_first = bits == (uint64_t{1} << active) - 1;
+  llvm::Value* value = b_.CreateCall(hidden, {b_.getInt64(are_first ? active : bits)});
+  llvm::Value* mask = are_first ? lanes_below(value) : b_.CreateBitCast(b_.CreateTrunc(value, b_.getIntNTy(lanes_.width)), outer->getType());
+  return b_.CreateAnd(mask, condition);
 }
 
 llvm::Value* NestCode::lane_condition(const Affine& e) {
@@ -222,7 +228,8 @@ llvm::Value* NestCode::guarded(const ExprNode& node) {
       values[i] = scalar_.splat(expression(node.args[static_cast<size_t>(i)]), lanes_.width);
       ends[i] = b_.GetInsertBlock();
     };
-    branch(condition(g), [&] { side(0); }, [&] { side(1); });
+    branch(
+        condition(g), [&] { side(0); }, [&] { side(1); });
     llvm::PHINode* phi = llvm::PHINode::Create(values[0]->getType(), 2, "", b_.GetInsertBlock()->begin());
     for (int i = 0; i < 2; ++i) phi->addIncoming(values[i], ends[i]);
     return phi;

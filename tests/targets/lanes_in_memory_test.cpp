@@ -37,6 +37,21 @@ TEST(LanesInMemory, against_the_order_of_memory_are_vectors_turned_round) {
   }
 }
 
+/// Every second lane reads, as far as X goes; the others leave zeros.
+TEST(LanesInMemory, lanes_that_are_off_by_turns_meet_a_condition) {
+  for (const int64_t turn : {2, 3})
+    for (const std::string type : {"i64", "f32"})
+      for (const std::string lanes : {"4", "16"}) {
+        SCOPED_TRACE(type + " every " + std::to_string(turn) + " of " + lanes);
+        const std::string by = std::to_string(turn), bytes = bytes_of(type), at = lanes + "*i - v";
+        expect_same_bits(parsed("nest 1 turns class strict\nloops i, v\nbuffer X: " + type + "[21] argument align " + bytes + "\nbuffer Y: " + type + "[3, " + lanes +
+                                "] argument align " + bytes + " output\narguments X, Y\nbody {\n  for i in 0 .. 3 {\n    for v in 0 .. " + lanes + " vector " + lanes +
+                                " {\n      if v - " + by + "*floor(v / " + by + ") == 0 {\n        compute 0(i, v) store: Y[i, v] <- guarded(-" + at + " + 20 >= 0; X[-" +
+                                at + " + 20], 0:" + type + ")\n      } else {\n        compute 0(i, v) store: Y[i, v] <- 0:" + type + "\n      }\n    }\n  }\n}\n"),
+                         1);
+      }
+}
+
 /// Y[i] = T[I[i] / columns, I[i] % columns] with a table of rows x columns, powers of two.
 LoopNest chosen(const std::string& type, int64_t rows, int64_t columns, int64_t lanes) {
   const std::string l = std::to_string(lanes), bytes = bytes_of(type), table = std::to_string(rows) + ", " + std::to_string(columns);
