@@ -214,7 +214,8 @@ bool add_time_tiles(Sketcher& s, uint32_t band) {
   return 2 * vectorized > all;
 }
 
-constexpr int64_t kPanel = 48, kRowsOfPanel = 12;
+constexpr int64_t kPanels[] = {96, 48, 16, 8};  ///< widths of tiles of a factorization: multiples of the register blocks' rows, so that the diagonal cuts few of them
+constexpr int64_t kRowsOfPanel = 8;
 
 /// Sums as two statements each: first values, then what is no sum, then folds. The panel's member (the last one) leads, that of the folds follows. Nothing where the
 /// first member of the proposal is not the folded index.
@@ -295,7 +296,7 @@ void copy_across(Sketcher& s, const std::string& name, const std::string& lane, 
 }
 
 /// Sums of a panel keep cells for one panel only.
-void fold_panels(Sketcher& s, uint32_t number) {
+void fold_panels(Sketcher& s, uint32_t number, int64_t width) {
   for (uint32_t guest : stages_of(s.t_, number)) {
     const Stage& stage = s.t_.stages[guest];
     if (stage.part != SumPart::folds) continue;
@@ -306,14 +307,14 @@ void fold_panels(Sketcher& s, uint32_t number) {
       if (equation.slots.size() > 1 && equation.slots[d].var != kNoVar &&
           index_name(s.t_, stage, equation.slots[d].var - s.t_.program.index_var(0)) == index_name(s.t_, s.t_.stages[s.t_.bands[number].frame], 0)) {
         const std::string name = tensor.name;
-        s.take(FoldStep{name, "d" + std::to_string(d), kPanel, true});
+        s.take(FoldStep{name, "d" + std::to_string(d), width, true});
         break;
       }
   }
 }
 
 /// Lanes for the folds beside the diagonal, and blocks of registers for those in tiles of their own.
-void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::string>& index) {
+void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::string>& index, int64_t panel) {
   const std::string& lane = index[0];
   const std::vector<uint32_t> near = stages_of(s.t_, number), far = alone_in(s.t_, number);
   std::vector<std::pair<std::string, SumPart>> names;
@@ -330,7 +331,7 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
     if (equation.slots.size() < 2) continue;
     if (k >= near.size()) {
       const std::string rows = index.back();
-      const int64_t columns = 2 * lanes;
+      const int64_t columns = std::min(2 * lanes, panel);
       if (!s.take_all({TileStep{name, {{lane, Size{columns, ""}}, {rows, Size{kRowsOfPanel, ""}}}}, PermuteStep{name, {lane + ".1", rows + ".1", index[1], rows, lane}}}))
         continue;
       copy_across(s, name, lane, columns, Scope::heap);
@@ -346,15 +347,15 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
 }
 
 /// j.1, k.1, i.1, k: each statement has rows of a tile; tiles in which only folds run have blocks of registers.
-bool add_panels(Sketcher& s, uint32_t number) {
+bool add_panels(Sketcher& s, uint32_t number, int64_t panel) {
   const std::string name = s.t_.stages[s.t_.bands[number].frame].name;
   std::vector<std::string> index;
   for (uint32_t m = 0; m < s.t_.stages[s.t_.bands[number].frame].lo.size(); ++m) index.push_back(index_name(s.t_, s.t_.stages[s.t_.bands[number].frame], m));
-  fold_panels(s, number);
+  fold_panels(s, number, panel);
   std::vector<TileStep::Level> levels;
   std::vector<std::string> order;
   for (const std::string& each : index) {
-    levels.push_back({each, Size{kPanel, ""}});
+    levels.push_back({each, Size{panel, ""}});
     order.push_back(each + ".1");
   }
   order.push_back(index[1]);
@@ -370,14 +371,31 @@ bool add_panels(Sketcher& s, uint32_t number) {
     s.take(apart);
   }
   if (!s.take(DistributeStep{name, index[1]})) return false;
-  vectorize_panels(s, number, index);
+  vectorize_panels(s, number, index, panel);
   return true;
+}
+
+/// Wide panels pay where many tiles lie beyond them, narrow ones where there are few: an eighth of the longest index at most, and not much below a fortieth.
+std::vector<int64_t> panels_for(const Program& program, const std::vector<poly::BandProposal>& proposals) {
+  constexpr int64_t kFewestPanels = 8, kMostPanels = 48;
+  int64_t extent = 0;
+  for (const auto& proposal : proposals)
+    for (const BandPlace& place : proposal.statements) {
+      const Domain domain = domain_of(program, program.equations[place.equation]);
+      for (const Slot& slot : program.equations[place.equation].slots)
+        if (slot.var != kNoVar) extent = std::max(extent, domain.values[slot.var].hi - domain.values[slot.var].lo + 1);
+    }
+  std::vector<int64_t> out;
+  for (const int64_t panel : kPanels)
+    if (panel * kFewestPanels <= extent && panel * kMostPanels >= extent) out.push_back(panel);
+  if (out.empty()) out.push_back(extent > kPanels[0] * kMostPanels ? kPanels[0] : *std::rbegin(kPanels));
+  return out;
 }
 
 enum class Style : uint8_t { panels, time, rows };
 
 std::optional<Trace> sketch(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
-                            Style style) {
+                            Style style, int64_t panel = 0) {
   Sketcher s(program, cls, facts, isl);
   bool gained = false;
   for (size_t p = 0; p < proposals.size(); ++p) {
@@ -390,7 +408,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
     if (style == Style::panels)
       if (const auto parts = in_parts(program, proposals[p], s.band_name())) {
         Sketcher panels = s;
-        done = panels.take(*parts) && add_panels(panels, number);
+        done = panels.take(*parts) && add_panels(panels, number, panel);
         gained |= done;
         if (done) s = std::move(panels);
       }
@@ -437,9 +455,13 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
   if (!isl.propose_bands || !isl.band_facts) return out;
   const auto proposals = isl.propose_bands();
   if (!proposals || proposals->empty()) return out;
-  for (Style style : {Style::panels, Style::time, Style::rows})
-    if (auto trace = sketch(normalized, cls, facts, isl, *proposals, style))
-      if (auto made = replay(normalized, cls, *trace, isl); made && instantiate(*made, values_of(*trace))) out.push_back(std::move(*trace));
+  const auto keep = [&](std::optional<Trace> trace) {
+    if (!trace) return;
+    if (auto made = replay(normalized, cls, *trace, isl); made && instantiate(*made, values_of(*trace))) out.push_back(std::move(*trace));
+  };
+  for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, facts, isl, *proposals, Style::panels, panel));
+  keep(sketch(normalized, cls, facts, isl, *proposals, Style::time));
+  keep(sketch(normalized, cls, facts, isl, *proposals, Style::rows));
   return out;
 }
 
