@@ -101,6 +101,9 @@ Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step) {
         return s.placement.kind != Placement::Kind::at_root && s.placement.kind != Placement::Kind::inlined && s.placement.host == *id;
       }))
     return fail("PW0304", subject + ": other statements are placed inside it");
+  if (host.accumulator && host.accumulator->depth < *depth)
+    return fail("PW0314", subject + ": the sums of " + host.name + " leave their accumulator outside of that loop",
+                {"accumulate at " + step.at + " or further inside first"});
   Ties ties;
   for (uint32_t k = 0; k < *depth; ++k) {
     uint32_t index = host.loops[k].index;

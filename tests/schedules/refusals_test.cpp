@@ -76,6 +76,7 @@ const Refusal kRefusals[] = {
     {kRows, NumericsClass::reassoc, "distribute e", "PW0304"},
     {kRows, NumericsClass::reassoc, "fuse e into s at j", "PW0305"},
     {kRows, NumericsClass::reassoc, "fuse s into e at i", "PW0314"},
+    {kRows, NumericsClass::reassoc, "accumulate s at root stack\n fuse Y into s at i", "PW0314"},
     {gemm_text(), NumericsClass::reassoc, "split C k at 0", "PW0303"},
     {gemm_text(), NumericsClass::reassoc, "vectorize C j 4\n stream C", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "prefetch A in C along i by 2", "PW0304"},
