@@ -5,7 +5,11 @@ cd "$(dirname "$0")/.."
 preset=$1; shift
 mkdir -p build
 log=build/$preset.log
-if ! { cmake --preset "$preset" && cmake --build "build/$preset" -j "$(nproc)" ${1:+--target "$@"}; } >"$log" 2>&1; then
+fresh=()
+if [ ! -f "build/$preset/CMakeCache.txt" ] && ccache --print-stats 2>/dev/null | grep -q '^files_in_cache[[:space:]]*0$'; then
+  fresh=(-DPW_COMPILER_CACHE=OFF)
+fi
+if ! { cmake --preset "$preset" "${fresh[@]}" && cmake --build "build/$preset" -j "$(nproc)" ${1:+--target "$@"}; } >"$log" 2>&1; then
   grep -E -A8 'error|FAILED|CMake Error' "$log" | head -60 >&2 || true
   echo "build.sh: building preset $preset failed; the whole log is $log" >&2
   exit 1

@@ -416,7 +416,7 @@ NodeId Emitter::hook_accumulator(Body body, size_t depth, size_t which) {
     start = add(If{first, start, data_nest(body, depth, Leaf::load)});
   NodeId finish = has_lanes ? finish_lanes(body, depth) : data_nest(body, depth, Leaf::store);
   body.initialized = true;
-  NodeId rest = hooks(std::move(body), depth, which + 1);
+  NodeId rest = is_null_reduction(body) ? kNoNode : hooks(std::move(body), depth, which + 1);
   return within(views, seq({start, rest, finish}));
 }
 
@@ -425,8 +425,7 @@ NodeId Emitter::hook_init(Body body, size_t depth, size_t which) {
   NodeId init = is_never(first) ? kNoNode : data_nest(body, depth, Leaf::init);
   if (init != kNoNode && !first.is_true()) init = add(If{first, init, kNoNode});
   body.initialized = true;
-  for (uint32_t k = body.stage->data_indices; k < body.ranges.size(); ++k)
-    if (body.stage->hi[k] <= body.stage->lo[k]) return init;
+  if (is_null_reduction(body)) return init;
   return seq({init, hooks(std::move(body), depth, which + 1)});
 }
 

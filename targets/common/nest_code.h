@@ -176,6 +176,11 @@ class NestCode {
   bool is_shared(BufferId id) const;
   void allocate_stack(BufferId id, NodeId body);
   bool registers_fit(BufferId id, NodeId body) const;
+  /// Lanes of an element of a register buffer: as wide as it is held, and those that are computed with.
+  struct DeclaredLanes {
+    int64_t width = 0, active = 0;
+  };
+  static bool are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& elements);
   bool holds_small_indices(BufferId id, NodeId at);  ///< of argmax, argmin; below 2^31
   void declare_registers(BufferId id, NodeId at);
   void declare_registers_of_loop(BufferId id, const Loop& loop);
@@ -331,6 +336,7 @@ class NestCode {
   std::vector<llvm::Value*> bases_;
   std::vector<bool> registers_;                 // buffers that live in registers
   std::vector<bool> short_;                     // of those: indices of argmax and argmin, held in 32 bits
+  std::map<RegKey, DeclaredLanes> declared_;    // of the one that is being declared
   std::vector<int64_t> in_use_;                 // of those: lanes that any access reads or writes
   std::vector<bool> aligned_;                   // arguments whose address was tested
   std::vector<std::vector<BufferId>> sharers_;  // of each buffer: others with bytes in common

@@ -9,6 +9,7 @@ namespace polyweft::targets {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
+constexpr int64_t kMostLanes = 64;
 constexpr int64_t kUnrollLimit = 4096;
 
 /// One straight block of computations: what it loads from a place and stores there again is known before and after each iteration.
@@ -422,12 +423,14 @@ void NestCode::on(const Alloc& alloc) {
     registers_[alloc.buffer] = true;
     in_use_[alloc.buffer] = lanes_in_use(alloc.buffer, alloc.body, INT64_MAX);
     short_[alloc.buffer] = holds_small_indices(alloc.buffer, alloc.body);
+    declared_.clear();
     declare_registers(alloc.buffer, alloc.body);
-    emit(alloc.body);
+    const bool holds = are_apart_or_parts(declared_);
+    if (holds) emit(alloc.body);
     registers_[alloc.buffer] = false;
     short_[alloc.buffer] = false;
     std::erase_if(file_, [&](const auto& cell) { return cell.first.first == alloc.buffer; });
-    return;
+    if (holds) return;
   }
   if (buffer.scope == Scope::tile) return allocate_tiles(alloc.buffer, alloc.body);
   if (is_symbolic(alloc.buffer)) return bases_[alloc.buffer] ? emit(alloc.body) : allocate_symbolic(alloc.buffer, alloc.body);
@@ -439,6 +442,18 @@ void NestCode::on(const Alloc& alloc) {
     return;
   }
   allocate_stack(alloc.buffer, alloc.body);
+}
+
+// Elements lie apart, or a narrower one is part of a wider one: two that share some of their lanes would be two values of these.
+bool NestCode::are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& elements) {
+  for (auto later = elements.begin(); later != elements.end(); ++later)
+    for (auto earlier = later; earlier != elements.begin();) {
+      --earlier;
+      const int64_t apart = later->first.second - earlier->first.second;
+      if (apart >= kMostLanes) break;
+      if (apart < earlier->second.active && later->second.width >= earlier->second.width) return false;
+    }
+  return true;
 }
 
 // Puts every element that `at` touches into the register file, undefined.
@@ -458,7 +473,12 @@ void NestCode::declare_registers(BufferId id, NodeId at) {
     llvm::Type* type = register_type_of(id);
     if (lanes_.width > 1) type = llvm::FixedVectorType::get(type, lanes_.width);
     visit_accesses(at, [&](const Access& access, bool) {
-      if (access.id == id) file_.emplace(register_key(access), llvm::PoisonValue::get(type));
+      if (access.id != id) return;
+      const RegKey key = register_key(access);
+      file_.emplace(key, llvm::PoisonValue::get(type));
+      DeclaredLanes& known = declared_[key];
+      known.width = std::max<int64_t>(known.width, lanes_.width);
+      known.active = std::max<int64_t>(known.active, lanes_.width > 1 ? lanes_.active : 1);
     });
   }
 }
@@ -473,7 +493,12 @@ void NestCode::declare_registers_of_loop(BufferId id, const Loop& loop) {
   const Affine lo = loop.mark.kind == MarkKind::vector && first_lane(loop) ? lane_0(loop) : fold(loop.lo.of[0]);
   const int64_t trips = is_vector ? 1 : constant_trips(loop, lo).value_or(1);
   const Lanes outer = lanes_;
-  if (is_vector) lanes_.width = lanes_of(loop);
+  if (is_vector) {
+    lanes_.width = lanes_of(loop);
+    lanes_.active = loop.mark.width;
+    for (const Affine& e : loop.hi.of)
+      if (const Affine length = fold(e) - lo; length.is_constant()) lanes_.active = std::min(lanes_.active, length.constant);
+  }
   for (int64_t n = 0; n < trips; n += loop.step) {
     substitution_[loop.var] = is_vector ? lo + Affine::variable(kLane) : lo + Affine::of(n);
     declare_registers(id, loop.body);

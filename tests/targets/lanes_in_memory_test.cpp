@@ -52,6 +52,21 @@ TEST(LanesInMemory, lanes_that_are_off_by_turns_meet_a_condition) {
       }
 }
 
+/// Vectors of registers that share lanes: rows of a triangle, whose last fold begins one lane later.
+TEST(LanesInMemory, register_vectors_that_overlap_lie_in_memory) {
+  for (const auto& [late, lanes] : {std::pair<int64_t, int64_t>{1, 1}, {1, 3}, {2, 2}, {3, 1}}) {
+    SCOPED_TRACE(std::to_string(lanes) + " from " + std::to_string(late));
+    const std::string from = std::to_string(late), width = std::to_string(lanes);
+    expect_same_bits(parsed("nest 1 late class strict\nloops i, v, w, u\nbuffer X: f64[3, 4] argument align 8\nbuffer Y: f64[3, 4] argument align 8 output\n"
+                            "buffer A: f64[4] reg align 64\narguments X, Y\nbody {\n  for i in 0 .. 3 {\n    alloc A {\n      for v in 0 .. 4 vector 4 {\n"
+                            "        copy A[v] <- X[i, v]\n      }\n      for w in 0 .. " +
+                            width + " vector 4 {\n        copy A[w + " + from +
+                            "] <- X[2 - i, w]\n      }\n"
+                            "      for u in 0 .. 4 vector 4 {\n        copy Y[i, u] <- A[u]\n      }\n    }\n  }\n}\n"),
+                     1);
+  }
+}
+
 /// Y[i] = T[I[i] / columns, I[i] % columns] with a table of rows x columns, powers of two.
 LoopNest chosen(const std::string& type, int64_t rows, int64_t columns, int64_t lanes) {
   const std::string l = std::to_string(lanes), bytes = bytes_of(type), table = std::to_string(rows) + ", " + std::to_string(columns);
