@@ -160,6 +160,7 @@ struct Walker {
     };
     const std::vector<int64_t> steps = rounded_steps(stage);
     for (size_t k = 0; k < loops.size(); ++k) {
+      if (stage.is_frame && k > 0 && k < band.overlap.depth) continue;  // a tile computes what it needs of others (T5)
       const TemplateLoop& loop = loops[k];
       if (carried) return Ok{};
       const std::optional<uint32_t> m = m_of(loop.index);

@@ -264,6 +264,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
     Result<NestTemplate> operator()(const StoreStep& s) { return store(std::move(t), s); }
     Result<NestTemplate> operator()(const CutStep& s) { return cut(std::move(t), s); }
     Result<NestTemplate> operator()(const SnapshotStep& s) { return snapshot(std::move(t), s); }
+    Result<NestTemplate> operator()(const OverlapStep& s) { return overlap(std::move(t), s); }
     Result<NestTemplate> operator()(const WavefrontStep& s) { return wavefront(std::move(t), s); }
     Result<NestTemplate> operator()(const FoldStep& s) { return fold(std::move(t), s, isl); }
     Result<NestTemplate> operator()(const TileStep& s) { return tile(std::move(t), s); }

@@ -257,6 +257,8 @@ std::vector<uint32_t> used_depths(const NestTemplate& t, uint32_t stage) {
   std::vector<uint32_t> out;
   for (const auto& promotion : t.stages[stage].promotions) out.push_back(promotion.depth);
   if (t.stages[stage].accumulator) out.push_back(t.stages[stage].accumulator->depth);
+  for (const Band& band : t.bands)
+    if (band.frame == stage && band.overlap.depth > 0) out.insert(out.end(), {1, band.overlap.depth});
   for (const auto& guest : t.stages)
     if (is_guest_of(guest, stage)) {
       out.push_back(guest.placement.depth);

@@ -38,6 +38,7 @@ Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step);
 Result<NestTemplate> store(NestTemplate t, const StoreStep& step);
 Result<NestTemplate> cut(NestTemplate t, const CutStep& step);
 Result<NestTemplate> snapshot(NestTemplate t, const SnapshotStep& step);
+Result<NestTemplate> overlap(NestTemplate t, const OverlapStep& step);
 Result<NestTemplate> wavefront(NestTemplate t, const WavefrontStep& step);
 Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl);
 Result<NestTemplate> rfactor(NestTemplate t, const RfactorStep& step);

@@ -125,11 +125,30 @@ struct Snapshot {
   std::string name;
   bool operator==(const Snapshot&) const = default;
 };
+/// The outermost loops of a band are tiles in which its tensors have cells of their own: a block of the first member, time, then tiles of others. What a tile needs of
+/// its neighbours it computes again. At step t of a block whose last step is z a statement's range along a member begins below * (z - t) + first before the tile, and
+/// ends above * (z - t) + last behind it.
+struct Overlap {
+  uint32_t depth = 0;  ///< so many loops; 0: nothing overlaps
+  Scope scope = Scope::heap;
+  std::vector<int64_t> below, above;              ///< by member
+  std::vector<std::vector<int64_t>> first, last;  ///< by statement, as band.places, then by member
+  /// Of a tensor that outlives blocks: which of its coordinates is time, plus what; how many steps before a block its statements read, how many steps of a block anybody
+  /// reads later.
+  struct Kept {
+    TensorId tensor = 0;
+    uint32_t dim = 0;
+    int64_t plus = 0, before = 0, after = 0;
+    bool operator==(const Kept&) const = default;
+  };
+  std::vector<Kept> kept;
+};
 /// Loops over common members; the statements run inside, in sequence. Stage number `frame` has the loops.
 struct Band {
   uint32_t frame = 0;
   std::vector<BandPlace> places;
   std::vector<BandRelation> relations;
+  Overlap overlap = {};
 };
 /// The elements of a tensor share cells modulo `window` along `dim`. forward: of two elements of a cell the one further along lives later.
 struct TensorFold {
@@ -143,8 +162,8 @@ struct TensorFold {
 /// Where the elements of a tensor lie: coordinates of the cell as functions of those of the element, and back.
 struct TensorStorage {
   TensorId tensor = 0;
-  std::vector<Affine> cell;     ///< outermost first, over kCellVar + d, coordinate d of the element
-  std::vector<Affine> element;  ///< over kCellVar + k, coordinate k of the cell
+  std::vector<Affine> cell;             ///< outermost first, over kCellVar + d, coordinate d of the element
+  std::vector<Affine> element;          ///< over kCellVar + k, coordinate k of the cell
   std::vector<LayoutPart> layout = {};  ///< digits of the cell's coordinates, outermost first; empty: the coordinates
   bool operator==(const TensorStorage&) const = default;
 };

@@ -164,7 +164,7 @@ struct IsolateStep {
 struct StoreStep {
   std::string tensor;
   std::vector<LinearText> cell;
-  std::string output = {};  ///< set, and no cell: store A in A_out, in the cells of this output
+  std::string output = {};               ///< set, and no cell: store A in A_out, in the cells of this output
   std::vector<LayoutDigit> layout = {};  ///< digits of the coordinates c0, c1, .. of the cells, outermost first; empty: as they stand
   bool operator==(const StoreStep&) const = default;
 };
@@ -173,6 +173,14 @@ struct WavefrontStep {
   std::string band;
   std::vector<std::string> loops;
   bool operator==(const WavefrontStep&) const = default;
+};
+/// overlap jacobi [t: 5, i: 64, j: 256] heap: blocks of 5 steps of the first member; in each the tiles of the others compute all that they need in cells of their own, so
+/// that no tile of a block waits for another.
+struct OverlapStep {
+  std::string band;
+  std::vector<TileStep::Level> levels;
+  Scope scope = Scope::heap;
+  bool operator==(const OverlapStep&) const = default;
 };
 /// cut A.1.folds where j - k - 64: before its band, a statement or part of a sum in two pieces, A.1.folds.p1 where the value is not negative and A.1.folds.p2, which the
 /// band names with members of their own.
@@ -246,7 +254,7 @@ struct BindStep {
 };
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
                           DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
-                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep>;
+                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep, OverlapStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

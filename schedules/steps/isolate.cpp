@@ -43,6 +43,7 @@ Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step) {
   const Band& band = t.bands[*number];
   auto depth = depth_of(t.stages[band.frame], step.at);
   if (!depth) return depth.error();
+  if (*depth < band.overlap.depth) return fail("PW0304", subject + ": tiles inside this loop overlap", {"isolate at a loop further in"});
   std::set<uint32_t> levels;
   for (uint32_t k : alone_in(t, *number)) levels.insert(t.stages[k].placement.depth);
   if (!levels.empty() && *levels.rbegin() >= *depth)

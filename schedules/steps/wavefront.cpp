@@ -14,6 +14,7 @@ Result<NestTemplate> wavefront(NestTemplate t, const WavefrontStep& step) {
   auto number = band_named(t, step.band);
   if (!number) return number.error();
   Stage& frame = t.stages[t.bands[*number].frame];
+  if (t.bands[*number].overlap.depth > 0) return fail("PW0304", subject + ": tiles that overlap wait for nobody", {"parallel " + step.band + " at a tile loop"});
   if (step.loops.size() < 2) return fail("PW0304", subject + ": it takes two loops or more");
   for (size_t k = 0; k < step.loops.size(); ++k) {
     auto loop = loop_named(frame, step.loops[k]);

@@ -85,6 +85,8 @@ namespace {
 
 constexpr int64_t kLine = 64;
 
+}  // namespace
+
 bool has_long_rows(const Buffer& buffer) {
   return buffer.layout.pieces.size() >= 2 && buffer.layout.pieces.back().factor * size_bytes(buffer.type) >= 4 * kLine;
 }
@@ -108,8 +110,6 @@ void align_rows(Buffer& buffer) {
   buffer.layout.pad.assign(buffer.layout.pieces.size(), 0);
   buffer.layout.pad.back() = row / bytes - buffer.layout.pieces.back().factor;
 }
-
-}  // namespace
 
 namespace {
 
@@ -212,7 +212,8 @@ BufferId Emitter::make_tensor_buffer(TensorId id) {
   if (storage) move_cells(*storage, box, buffer, view);
   for (const TensorFold& fold : t_.folds) {
     const uint32_t dim = storage && fold.cell.empty() ? cell_dimension(*storage, fold.dim) : fold.dim;
-    if (fold.tensor == id && fold.window < buffer.extents[dim]) buffer.folds.push_back({dim, fold.window});
+    const int64_t window = fold.tensor == id ? window_between_blocks(id, fold.dim, fold.window) : 0;
+    if (fold.tensor == id && window < buffer.extents[dim]) buffer.folds.push_back({dim, window});
   }
   buffer.layout = storage ? layout_of(storage->layout, folded_extents(buffer)) : row_major(folded_extents(buffer));
   const bool in_output = std::any_of(t_.in_outputs.begin(), t_.in_outputs.end(), [&](const auto& pair) { return pair.first == id; });
@@ -314,7 +315,7 @@ bool is_part_of(const Stage& stage, const TemplateLoop& loop) {
 }  // namespace
 
 /// Sizes become numbers; each is rounded up to a multiple of the next smaller one of the same index; parts of a parallel index to a multiple of its register tile.
-std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) {
+std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) const {
   std::vector<SizedLoop> out;
   for (const TemplateLoop& loop : stage.loops)
     out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor ? size_of(loop.lanes) : 0,
@@ -370,6 +371,8 @@ NodeId Emitter::root() {
   for (const Stage& stage : t_.stages)
     if (stage.placement.kind == Placement::Kind::compute_at || stage.placement.kind == Placement::Kind::inlined)
       for (TensorId id : equation_of(stage).targets) private_ones.insert(id);
+  for (TensorId id = 0; id < t_.program.tensors.size(); ++id)
+    if (is_made_in_tiles(id) && !kept_of(id)) private_ones.insert(id);
   for (uint32_t s = 0; s < t_.stages.size(); ++s)
     if (private_results(s))
       for (TensorId id : equation_of(t_.stages[s]).targets) private_ones.insert(id);

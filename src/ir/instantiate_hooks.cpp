@@ -19,6 +19,7 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
   if (body.leaf != Leaf::compute) return after_hooks(std::move(body), depth);
   const Stage& stage = *body.stage;
   size_t number = 0;
+  if (const Overlap* overlap = overlap_of(body.id); overlap && overlap->depth == depth && number++ == which) return hook_overlap(std::move(body), depth, which);
   for (uint32_t guest : hosted_[body.id]) {
     const Placement& placement = t_.stages[guest].placement;
     if (placement.kind != Placement::Kind::compute_at || placement.depth != depth) continue;

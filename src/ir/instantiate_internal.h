@@ -77,8 +77,19 @@ struct MergeLevel {
 struct Gone {
   Determined is;
   bool is_settled = false;  ///< the conditions say its value instead of it
-  bool is_inside = false;   ///< the loops over the others stay inside its range
   bool is_point = false;    ///< its range is the value
+};
+/// of_indices + rest >= 0, where `rest` is over loop variables around.
+struct Mixed {
+  Affine of_indices, rest;
+  bool is_done = false;
+};
+/// A tile of a frame whose tiles overlap (see Overlap), while what is inside is emitted.
+struct OverlapTile {
+  const Overlap* of = nullptr;
+  uint32_t time = 0;
+  Affine last;                ///< value of the time member at the block's last step
+  std::vector<Range> ranges;  ///< of all members, before they grew
 };
 
 /// A nest being written: loops left to do, ranges reached. Copied at branches.
@@ -89,6 +100,8 @@ struct Body {
   std::vector<Range> ranges;
   std::vector<char> done;  ///< of its conditions: nothing left to test
   std::vector<Gone> gone;
+  std::vector<Mixed> mixed;
+  std::shared_ptr<const OverlapTile> tile;               ///< of a frame
   std::shared_ptr<const std::vector<Affine>> rewritten;  ///< the stage's conditions, without indices that are gone; null: as they are
   const std::vector<Affine>& conditions() const { return rewritten ? *rewritten : stage->inside; }
   Leaf leaf = Leaf::compute;
@@ -162,7 +175,7 @@ class Emitter {
   bool is_null_reduction(const Body& body) const;
   /// Has the body's statement no element at all, some index having no value?
   bool has_no_elements(const Body& body) const;
-  std::vector<SizedLoop> sized_loops(const Stage& stage);
+  std::vector<SizedLoop> sized_loops(const Stage& stage) const;
   int64_t size_of(const Size& size) const;
   NodeId seq(std::vector<NodeId> children);
   NodeId add(Node node) { return nest_.add(std::move(node)); }
@@ -185,9 +198,9 @@ class Emitter {
   bool mentions_reduced(const Body& body, const Affine& condition) const;
   bool others_fixed(const Body& body, const Affine& condition, VarId but) const;
   bool is_applicable(const Body& body, size_t k) const;
-  void add_limits(const Body& body, const Gone& gone, uint32_t index, Range& range) const;
   void settle_gone(Body& body, size_t depth) const;
   std::vector<Guard> value_of_gone(Body& body) const;
+  bool has_open_value(const Body& body) const;
   enum class Cut : uint8_t { outset, exact, exact_upper };
   Range cut(Body& body, uint32_t index, Cut how) const;
 
@@ -242,6 +255,18 @@ class Emitter {
   NodeId lane_nest(const Body& body, size_t depth);
   NodeId finish_lanes(const Body& body, size_t depth);
   Guard first_reduced(const Body& body) const;
+
+  // instantiate_overlap.cpp
+  const Overlap* overlap_of(uint32_t stage_id) const;
+  const Overlap::Kept* kept_of(TensorId id) const;
+  bool is_made_in_tiles(TensorId id) const;
+  int64_t window_between_blocks(TensorId id, uint32_t dim, int64_t window) const;
+  void bind_to_tile(Body& body, const Body& host) const;
+  NodeId hook_overlap(Body body, size_t depth, size_t which);
+  Body grown(const Body& body, const Overlap& overlap);
+  View make_tile_cells(const Body& body, TensorId tensor, Scope scope);
+  NodeId copy_before(const Body& body, const Overlap::Kept& kept, const View& view, const View& source);
+  std::vector<NodeId> copies_after(const Body& exact, const Overlap& overlap, const std::map<TensorId, View>& views);
 
   // instantiate_slides.cpp
   bool slides_at(const Body& body, size_t depth, uint32_t stage_id) const;
@@ -318,6 +343,11 @@ class Emitter {
   Error error_;
 };
 
+bool has_long_rows(const Buffer& buffer);
+/// Cells before the first element of each row put what begins `first` cells further on a cache line.
+void put_on_line(Buffer& buffer, View& view, int64_t first);
+/// Rows of several cache lines begin on lines, and not all at one place of the first cache.
+void align_rows(Buffer& buffer);
 bool reads_tensor(const Equation& equation, TensorId tensor);
 Access access_to(const View& view, const std::vector<Affine>& element);
 /// The reduction that is an equation's right-hand side, or null.

@@ -10,8 +10,7 @@ namespace polyweft::ir {
 NodeId Emitter::emit(Body body, size_t depth) {
   if (failed_) return kNoNode;
   settle_gone(body, depth);
-  if (std::any_of(body.gone.begin(), body.gone.end(), [&](const Gone& gone) { return gone.is_settled && !gone.is_point && others_fixed(body, gone.is.value, kNoVar); }))
-    return with_fixed_conditions(std::move(body), depth);
+  if (has_open_value(body)) return with_fixed_conditions(std::move(body), depth);
   if (depth == 0 && body.leaf == Leaf::compute && hosted_[body.id].empty() && is_null_reduction(body)) return data_nest(body, 0, Leaf::init);
   if (!body.branched)
     if (auto index = index_to_branch(body, depth)) return emit_branch(std::move(body), depth, *index);
@@ -160,7 +159,8 @@ NodeId Emitter::emit_serial(Body body, size_t depth) {
   if (!range.is_cut() && loop.step >= range.extent) return emit(std::move(body), depth + 1);
   const Range bounds = cut(body, loop.index, Cut::outset);
   const int64_t step = std::min(loop.step, range.extent), whole = range.extent / step * step, tail = range.extent - whole;
-  const bool split = tail > 0 && whole > 0 && !bounds.is_cut() && loop.mark == MarkKind::serial && feeds_registers(body, depth);
+  const bool is_block = depth == 0 && overlap_of(body.id) != nullptr;  // of time: a constant number of steps in each
+  const bool split = tail > 0 && whole > 0 && !bounds.is_cut() && loop.mark == MarkKind::serial && (is_block || feeds_registers(body, depth));
   if (auto divided = emit_divided(body, depth, bounds)) return *divided;
   NodeId node = serial_loop(body, depth, bounds, split ? whole : range.extent);
   if (!split) return node;

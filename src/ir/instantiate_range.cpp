@@ -190,24 +190,6 @@ bool Emitter::is_applicable(const Body& body, size_t k) const {
   return !body.done[k] && (body.initialized || !mentions_reduced(body, body.conditions()[k]));
 }
 
-/// What the range of an index that is gone says about another one: offset * c + rest lies in it. The others at their best, in favour of the range.
-void Emitter::add_limits(const Body& body, const Gone& gone, uint32_t index, Range& range) const {
-  const Range& own = body.ranges[gone.is.index];
-  const int64_t coeff = gone.is.value.coefficient(index_var(index));
-  auto add = [&](int64_t c, const Affine& rest) {  // c * offset + rest >= 0
-    if (c < 0)
-      range.upper.push_back({floor_div(rest, -c) + Affine::of(1), false});
-    else
-      range.lower.push_back(Affine::of(0) - floor_div(rest, c));
-  };
-  const Affine from = coeff * range.origin - own.origin;
-  const Affine most = corner(body, gone.is.value, index_var(index), true) + from, least = corner(body, gone.is.value, index_var(index), false) + from;
-  add(coeff, most);
-  for (const Affine& e : own.lower) add(coeff, most - e);
-  add(-coeff, Affine::of(own.extent - 1) - least);
-  for (const Limit& limit : own.upper) add(-coeff, limit.e - Affine::of(1) - least);
-}
-
 /// From here on conditions say the values of indices that are gone: all loops over their tiles are outside.
 void Emitter::settle_gone(Body& body, size_t depth) const {
   for (Gone& gone : body.gone) {
@@ -215,32 +197,44 @@ void Emitter::settle_gone(Body& body, size_t depth) const {
                                        [&](const SizedLoop& loop) { return loop.index == gone.is.index && !loop.gone; });
     if (gone.is_settled || has_tiles) continue;
     gone.is_settled = true;
+    const std::map<VarId, Affine> value = {{index_var(gone.is.index), gone.is.value}};
+    for (Mixed& mixed : body.mixed) mixed.of_indices = substitute(mixed.of_indices, value);
+    const Range& own = body.ranges[gone.is.index];  // the loops over the others stay inside it
+    auto within = [&](int64_t sign, const Affine& rest) { body.mixed.push_back({sign * gone.is.value, rest}); };
+    within(1, Affine::of(0) - own.origin);
+    within(-1, own.origin + Affine::of(own.extent - 1));
+    for (const Affine& e : own.lower) within(1, Affine::of(0) - own.origin - e);
+    for (const Limit& limit : own.upper) within(-1, own.origin + limit.e - Affine::of(1));
     auto conditions = std::make_shared<std::vector<Affine>>(body.conditions());
     for (size_t k = 0; k < conditions->size(); ++k) {
       Affine& e = (*conditions)[k];
-      if (e.coefficient(index_var(gone.is.index)) != 0) e = substitute(e, {{index_var(gone.is.index), gone.is.value}});
+      if (e.coefficient(index_var(gone.is.index)) != 0) e = substitute(e, value);
       if (e.is_constant() && e.constant >= 0) body.done[k] = 1;
     }
     body.rewritten = std::move(conditions);
   }
 }
 
+/// Is there an index that is gone, or a mixed condition, whose other indices have all become points?
+bool Emitter::has_open_value(const Body& body) const {
+  return std::any_of(body.gone.begin(), body.gone.end(),
+                     [&](const Gone& gone) { return gone.is_settled && !gone.is_point && others_fixed(body, gone.is.value, kNoVar); }) ||
+         std::any_of(body.mixed.begin(), body.mixed.end(), [&](const Mixed& mixed) { return !mixed.is_done && others_fixed(body, mixed.of_indices, kNoVar); });
+}
+
 /// Indices that are gone become points where all others are; what must hold then and no loop saw to.
 std::vector<Guard> Emitter::value_of_gone(Body& body) const {
-  std::vector<Guard> tests;
   for (Gone& gone : body.gone) {
     if (!gone.is_settled || gone.is_point || !others_fixed(body, gone.is.value, kNoVar)) continue;
     gone.is_point = true;
-    Range& range = body.ranges[gone.is.index];
-    const Affine value = corner(body, gone.is.value, std::nullopt, true), by = value - range.origin;
-    auto require = [&](const Affine& e) {
-      if (!gone.is_inside && numeric_bounds(e).first < 0) tests.push_back(guard_ge0(e));
-    };
-    require(by);
-    require(Affine::of(range.extent - 1) - by);
-    for (const Affine& e : range.lower) require(by - e);
-    for (const Limit& limit : range.upper) require(limit.e - Affine::of(1) - by);
-    range = Range{value, 1, {}, {}};
+    body.ranges[gone.is.index] = Range{corner(body, gone.is.value, std::nullopt, true), 1, {}, {}};
+  }
+  std::vector<Guard> tests;
+  for (Mixed& mixed : body.mixed) {
+    if (mixed.is_done || !others_fixed(body, mixed.of_indices, kNoVar)) continue;
+    mixed.is_done = true;
+    const Affine value = corner(body, mixed.of_indices, std::nullopt, true) + mixed.rest;
+    if (numeric_bounds(value).first < 0) tests.push_back(guard_ge0(value));
   }
   return tests;
 }
@@ -250,24 +244,26 @@ std::vector<Guard> Emitter::value_of_gone(Body& body) const {
 Range Emitter::cut(Body& body, uint32_t index, Cut how) const {
   VarId var = index_var(index);
   Range range = body.ranges[index];
+  auto limit = [&](int64_t coeff, const Affine& rest) {  // coeff * offset + rest >= 0
+    if (coeff < 0)
+      range.upper.push_back({floor_div(rest, -coeff) + Affine::of(1), false});
+    else
+      range.lower.push_back(Affine::of(0) - floor_div(rest, coeff));  // offset >= ceil(-rest / coeff)
+  };
   for (size_t k = 0; k < body.done.size(); ++k) {
     const Affine& condition = body.conditions()[k];
     int64_t coeff = condition.coefficient(var);
     if (coeff == 0 || !is_applicable(body, k)) continue;
     if (how != Cut::outset && !others_fixed(body, condition, var)) continue;
     if (how == Cut::exact_upper && coeff > 0) continue;
-    Affine rest = corner(body, condition, var, true) + coeff * range.origin;  // coeff * offset + rest >= 0
-    if (coeff < 0)
-      range.upper.push_back({floor_div(rest, -coeff) + Affine::of(1), false});
-    else
-      range.lower.push_back(Affine::of(0) - floor_div(rest, coeff));  // offset >= ceil(-rest / coeff)
+    limit(coeff, corner(body, condition, var, true) + coeff * range.origin);
     if (how != Cut::outset) body.done[k] = 1;
   }
-  for (Gone& gone : body.gone) {
-    if (!gone.is_settled || gone.is_inside || gone.is_point || gone.is.value.coefficient(var) == 0) continue;
-    if (how != Cut::outset && !others_fixed(body, gone.is.value, var)) continue;
-    add_limits(body, gone, index, range);
-    gone.is_inside = how != Cut::outset;
+  for (Mixed& mixed : body.mixed) {
+    const int64_t coeff = mixed.of_indices.coefficient(var);
+    if (mixed.is_done || coeff == 0 || (how != Cut::outset && !others_fixed(body, mixed.of_indices, var))) continue;
+    limit(coeff, corner(body, mixed.of_indices, var, true) + mixed.rest + coeff * range.origin);
+    mixed.is_done = how != Cut::outset;
   }
   prune(range);
   return range;

@@ -200,6 +200,7 @@ Body Emitter::body_tied(uint32_t stage_id, const Body& host) {
     const int64_t hi = is_whole ? std::min(range.origin.constant + range.extent, body.stage->hi[own]) : 0;
     body.ranges[own] = is_whole && lo < hi ? Range{Affine::of(lo), hi - lo, {}, {}} : range;
   }
+  bind_to_tile(body, host);
   return body;
 }
 

@@ -49,11 +49,12 @@ std::string text_of(const LinearText& e) {
 }
 
 struct Printer {
-  std::string operator()(const TileStep& s) const {
-    std::vector<std::string> levels;
-    for (const auto& level : s.levels) levels.push_back(level.index + ": " + text_of(level.size));
-    return "tile " + s.statement + " [" + joined(levels, ", ") + "]";
+  static std::string levels(const std::vector<TileStep::Level>& of) {
+    std::vector<std::string> out;
+    for (const auto& level : of) out.push_back(level.index + ": " + text_of(level.size));
+    return joined(out, ", ");
   }
+  std::string operator()(const TileStep& s) const { return "tile " + s.statement + " [" + levels(s.levels) + "]"; }
   std::string operator()(const PermuteStep& s) const { return "permute " + s.statement + " [" + joined(s.loops, ", ") + "]"; }
   std::string operator()(const ParallelStep& s) const { return "parallel " + s.statement + " " + s.loop + (s.parts == 0 ? "" : " in " + std::to_string(s.parts)); }
   std::string operator()(const BindStep& s) const { return "bind " + s.statement + " " + s.loop + " to " + s.axis; }
@@ -94,6 +95,7 @@ struct Printer {
   }
   std::string operator()(const CutStep& s) const { return "cut " + s.of + " where " + text_of(s.where); }
   std::string operator()(const SnapshotStep& s) const { return "snapshot " + s.name + " of " + s.tensor + " read " + std::to_string(s.read) + " in " + s.statement; }
+  std::string operator()(const OverlapStep& s) const { return "overlap " + s.band + " [" + levels(s.levels) + "] " + name_of(s.scope); }
   std::string operator()(const WavefrontStep& s) const { return "wavefront " + s.band + " [" + joined(s.loops, ", ") + "]"; }
   std::string operator()(const SkewStep& s) const { return "skew " + s.band + " " + s.member + " by " + text_of(s.by); }
   std::string operator()(const ShiftStep& s) const { return "shift " + s.statement + " " + s.member + " by " + std::to_string(s.by); }
@@ -224,6 +226,7 @@ struct Renamer {
   void operator()(CutStep& s) const { apply(s.of); }
   void operator()(SnapshotStep& s) const { apply(s.tensor), apply(s.statement); }
   void operator()(WavefrontStep&) const {}
+  void operator()(OverlapStep&) const {}
   void operator()(StoreStep& s) const {
     apply(s.tensor);
     if (!s.output.empty()) apply(s.output);

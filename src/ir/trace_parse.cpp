@@ -63,6 +63,7 @@ class Parser {
     if (word == "cut") return cut();
     if (word == "snapshot") return snapshot();
     if (word == "wavefront") return wavefront();
+    if (word == "overlap") return overlap();
     if (word == "split") return split();
     if (word == "index_set_split") return index_set_split();
     if (word == "tensorize") return tensorize();
@@ -77,17 +78,28 @@ class Parser {
   void add(T step) {
     if (!failed_) trace_.steps.push_back(std::move(step));
   }
-  void tile() {
-    TileStep s{name(), {}};
+  std::vector<TileStep::Level> levels() {
+    std::vector<TileStep::Level> out;
     expect('[');
     do {
       TileStep::Level level;
       level.index = name();
       expect(':');
       level.size = size();
-      s.levels.push_back(std::move(level));
+      out.push_back(std::move(level));
     } while (accept(','));
     expect(']');
+    return out;
+  }
+  void tile() {
+    TileStep s{name(), {}};
+    s.levels = levels();
+    add(std::move(s));
+  }
+  void overlap() {
+    OverlapStep s{name(), {}};
+    s.levels = levels();
+    s.scope = scope();
     add(std::move(s));
   }
   void permute() {
@@ -436,6 +448,8 @@ class Parser {
   }
   void check_sizes(const Step& step, const std::set<std::string>& known) {
     if (const auto* s = std::get_if<TileStep>(&step))
+      for (const auto& level : s->levels) check_known(level.size.decision, known);
+    if (const auto* s = std::get_if<OverlapStep>(&step))
       for (const auto& level : s->levels) check_known(level.size.decision, known);
     if (const auto* s = std::get_if<VectorizeStep>(&step)) check_known(s->lanes.decision, known);
     if (const auto* s = std::get_if<PromoteStep>(&step))

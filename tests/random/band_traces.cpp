@@ -34,7 +34,9 @@ class BandSteps {
 
   /// Of what comes before any loop is changed.
   Step early() {
-    switch (rng_.below(6)) {
+    switch (rng_.below(7)) {
+      case 6:
+        return overlap();
       case 0:
         return skew();
       case 1:
@@ -125,6 +127,12 @@ class BandSteps {
     TileStep out{frame_.name, {}};
     for (const std::string& name : shuffled(rng_, members_))
       if (out.levels.empty() || rng_.chance(0.6)) out.levels.push_back({name, Size{pick(rng_, 2, 4), ""}});
+    return out;
+  }
+  Step overlap() {
+    OverlapStep out{frame_.name, {}, rng_.chance(0.7) ? Scope::heap : Scope::stack};
+    for (const std::string& name : rng_.chance(0.7) ? members_ : shuffled(rng_, members_))
+      if (out.levels.size() < 2 || rng_.chance(0.5)) out.levels.push_back({name, Size{pick(rng_, 1, 4), ""}});
     return out;
   }
   Step wavefront() {
