@@ -3,6 +3,7 @@
 #include <ctime>
 #include <set>
 
+#include "poly/check/branches.h"
 #include "poly/check/folds.h"
 #include "poly/check/padding.h"
 #include "poly/check/races.h"
@@ -23,9 +24,25 @@ class Proof {
     for (const Buffer& b : nest_.buffers) constant(b);
     statements_ = statements_of(context_, nest_);
     add_results();
+    Flow flow(context_, program_, nest_, statements_, by_arithmetic_);
+    each_by_itself(flow);
+    std::vector<Use> results;
+    for (size_t k = 0; k < results_.size(); ++k) results.push_back({result_of_[k], &results_[k], false});
+    prove_apart_in_time(nest_, statements_, uses_, results);
+    values(flow);
+  }
+
+  /// All but the values that are read.
+  void bodies_and_cells() {
+    statements_ = statements_of(context_, nest_);
+    Flow flow(context_, program_, nest_, statements_, by_arithmetic_);
+    each_by_itself(flow);
+  }
+
+ private:
+  void each_by_itself(Flow& flow) {
     collect_uses();
     for (const Statement& s : statements_.all) cells(s);
-    Flow flow(context_, program_, nest_, statements_, by_arithmetic_);
     for (const Statement& s : statements_.all) points_.push_back(good_part(s));
     std::vector<Set> good = points_;
     for (const Statement& s : statements_.all)
@@ -33,13 +50,8 @@ class Proof {
     flow.set_good(good);
     for (const Statement& s : statements_.all) instance(s, good[s.number], points_[s.number]);
     prove_no_races(context_, nest_, statements_, flow, uses_, when_);
-    std::vector<Use> results;
-    for (size_t k = 0; k < results_.size(); ++k) results.push_back({result_of_[k], &results_[k], false});
-    prove_apart_in_time(nest_, statements_, uses_, results);
-    values(flow);
   }
 
- private:
   // --- the call ---
   void arguments() {
     if (program_.parameters.size() != nest_.params.size()) throw Refuted{"PW0404", "the nest has other parameters than the program"};
@@ -305,12 +317,30 @@ class Proof {
   std::vector<Read> reads_;
 };
 
+/// Whether each statement of it passes by itself.
+bool has_right_bodies(Context& context, const Program& program, const LoopNest& nest, bool by_arithmetic) {
+  try {
+    Proof(context, program, nest, by_arithmetic).bodies_and_cells();
+    return true;
+  } catch (const Refuted&) {  // by iterations, perhaps, that the nest as it is does not have
+  } catch (const Undecided&) {
+  }
+  return false;
+}
+
+/// By way of a simpler nest that does the same, where there is one.
+void prove(Context& context, const Program& program, const LoopNest& nest, bool by_arithmetic) {
+  const auto simpler = without_twin_branches(context, program, nest);
+  const bool is_enough = simpler && has_right_bodies(context, program, simpler->special, by_arithmetic);
+  Proof(context, program, is_enough ? simpler->general : nest, by_arithmetic).whole();
+}
+
 NestCheck judged(Context& context, const Program& program, const LoopNest& nest, bool by_arithmetic) {
   NestCheck out;
   Status rules = verify(nest);
   if (!rules) return {Verdict::refuted, rules.error().code, rules.error().message, 0, 0};
   try {
-    Proof(context, program, nest, by_arithmetic).whole();
+    prove(context, program, nest, by_arithmetic);
     out.verdict = Verdict::proven;
   } catch (const Refuted& why) {
     out = {Verdict::refuted, why.code, why.message, 0, 0};
