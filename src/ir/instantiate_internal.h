@@ -222,6 +222,7 @@ class Emitter {
   void mark_prefetches(const Body& body, Mark& mark);
   NodeId with_fixed_conditions(Body body, size_t depth);
   std::optional<uint32_t> index_to_branch(Body& body, size_t depth) const;
+  bool is_row_of_vectors(const Body& body, size_t depth, uint32_t index) const;
   NodeId emit_branch(Body body, size_t depth, uint32_t index);
   NodeId emit_serialized(Body body, size_t depth, uint32_t index);
   NodeId emit_inset(Body body, size_t depth);

@@ -322,7 +322,7 @@ NodeId Emitter::emit_unroll(Body body, size_t depth) {
   const bool is_outermost = depth == 0 || body.loops[depth - 1].mark != MarkKind::tensor;
   if (is_tile && is_outermost)
     if (auto group = uneven_group(body, depth)) return emit_groups(std::move(body), depth, group->index, group->step);
-  if (!range.lower.empty() || (loop.step == 1 && range.is_cut()) || range.extent > 1024)
+  if ((!range.lower.empty() && !body.masked.count(loop.index)) || (loop.step == 1 && range.is_cut()) || range.extent > 1024)
     return error("PW0311", "unroll " + loop.name + ": the number of iterations is not a small constant", {"tile the index first, or leave the loop serial"});
   int64_t step = std::min(loop.step, range.extent);
   int64_t trips = (range.extent + step - 1) / step;
@@ -422,6 +422,20 @@ std::optional<uint32_t> Emitter::index_to_branch(Body& body, size_t depth) const
   return std::nullopt;
 }
 
+/// A few vectors side by side, written out, in a band: where the row begins or ends between two of its steps all of them are masked, without a branch for each.
+bool Emitter::is_row_of_vectors(const Body& body, size_t depth, uint32_t index) const {
+  constexpr int64_t kMostVectors = 8;
+  int64_t vectors = 0, lanes = 0;
+  for (size_t k = depth; k < body.loops.size(); ++k) {
+    const SizedLoop& loop = body.loops[k];
+    if (loop.index != index) continue;
+    if (loop.mark == MarkKind::vector) lanes = loop.lanes;
+    if (loop.mark == MarkKind::unroll) vectors = vectors == 0 ? loop.step : -1;
+  }
+  return is_in_band(body) && body.leaf == Leaf::compute && body.accumulators.empty() && vectors == lanes && lanes > 1 &&
+         body.ranges[index].extent <= kMostVectors * lanes;
+}
+
 /// If full then the block else the block of the one other size there is, or single rows and masked vectors.
 NodeId Emitter::emit_branch(Body body, size_t depth, uint32_t index) {
   Range& range = body.ranges[index];
@@ -437,6 +451,10 @@ NodeId Emitter::emit_branch(Body body, size_t depth, uint32_t index) {
     Body partial = body;
     partial.ranges[index] = std::move(*rest);
     otherwise = emit(std::move(partial), depth);
+  } else if (is_row_of_vectors(body, depth, index)) {
+    body.masked.insert(index);
+    for (Limit& limit : range.upper) limit.positive = false;  // the row may end before its last vectors
+    otherwise = emit(std::move(body), depth);
   } else {
     otherwise = emit_serialized(std::move(body), depth, index);
   }
@@ -449,6 +467,10 @@ NodeId Emitter::emit_serialized(Body body, size_t depth, uint32_t index) {
   for (size_t k = depth; k < body.loops.size(); ++k)
     if (body.loops[k].index == index && body.loops[k].mark == MarkKind::vector) step = body.loops[k].lanes;
   Range range = body.ranges[index];
+  if (step > 1 && step >= range.extent) {  // one vector: its lanes stay where they are in memory, the first and last of them masked
+    body.masked.insert(index);
+    return emit(std::move(body), depth);
+  }
   step = std::min(step, range.extent);
   while (depth + 1 < body.loops.size() && body.loops[depth].gone) ++depth;
   VarId var = variable(body.stage->loops.empty() ? "x" : body.loops[depth].name, 1, range.extent - 1);
