@@ -249,6 +249,8 @@ class NestCode {
   llvm::Value* picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
   llvm::Value* aligned_load(BufferId id, const Affine& offset);
   llvm::Value* joined(llvm::Value* first, llvm::Value* second, int64_t late, int64_t element_bytes);
+  llvm::Value* load_part(BufferId id, const Affine& offset, int64_t by);
+  llvm::Value* operation_before_turn(const ExprNode& node, const std::vector<llvm::Value*>& args);
   void note_aligned(BufferId id, const Place& place, llvm::Value* value);
   llvm::Value* load(const Access& access);
   void store(const Access& access, llvm::Value* value);

@@ -214,6 +214,7 @@ llvm::Value* NestCode::expression(const Expr& e) {
   std::vector<llvm::Value*> args;
   for (const auto& arg : e->args) args.push_back(expression(arg));
   if (e->op == Op::div && divides_by_reciprocal(*e, args[0], args[1])) return quotient(e->type, args[0], args[1]);
+  if (llvm::Value* turned = operation_before_turn(*e, args)) return turned;
   return scalar_.apply(*e, std::move(args));
 }
 

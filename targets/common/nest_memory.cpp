@@ -247,12 +247,12 @@ void NestCode::note_aligned(BufferId id, const Place& place, llvm::Value* value)
 llvm::Value* NestCode::load_turned(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
-  if (!scalar_.units().scale || buffer.scope != Scope::heap || lanes_.mask || bytes < 4 || width * bytes != kLineBytes) return nullptr;
+  if (!scalar_.units().scale || buffer.scope != Scope::heap || bytes < 4 || width * bytes != kLineBytes) return nullptr;
   if (std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; })) return nullptr;
   const Affine offset = offset_of(access, nullptr);
   if (!uses(offset - Affine::variable(kLane, offset.coefficient(kLane)), kLane)) return nullptr;
   std::vector<Affine> at;
-  for (int64_t lane = 0; lane < width; ++lane) at.push_back(facts_.simplify(substitute(offset, {{kLane, Affine::of(lane)}})));
+  for (int64_t lane = 0; lane < width; ++lane) at.push_back(facts_.without_exact_quotients(facts_.simplify(substitute(offset, {{kLane, Affine::of(lane)}}))));
   int64_t turn = 1;
   while (turn < width && at[static_cast<size_t>(turn)] - at[0] == Affine::of(turn)) ++turn;
   if (turn == width) return nullptr;
@@ -260,7 +260,25 @@ llvm::Value* NestCode::load_turned(const Access& access) {
     if (!(at[static_cast<size_t>(lane)] - at[static_cast<size_t>(turn)] == Affine::of(lane - turn))) return nullptr;
   const Affine first = at[0] - Affine::of(width - turn) + Affine::variable(kLane), second = at[static_cast<size_t>(turn)] + Affine::variable(kLane);
   if (alignment_of(access.id, first) < kLineBytes || alignment_of(access.id, second) < kLineBytes) return nullptr;
-  return joined(aligned_load(access.id, first), aligned_load(access.id, second), width - turn, bytes);
+  if (!lanes_.mask) return joined(aligned_load(access.id, first), aligned_load(access.id, second), width - turn, bytes);
+  return joined(load_part(access.id, first, turn - width), load_part(access.id, second, turn), width - turn, bytes);
+}
+
+/// Of a whole aligned vector the lanes that stand for active ones, `by` lanes further up: a vector without any may be nobody's memory.
+llvm::Value* NestCode::load_part(BufferId id, const Affine& offset, int64_t by) {
+  const auto width = static_cast<int>(lanes_.width);
+  std::vector<int> from;
+  for (int lane = 0; lane < width; ++lane) {
+    const int64_t active = lane + by;
+    from.push_back(active >= 0 && active < width ? static_cast<int>(active) : width);
+  }
+  llvm::Value* none = llvm::Constant::getNullValue(lanes_.mask->getType());
+  const Place place = place_at(id, offset);
+  const ElementType type = nest_.buffers[id].type;
+  auto* vector = llvm::FixedVectorType::get(scalar_.memory_type(type), lanes_.width);
+  llvm::Value* raw = b_.CreateMaskedLoad(vector, place.pointer, llvm::Align(static_cast<uint64_t>(place.alignment)), b_.CreateShuffleVector(lanes_.mask, none, from),
+                                         llvm::Constant::getNullValue(vector));
+  return scalar_.from_memory(raw, type);
 }
 
 llvm::Value* NestCode::aligned_load(BufferId id, const Affine& offset) {
@@ -276,7 +294,26 @@ llvm::Value* NestCode::aligned_load(BufferId id, const Affine& offset) {
 llvm::Value* NestCode::joined(llvm::Value* first, llvm::Value* second, int64_t late, int64_t element_bytes) {
   auto* call = llvm::FunctionType::get(first->getType(), {first->getType(), first->getType()}, false);
   const std::string text = (element_bytes == 8 ? "valignq $$" : "valignd $$") + std::to_string(late) + ", $1, $2, $0";
-  return b_.CreateCall(call, llvm::InlineAsm::get(call, text, "=v,v,v", false), {first, second});
+  llvm::CallInst* out = b_.CreateCall(call, llvm::InlineAsm::get(call, text, "=v,v,v", false), {first, second});
+  out->setDoesNotAccessMemory();
+  out->setDoesNotThrow();
+  out->addFnAttr(llvm::Attribute::WillReturn);  // where nobody needs it, it vanishes
+  return out;
+}
+
+/// An operation on lanes of two pairs of vectors, all turned alike, is done to the whole vectors: neighbours, which begin where this one ends, then share what it makes
+/// of them, and one result is turned instead of two operands. The lanes beside the wanted ones are numbers of memory too; nobody reads what becomes of them.
+llvm::Value* NestCode::operation_before_turn(const ExprNode& node, const std::vector<llvm::Value*>& args) {
+  if (args.size() != 2 || !is_float(node.type) || (node.op != Op::add && node.op != Op::sub && node.op != Op::mul)) return nullptr;
+  const auto* a = llvm::dyn_cast<llvm::CallInst>(args[0]);
+  const auto* b = llvm::dyn_cast<llvm::CallInst>(args[1]);
+  if (!a || !b || !a->isInlineAsm() || a->getCalledOperand() != b->getCalledOperand() || a->arg_size() != 2) return nullptr;
+  llvm::Value* turned[2];
+  for (unsigned k = 0; k < 2; ++k) turned[k] = scalar_.apply(node, {a->getArgOperand(k), b->getArgOperand(k)});
+  auto* out = llvm::cast<llvm::CallInst>(a->clone());
+  out->setArgOperand(0, turned[0]);
+  out->setArgOperand(1, turned[1]);
+  return b_.Insert(out);
 }
 
 /// A vector that starts late inside one aligned vector and ends in the next, from these two: its load would take part of two cache lines, and the lower one was the

@@ -40,6 +40,8 @@ class Facts {
   Affine simplify(const Affine& e) const;
   /// Element offset of a logical index in a buffer: folds, layout and pads applied.
   Affine offset(const Buffer& buffer, const std::vector<Affine>& index) const;
+  /// 128 * floor(k / 4) is 32 * k where k is a multiple of 4.
+  Affine without_exact_quotients(const Affine& e) const;
   /// The greatest number known to divide e for all values of its variables; 0: e is 0.
   int64_t divisor(const Affine& e) const;
   /// Largest power of two (at most 64) that divides e for all values of its variables.
@@ -53,8 +55,6 @@ class Facts {
   Split split(const Affine& e, int64_t den) const;
   /// By `at_most` too.
   Interval range_by_neighbours(const Affine& e) const;
-  /// 128 * floor(k / 4) is 32 * k where k is a multiple of 4.
-  Affine without_exact_quotients(const Affine& e) const;
   std::map<VarId, VarFacts> facts_;
 };
 

@@ -18,6 +18,8 @@
 
 #include <chrono>
 
+#include "targets/cpu/side_by_side.h"
+
 namespace polyweft::targets {
 namespace {
 
@@ -79,6 +81,7 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   passes.add(llvm::createSROAPass());
   passes.add(llvm::createEarlyCSEPass(true));
   passes.add(llvm::createLICMPass());
+  passes.add(chains_side_by_side());
 }
 
 // Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is expanded, and addresses move to

@@ -60,6 +60,14 @@ TEST(InPlaceNests, a_stride_meets_what_lies_between) {
       "A[i, 16 + v])\ncompute 2(i, v) store: A[i, 39 - v] <- (A[i, 16 + v] + A[i, 24 + v]) } }\n")));
 }
 
+// Rows as lanes, eight of them a block of cells: what stands above and below is turned out of two blocks, before a sum where all of it is turned alike; chains of a row
+// side by side; rows that begin and end between two vectors.
+TEST(InPlaceNests, skewed_rows_in_blocks_of_cells) {
+  std::stringstream text;
+  text << std::ifstream(std::string(PW_SOURCE_DIR) + "/tests/schedules/nests/seidel_2d_blocks_small.nest").rdbuf();
+  expect_same_bits(parsed(text.str()));
+}
+
 TEST(InPlaceNests, an_interleaving_copy_in_one_buffer_keeps_the_order_of_rows) {
   expect_same_bits(
       parsed(in_place("i, r, v", "", "for i in 0 .. 12 { for r in 0 .. 2 unroll { for v in 0 .. 8 vector 8 { copy A[i, 2*v + r] <- A[i, 16 - 8*r + v] } } }\n")));
