@@ -14,11 +14,16 @@
 namespace polyweft::schedules {
 namespace {
 
-/// A condition over the members, as frame and statements number them.
+/// A condition over the members, as frame and statements number them, and the program's parameters.
 Result<Affine> condition_of(const NestTemplate& t, const Band& band, const LinearText& text) {
   Affine out = Affine::of(text.constant);
   for (const auto& [coeff, name] : text.terms) {
     auto member = member_named(t, band, name);
+    const auto parameter = std::find_if(t.program.parameters.begin(), t.program.parameters.end(), [&, n = name](const Parameter& p) { return p.name == n; });
+    if (!member && parameter != t.program.parameters.end()) {
+      out.constant += coeff * parameter->value;
+      continue;
+    }
     if (!member) return member.error();
     out = out + coeff * Affine::variable(t.program.index_var(*member));
   }

@@ -68,6 +68,11 @@ TEST(Bands, rows_without_borders_are_apart_at_each_time_of_a_tile) {
   expect_right(program, tiles + inside +
                             "distribute jacobi at t\nvectorize B@1 j 4\nvectorize A@2 j 4\npermute B@1.far [j, i]\nvectorize B@1.far j 4\nunroll B@1.far i\n"
                             "permute A@2.far [j, i]\nvectorize A@2.far j 4\nunroll A@2.far i\n");
+  const auto by_parameter = replayed(program, tiles + "isolate B@1, A@2 in jacobi at t where i - 2*t - 2, N - 2 - i + 2*t, j - 2*t - 2, N - 2 - j + 2*t\n");
+  const auto by_number = replayed(program, tiles + inside);
+  ASSERT_TRUE(by_parameter.ok() && by_number.ok()) << described(by_parameter.error());
+  EXPECT_EQ(print(*instantiate(*by_parameter, {})), print(*instantiate(*by_number, {})));
+  EXPECT_NE(refusal(program, tiles + "isolate B@1, A@2 in jacobi at t where M - i\n").find("PW0303"), std::string::npos);
   EXPECT_NE(refusal(program, tiles + "isolate B@1, A@2 in jacobi at t where i - 2*t - 1, 9 - i + 2*t, j - 2*t - 2, 9 - j + 2*t\n").find("A@3.p1 may have instances"),
             std::string::npos);
 }
