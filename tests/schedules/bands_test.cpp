@@ -153,6 +153,17 @@ TEST(Bands, a_wavefront_of_tiles_runs_at_once) {
             std::string::npos);
 }
 
+TEST(Bands, time_blocks_are_pipelined_over_parts) {
+  // A block of a part starts when the block before it has left the part, and its own has left the parts before: waves of (t.1, i.1), with tiles inside a part.
+  for (int64_t cells : {4, 13, 31}) {
+    Program program = normalized_program(heat(7, static_cast<int>(cells)));
+    expect_right(program, std::string(kHeat) + "fold A d0 mod 2\ntile heat [t: 2, i: 12, i: 4]\nwavefront heat [t.1, i.1]\n");
+    expect_right(program, std::string(kHeat) + "fold A d0 mod 2\ntile heat [t: 3, i: 16, i: 8]\nwavefront heat [t.1, i.1]\ndistribute heat at t\nvectorize A@2 i 4\n");
+  }
+  Program plane = normalized_program(kJacobi);
+  expect_right(plane, std::string(kJacobiBand) + "tile jacobi [t: 2, i: 8, j: 6]\nwavefront jacobi [t.1, i.1]\ndistribute jacobi at t\nvectorize B@1 j 4\nvectorize A@2 j 4\n");
+}
+
 const char* kCholesky =
     "program cholesky(N = 9)\nin A: f64[N, N]\nlet L[j: N, j] = sqrt(A[j, j] + 100 - sum[k: 0..j] L[j, k] * L[j, k])\n"
     "let L[i: N, j: 0..i] = (A[i, j] - sum[k: 0..j] L[i, k] * L[j, k]) / L[j, j]\nout partial R[i: N, j: 0..i+1] = L[i, j]\n";
