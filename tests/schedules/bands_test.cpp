@@ -148,6 +148,8 @@ TEST(Bands, a_wavefront_of_tiles_runs_at_once) {
   const std::string band = "band seidel [t, i, j] of A@2: [t, i + t, j + i + 2*t], A@3: [t, i + t, j + i + 2*t]\nfold A d0 mod 1\n";
   expect_right(program, band + "tile seidel [t: 2, i: 4, j: 8]\nwavefront seidel [t.1, i.1]\n");
   expect_right(program, band + "tile seidel [t: 2, i: 5, j: 7]\nwavefront seidel [t.1, i.1, j.1]\n");
+  expect_right(program, band + "tile seidel [t: 2, i: 4, j: 8]\nwavefront seidel [i.1, j.1]\n");  // of one time block after the other
+  EXPECT_NE(refusal(program, band + "tile seidel [t: 2, i: 4, j: 8]\nwavefront seidel [t.1, j.1]\n").find("PW0304"), std::string::npos);
   EXPECT_NE(refusal(program, band + "tile seidel [t: 2, i: 4, j: 8]\nwavefront seidel [i.1, t.1]\n").find("PW0304"), std::string::npos);
   EXPECT_NE(refusal(program, "band seidel [t, i, j] of A@2: [t, i, j], A@3: [t, i, j]\ntile seidel [t: 2, i: 4]\nwavefront seidel [t.1, i.1]\n").find("PW030"),
             std::string::npos);

@@ -19,13 +19,15 @@ class Proof {
   Proof(Context& context, const Program& program, const LoopNest& nest, bool by_arithmetic)
       : context_(context), program_(program), nest_(nest), by_arithmetic_(by_arithmetic) {}
 
-  void whole() {
+  /// `has_no_races`: that is known of a nest that has these statements and more.
+  void whole(bool has_no_races = false) {
     arguments();
     for (const Buffer& b : nest_.buffers) constant(b);
     statements_ = statements_of(context_, nest_);
     add_results();
     Flow flow(context_, program_, nest_, statements_, by_arithmetic_);
     each_by_itself(flow);
+    if (!has_no_races) prove_no_races(context_, nest_, statements_, flow, uses_, when_);
     std::vector<Use> results;
     for (size_t k = 0; k < results_.size(); ++k) results.push_back({result_of_[k], &results_[k], false});
     prove_apart_in_time(nest_, statements_, uses_, results);
@@ -37,6 +39,7 @@ class Proof {
     statements_ = statements_of(context_, nest_);
     Flow flow(context_, program_, nest_, statements_, by_arithmetic_);
     each_by_itself(flow);
+    prove_no_races(context_, nest_, statements_, flow, uses_, when_);
   }
 
  private:
@@ -49,7 +52,6 @@ class Proof {
       if (s.compute) good[s.number] = unite(std::move(good[s.number]), neutral_folds(program_, s, flow, points_[s.number]));
     flow.set_good(good);
     for (const Statement& s : statements_.all) instance(s, good[s.number], points_[s.number]);
-    prove_no_races(context_, nest_, statements_, flow, uses_, when_);
   }
 
   // --- the call ---
@@ -332,7 +334,7 @@ bool has_right_bodies(Context& context, const Program& program, const LoopNest& 
 void prove(Context& context, const Program& program, const LoopNest& nest, bool by_arithmetic) {
   const auto simpler = without_twin_branches(context, program, nest);
   const bool is_enough = simpler && has_right_bodies(context, program, simpler->special, by_arithmetic);
-  Proof(context, program, is_enough ? simpler->general : nest, by_arithmetic).whole();
+  Proof(context, program, is_enough ? simpler->general : nest, by_arithmetic).whole(is_enough);
 }
 
 NestCheck judged(Context& context, const Program& program, const LoopNest& nest, bool by_arithmetic) {
