@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "ir/scalar_math.h"
 #include "ir/trace_names.h"
 #include "schedules/bands.h"
 #include "schedules/sketches/band_forms.h"
@@ -107,6 +108,9 @@ bool vectorize_guest(Sketcher& s, const std::string& name) {
   const Stage stage = s.t_.stages[*id];
   const Equation& equation = equation_of(s.t_, stage);
   const int64_t lanes = std::max<int64_t>(1, s.facts_->vector_bytes / size_bytes(s.t_.program.tensors[equation.targets[0]].type));
+  bool sums_along = false;  // lanes along the sum find neighbours in memory
+  for (uint32_t k = stage.data_indices; stage.reduces && k < stage.lo.size(); ++k)
+    sums_along |= stage.hi[k] - stage.lo[k] >= 2 * lanes && reads_along(equation, s.t_.program.index_var(k));
   if (!equation.slots.empty()) {
     const Slot& last = equation.slots.back();
     const Affine position = last.var == kNoVar ? last.position : Affine::variable(last.var);
@@ -114,6 +118,7 @@ bool vectorize_guest(Sketcher& s, const std::string& name) {
       const int64_t coeff = position.coefficient(s.t_.program.index_var(k));
       if (coeff != 1 || stage.hi[k] - stage.lo[k] < lanes / 2) continue;
       const std::string index = index_name(s.t_, stage, k);
+      if (sums_along && !reads_along(equation, s.t_.program.index_var(k))) continue;
       if (stage.reduces) {
         const bool has_own_sum = std::any_of(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& l) {
           const bool is_tied = std::any_of(stage.placement.ties.begin(), stage.placement.ties.end(), [&](const auto& tie) { return tie.first == l.index; });
@@ -147,25 +152,41 @@ std::vector<std::string> names_of_guests(const NestTemplate& t, uint32_t band) {
   return out;
 }
 
-/// The innermost place that gives each statement a loop that vectors can have.
+/// Operations at each point; functions are some twenty.
+double work_at_point(const Equation& equation) {
+  constexpr double kFunction = 20;
+  double out = 0;
+  visit(equation.rhs, [&](const ExprNode& node) { out += ir::is_function(node.op) ? kFunction : node.args.empty() ? 0 : 1; });
+  return std::max(out, 1.0);
+}
+
+/// The innermost place that gives the statements loops that vectors can have, or one further outside where clearly less is left to single values.
 bool add_rows(Sketcher& s, uint32_t band) {
+  constexpr double kClearly = 1.25, kLanes = 8;
   const std::string frame = s.t_.stages[s.t_.bands[band].frame].name;
   const size_t members = s.t_.stages[s.t_.bands[band].frame].lo.size();
+  std::optional<Sketcher> best;
+  double least = 0;
   for (size_t depth = members + 1; depth-- > 0;) {
     Sketcher tried = s;
     const std::string at = depth == 0 ? "root" : tried.t_.stages[tried.t_.bands[band].frame].loops[depth - 1].name;
     if (depth < members && !tried.take(DistributeStep{frame, at})) continue;
-    double vectorized = 0, all = 0;
+    double vectorized = 0, all = 0, work = 0;
     for (const std::string& name : names_of_guests(tried.t_, band)) {
-      const double points = points_inside(tried.t_, tried.t_.stages[*stage_named(tried.t_, name)]);
+      const Stage& stage = tried.t_.stages[*stage_named(tried.t_, name)];
+      const double points = points_inside(tried.t_, stage), operations = points * work_at_point(equation_of(tried.t_, stage));
+      const bool has_lanes = vectorize_guest(tried, name);
       all += points;
-      if (vectorize_guest(tried, name)) vectorized += points;
+      vectorized += has_lanes ? points : 0;
+      work += has_lanes ? operations / kLanes : operations;
     }
-    if (vectorized < all / 2) continue;
-    s = std::move(tried);
-    return true;
+    if (vectorized < all / 2 || (best && kClearly * work > least)) continue;
+    best = std::move(tried);
+    least = work;
+    if (vectorized == all) break;
   }
-  return false;
+  if (best) s = *std::move(best);
+  return best.has_value();
 }
 
 /// t.1, tiles of rows, t: each statement has whole rows of vectors, a few rows at a time.
