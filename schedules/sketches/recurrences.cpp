@@ -344,7 +344,8 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
   for (size_t k = 0; k < names.size(); ++k) {
     const auto& [name, part] = names[k];
     if (part != SumPart::folds) {
-      vectorize_guest(s, name);
+      const bool is_one_column = k < near.size() && s.t_.bands[number].places[k].members[0] == s.t_.bands[number].places[k].members[1];
+      if (part != SumPart::whole || !is_one_column) vectorize_guest(s, name);
       continue;
     }
     const auto& equation = equation_of(s.t_, s.t_.stages[*stage_named(s.t_, name)]);
