@@ -108,7 +108,15 @@ class Twins {
         });
         if (!is_known || read != wanted) return false;
       }
+    std::set<BufferId> memory;  // buffers that share it would have to keep an order among each other, too
+    for (const auto& [tensor, id] : buffers)
+      if (!memory.insert(memory_of(id)).second) return false;
     return std::all_of(buffers.begin(), buffers.end(), [&](const auto& known) { return has_one_cell_an_element(nest_.buffers[known.second]); });
+  }
+
+  BufferId memory_of(BufferId id) const {
+    while (nest_.buffers[id].within) id = nest_.buffers[id].within->host;
+    return id;
   }
 
   template <class F>
