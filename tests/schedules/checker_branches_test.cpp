@@ -87,5 +87,36 @@ TEST(CheckerOfBranches, mutants_are_not_proven) {
   EXPECT_GT(proven, 10) << right;  // the others need more operations
 }
 
+/// Two rows one after the other share memory; the first branch computes both before it reads them.
+TEST(CheckerOfBranches, memory_that_is_shared_is_looked_at_in_both) {
+  const Program program = normalized_program(
+      "program rows(M = 2, N = 4)\nin x: f64[M, N]\nlet a[i: M, j: N] = x[i, j] + 1.0\nlet b[i: M, j: N] = x[i, j] * 2.0\n"
+      "out y[i: M, j: N] = a[i, j] * 3.0\nout z[i: M, j: N] = b[i, j] * 3.0\n");
+  const auto row = [](const std::string& equation, const std::string& index, const std::string& what) {
+    return "for " + index + " in 0 .. 4 {\ncompute " + equation + "(o, " + index + ") store: " + what + "\n}\n";
+  };
+  const auto text = [&](const std::string& within) {
+    const std::string a = "a[o, ", b = "b[o, ";
+    return "nest 1 rows class reassoc\nparam M = 2\nparam N = 4\nloops o, j1, j2, j3, j4, k1, k2, k3, k4\nbuffer x: f64[2, 4] argument align 8 tensor 0 element [$0, "
+           "$1]\n"
+           "buffer a: f64[2, 4] heap align 64 tensor 1 element [$0, $1]\nbuffer b: f64[2, 4] heap align 64 " +
+           within +
+           "tensor 2 element [$0, $1]\n"
+           "buffer y: f64[2, 4] argument align 8 output tensor 3 element [$0, $1]\nbuffer z: f64[2, 4] argument align 8 output tensor 4 element [$0, $1]\n"
+           "arguments x, y, z\nbody {\nalloc a {\nalloc b {\nfor o in 0 .. 2 {\nif all(o >= 0, -o + 1 >= 0, o + 1 >= 0) {\n" +
+           row("0", "j1", a + "j1] <- (x[o, j1] + 1:f64)") + row("1", "j2", b + "j2] <- (x[o, j2] * 2:f64)") + row("2", "j3", "y[o, j3] <- (a[o, j3] * 3:f64)") +
+           row("3", "j4", "z[o, j4] <- (b[o, j4] * 3:f64)") + "} else {\n" + row("0", "k1", a + "k1] <- (x[o, k1] + 1:f64)") +
+           row("2", "k2", "y[o, k2] <- (a[o, k2] * 3:f64)") + row("1", "k3", b + "k3] <- (x[o, k3] * 2:f64)") + row("3", "k4", "z[o, k4] <- (b[o, k4] * 3:f64)") +
+           "}\n}\n}\n}\n}\n";
+  };
+  auto apart = parse_loop_nest(text(""));
+  ASSERT_TRUE(apart.ok()) << described(apart.error());
+  EXPECT_EQ(poly::check_nest(program, *apart).verdict, Verdict::proven) << poly::check_nest(program, *apart).message;
+  auto shared = parse_loop_nest(text("within a at 0 "));
+  ASSERT_TRUE(shared.ok()) << described(shared.error());
+  EXPECT_TRUE(tag_mode_rejects(program, *shared));
+  EXPECT_NE(poly::check_nest(program, *shared).verdict, Verdict::proven);
+}
+
 }  // namespace
 }  // namespace polyweft::test
