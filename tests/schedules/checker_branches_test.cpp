@@ -90,24 +90,22 @@ TEST(CheckerOfBranches, mutants_are_not_proven) {
 /// Two rows one after the other share memory; the first branch computes both before it reads them.
 TEST(CheckerOfBranches, memory_that_is_shared_is_looked_at_in_both) {
   const Program program = normalized_program(
-      "program rows(M = 2, N = 4)\nin x: f64[M, N]\nlet a[i: M, j: N] = x[i, j] + 1.0\nlet b[i: M, j: N] = x[i, j] * 2.0\n"
-      "out y[i: M, j: N] = a[i, j] * 3.0\nout z[i: M, j: N] = b[i, j] * 3.0\n");
+      "program rows(N = 4)\nin x: f64[N]\nlet a[j: N] = x[j] + 1.0\nlet b[j: N] = x[j] * 2.0\n"
+      "out y[j: N] = a[j] * 3.0\nout z[j: N] = b[j] * 3.0\n");
   const auto row = [](const std::string& equation, const std::string& index, const std::string& what) {
-    return "for " + index + " in 0 .. 4 {\ncompute " + equation + "(o, " + index + ") store: " + what + "\n}\n";
+    return "for " + index + " in 0 .. 4 {\ncompute " + equation + "(" + index + ") store: " + what + "\n}\n";
   };
   const auto text = [&](const std::string& within) {
-    const std::string a = "a[o, ", b = "b[o, ";
-    return "nest 1 rows class reassoc\nparam M = 2\nparam N = 4\nloops o, j1, j2, j3, j4, k1, k2, k3, k4\nbuffer x: f64[2, 4] argument align 8 tensor 0 element [$0, "
-           "$1]\n"
-           "buffer a: f64[2, 4] heap align 64 tensor 1 element [$0, $1]\nbuffer b: f64[2, 4] heap align 64 " +
+    const std::string a = "a[", b = "b[";
+    return "nest 1 rows class reassoc\nparam N = 4\nloops j1, j2, j3, j4, k1, k2, k3, k4\nbuffer x: f64[4] argument align 8 tensor 0 element [$0]\n"
+           "buffer a: f64[4] heap align 64 tensor 1 element [$0]\nbuffer b: f64[4] heap align 64 " +
            within +
-           "tensor 2 element [$0, $1]\n"
-           "buffer y: f64[2, 4] argument align 8 output tensor 3 element [$0, $1]\nbuffer z: f64[2, 4] argument align 8 output tensor 4 element [$0, $1]\n"
-           "arguments x, y, z\nbody {\nalloc a {\nalloc b {\nfor o in 0 .. 2 {\nif all(o >= 0, -o + 1 >= 0, o + 1 >= 0) {\n" +
-           row("0", "j1", a + "j1] <- (x[o, j1] + 1:f64)") + row("1", "j2", b + "j2] <- (x[o, j2] * 2:f64)") + row("2", "j3", "y[o, j3] <- (a[o, j3] * 3:f64)") +
-           row("3", "j4", "z[o, j4] <- (b[o, j4] * 3:f64)") + "} else {\n" + row("0", "k1", a + "k1] <- (x[o, k1] + 1:f64)") +
-           row("2", "k2", "y[o, k2] <- (a[o, k2] * 3:f64)") + row("1", "k3", b + "k3] <- (x[o, k3] * 2:f64)") + row("3", "k4", "z[o, k4] <- (b[o, k4] * 3:f64)") +
-           "}\n}\n}\n}\n}\n";
+           "tensor 2 element [$0]\n"
+           "buffer y: f64[4] argument align 8 output tensor 3 element [$0]\nbuffer z: f64[4] argument align 8 output tensor 4 element [$0]\n"
+           "arguments x, y, z\nbody {\nalloc a {\nalloc b {\nif all(N - 1 >= 0, N - 2 >= 0, N - 3 >= 0) {\n" +
+           row("0", "j1", a + "j1] <- (x[j1] + 1:f64)") + row("1", "j2", b + "j2] <- (x[j2] * 2:f64)") + row("2", "j3", "y[j3] <- (a[j3] * 3:f64)") +
+           row("3", "j4", "z[j4] <- (b[j4] * 3:f64)") + "} else {\n" + row("0", "k1", a + "k1] <- (x[k1] + 1:f64)") + row("2", "k2", "y[k2] <- (a[k2] * 3:f64)") +
+           row("1", "k3", b + "k3] <- (x[k3] * 2:f64)") + row("3", "k4", "z[k4] <- (b[k4] * 3:f64)") + "}\n}\n}\n}\n";
   };
   auto apart = parse_loop_nest(text(""));
   ASSERT_TRUE(apart.ok()) << described(apart.error());
