@@ -4,6 +4,7 @@
 #include <HalideRuntime.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -73,11 +74,15 @@ struct Array {
       if (of.type == ElementType::f64) std::memcpy(data + 8 * k, &value, 8);
       const float narrow = static_cast<float>(value);
       if (of.type == ElementType::f32) std::memcpy(data + 4 * k, &narrow, 4);
+      uint32_t bits = 0;
+      std::memcpy(&bits, &narrow, 4);
+      bits >>= 16;
+      if (of.type == ElementType::bf16) std::memcpy(data + 2 * k, &bits, 2);
       if (!is_float(of.type)) data[static_cast<size_t>(k) * size] = static_cast<uint8_t>(random() % 4);
     }
-    const bool is_real = is_float(of.type), is_unsigned = of.type == ElementType::u8 || of.type == ElementType::boolean;
+    const bool is_real = of.type != ElementType::bf16 && is_float(of.type), is_unsigned = of.type == ElementType::u8 || of.type == ElementType::boolean;
     buffer.host = data;
-    buffer.type = {is_real ? halide_type_float : is_unsigned ? halide_type_uint : halide_type_int, static_cast<uint8_t>(8 * size), 1};
+    buffer.type = {of.type == ElementType::bf16 ? halide_type_bfloat : is_real ? halide_type_float : is_unsigned ? halide_type_uint : halide_type_int, static_cast<uint8_t>(8 * size), 1};
     buffer.dimensions = static_cast<int32_t>(dims.size());
     buffer.dim = dims.data();
   }
@@ -96,6 +101,12 @@ struct Kernel {
   void* at(size_t k) { return k < arguments.size() ? arguments[k] : nullptr; }
 };
 
+uint16_t as_bits(const uint8_t* data) {
+  uint16_t out;
+  std::memcpy(&out, data, sizeof out);
+  return out;
+}
+
 double number_at(const uint8_t* data, ElementType type, int64_t e) {
   const auto as = [&]<class T>(T) {
     T out;
@@ -113,6 +124,8 @@ double number_at(const uint8_t* data, ElementType type, int64_t e) {
       return as(int32_t());
     case ElementType::i16:
       return as(int16_t());
+    case ElementType::bf16:
+      return static_cast<double>(std::bit_cast<float>(uint32_t{as_bits(data + 2 * e)} << 16));
     default:
       return as(uint8_t());
   }
@@ -131,6 +144,21 @@ double difference(const Kernel& a, const Kernel& b, const LoopNest& nest) {
     }
   }
   return worst;
+}
+
+/// A packed argument is made from its source by the kernel's own pack function.
+std::unique_ptr<Array> argument(const LoopNest& nest, BufferId id, targets::LoadedCode& code, std::mt19937& random) {
+  for (const Pack& pack : nest.packs) {
+    if (pack.packed != id) continue;
+    Array source(nest.buffers[pack.source], random);
+    Buffer flat{"", ElementType::u8, Scope::argument, {allocated_elements(nest.buffers[id]) * size_bytes(nest.buffers[id].type)}};
+    flat.is_output = true;
+    auto packed = std::make_unique<Array>(flat, random);
+    const auto function = reinterpret_cast<int (*)(void*, void*)>(code.address(nest.name + "_pack_" + nest.buffers[pack.source].name));
+    if (const int failed = function(&source.buffer, &packed->buffer); failed != 0) std::fprintf(stderr, "packing: code %d\n", failed), std::exit(1);
+    return packed;
+  }
+  return std::make_unique<Array>(nest.buffers[id], random);
 }
 
 }  // namespace
@@ -175,7 +203,7 @@ int main(int argc, char** argv) {
     kernel.code = or_die(targets::load_code(*object));
     kernel.function = reinterpret_cast<Kernel::Function>(kernel.code->address(nest.name));
     std::mt19937 random(7);
-    for (BufferId id : nest.arguments) kernel.arrays.push_back(std::make_unique<Array>(nest.buffers[id], random));
+    for (BufferId id : nest.arguments) kernel.arrays.push_back(argument(nest, id, *kernel.code, random));
     for (auto& array : kernel.arrays) kernel.arguments.push_back(&array->buffer);
     kernels.push_back(std::move(kernel));
   }

@@ -27,8 +27,16 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
   }
   const bool any_slides = std::any_of(hosted_[body.id].begin(), hosted_[body.id].end(), [&](uint32_t guest) { return slides_at(body, depth, guest); });
   if (any_slides && number++ == which) return hook_slides(std::move(body), depth, which);
+  for (const Carried& out : carried_out(body, depth)) {
+    if (number++ != which) continue;
+    carried_.push_back(out);
+    const NodeId made = hook_promotion(std::move(body), depth, which, *out.promotion);
+    carried_.pop_back();
+    return made;
+  }
   for (const Promotion& promotion : stage.promotions) {
-    if (promotion.depth != depth) continue;
+    const bool is_carried = std::any_of(carried_.begin(), carried_.end(), [&](const Carried& out) { return out.promotion == &promotion; });
+    if (promotion.depth != depth || is_carried) continue;
     if (number++ == which) return hook_promotion(std::move(body), depth, which, promotion);
   }
   std::vector<uint32_t> after, alone;
@@ -68,17 +76,54 @@ NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t 
   return within(views, seq({made, rest}));
 }
 
+/// Copies of inputs that statements placed further in ask for at their beginning, and that are the same in all iterations of the loops from here to there: they are made here.
+std::vector<Emitter::Carried> Emitter::carried_out(const Body& body, size_t depth) {
+  std::vector<Carried> out;
+  if (sliding_ > 0 || body.stage->is_frame) return out;
+  for (uint32_t guest : hosted_[body.id]) {
+    const Stage& stage = t_.stages[guest];
+    const Placement& at = stage.placement;
+    if (at.kind != Placement::Kind::compute_at || at.slide || at.depth <= depth || followers_[guest]) continue;
+    for (const Promotion& promotion : stage.promotions) {
+      const bool is_done = std::any_of(carried_.begin(), carried_.end(), [&](const Carried& known) { return known.promotion == &promotion && known.depth < depth; });
+      if (promotion.scope != Scope::heap || t_.program.tensors[promotion.tensor].kind != TensorKind::input || is_done || nest_.buffers[view_of(promotion.tensor, guest).buffer].is_packed) continue;
+      const auto read_by = [&](const Body& host) -> std::optional<std::pair<Body, Window>> {
+        const auto window = window_of_all(host, depth, equation_of(stage).targets);
+        if (!window) return std::nullopt;
+        Body own = body_in(guest, *window);
+        auto read = footprint(own, promotion.tensor);
+        if (!read) return std::nullopt;
+        return std::pair{std::move(own), *std::move(read)};
+      };
+      Body first = body;  // in the first iteration of the loops from here to there
+      for (size_t k = depth; k < at.depth && k < body.loops.size(); ++k) {
+        Range& range = first.ranges[body.loops[k].index];
+        range.extent = std::min(range.extent, body.loops[k].step);
+      }
+      auto all = read_by(body), once = read_by(first);
+      if (!all || !once || all->second.origin != once->second.origin || all->second.extent != once->second.extent) continue;
+      const auto is_one = [&](const SizedLoop& loop) { return once->first.ranges[loop.index].extent <= loop.step; };
+      if (!std::all_of(once->first.loops.begin(), once->first.loops.begin() + promotion.depth, is_one)) continue;
+      out.push_back({guest, &promotion, depth, std::move(all->first)});
+    }
+  }
+  return out;
+}
+
 NodeId Emitter::hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion) {
-  auto window = footprint(body, promotion.tensor);
+  const auto carried = std::find_if(carried_.begin(), carried_.end(), [&](const Carried& out) { return out.promotion == &promotion; });
+  const Body& reader = carried != carried_.end() ? carried->body : body;
+  const uint32_t reader_id = reader.id;
+  auto window = footprint(reader, promotion.tensor);
   if (!window) return hooks(std::move(body), depth, which + 1);
-  View source = view_of(promotion.tensor, body.id);
+  View source = view_of(promotion.tensor, reader_id);
   if (promotion.depth == 0 && nest_.buffers[source.buffer].is_packed && layout_ahead(promotion.tensor)) return hooks(std::move(body), depth, which + 1);
   BufferId buffer = make_window(*window, promotion.tensor, promotion.scope, ".p");
   nest_.buffers[buffer].layout = layout_of(promotion.layout, window->extent);
-  View view{buffer, window->origin, body.id};
-  const bool is_shared = promotion.depth == 0 && !body.loops.empty() && body.loops[0].mark == MarkKind::parallel;
+  View view{buffer, window->origin, reader_id};
+  const bool is_shared = depth == 0 && !body.loops.empty() && body.loops[0].mark == MarkKind::parallel;
   NodeId copy = copy_nest(*window, promotion.tensor, view, source, promotion.layout,
-                          {is_shared ? MarkKind::parallel : MarkKind::serial, read_limits(body, *window, promotion.tensor)});
+                          {is_shared ? MarkKind::parallel : MarkKind::serial, read_limits(reader, *window, promotion.tensor)});
   views_[promotion.tensor].push_back(view);
   NodeId rest = hooks(std::move(body), depth, which + 1);
   views_[promotion.tensor].pop_back();

@@ -235,6 +235,13 @@ class Emitter {
   NodeId hooks(Body body, size_t depth, size_t which);
   NodeId hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id);
   NodeId hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion);
+  struct Carried {
+    uint32_t guest = 0;
+    const Promotion* promotion = nullptr;
+    size_t depth = 0;
+    Body body;  ///< of the guest, over all that the host has here
+  };
+  std::vector<Carried> carried_out(const Body& body, size_t depth);
   NodeId hook_parts(Body body, size_t depth, size_t which);
   NodeId hook_fused(Body body, size_t depth, size_t which, const std::vector<uint32_t>& guests);
   std::optional<size_t> private_results(uint32_t stage_id) const;
@@ -336,6 +343,7 @@ class Emitter {
   };
   std::vector<VarFacts> facts_;                      ///< by VarId - params
   std::vector<std::vector<uint32_t>> hosted_;        ///< by stage: stages placed in it, in order
+  std::vector<Carried> carried_;                     ///< promotions of guests that stand outside loops of their hosts, under way
   std::vector<std::optional<Follower>> followers_;   ///< by stage: while its window slides
   int sliding_ = 0;                                  ///< inside so many hooks of sliding windows: windows are what subscripts say, not cut to the tensor's box
   View nowhere_;                                     ///< after an error

@@ -31,6 +31,7 @@ struct Instruction {
     std::vector<uint32_t> loops;   ///< the loop of each dimension
     std::string register_element;  ///< "i32", "i8", "f32", "bf16"
     int32_t register_lanes = 0;
+    int32_t parts = 1;  ///< so many registers, whose sum is the operand: f32 cells cut into bf16, exactly
   };
   struct Axis {
     VarId var = kNoVar;

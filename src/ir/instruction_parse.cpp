@@ -137,11 +137,17 @@ class Reader {
     const size_t times = types[0].find('x');
     require(times != std::string::npos && times + 1 < types[0].size(), "call: expected TYPExLANES");
     out.register_element = types[0].substr(0, times);
-    for (size_t k = times + 1; k < types[0].size(); ++k) {
+    const size_t again = std::min(types[0].find('x', times + 1), types[0].size());
+    if (again < types[0].size()) {
+      require(types[0].substr(again) == "x3", "call: a register in parts has three");
+      out.parts = 3;
+    }
+    for (size_t k = times + 1; k < again; ++k) {
       require(types[0][k] >= '0' && types[0][k] <= '9' && out.register_lanes < 4096, "call: lanes are a number");
       out.register_lanes = out.register_lanes * 10 + (types[0][k] - '0');
     }
     out.type = out_.nest.buffers[out.buffer].type;
+    require(out.parts == 1 || (out.type == ElementType::f32 && !out_.operands.empty()), "call: an operand in parts has cells of f32");
     subscripts(out);
     out_.operands.push_back(std::move(out));
   }

@@ -112,6 +112,9 @@ class NestCode {
     bool may_keep = false;                         ///< cells that the loop does not move may stay in registers
     std::map<std::string, Cell> cells;             ///< of written buffers, by place
     std::vector<bool> scattered;                   ///< buffers with accesses that are no such cells
+    llvm::Value* hi = nullptr;
+    bool is_entered = false;                                              ///< at least one iteration runs
+    std::vector<std::pair<llvm::PHINode*, llvm::PHINode*>> exchanged = {};  ///< each becomes the other after an iteration
   };
 
   // symbolic nests: nest_symbolic.cpp
@@ -203,6 +206,7 @@ class NestCode {
   };
   std::optional<Turn> turn_of(const Loop& outer);
   bool turning_copy(const Loop& outer);  ///< true: emitted
+  bool turning_groups(const Loop& outer);
   void emit_turn(const Turn& turn, unsigned lanes);
   void turn_all(const Turn& turn, unsigned lanes);
   void turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns);
@@ -294,7 +298,8 @@ class NestCode {
     std::vector<int64_t> strides;   ///< in elements; of no meaning for one iteration
     bool is_staged = false;         ///< by way of a copy on the stack: a whole tile there would hold or read what it must not
     bool rows_are_reduced = false;  ///< rows that are missing must be zero
-    std::string key() const;
+    int parts = 1;                  ///< tiles whose sum it is
+    std::string key(int part = 0) const;
   };
   using TilePlan = std::vector<TilePlace>;  ///< result, then operands
   struct Strided {
@@ -321,7 +326,10 @@ class NestCode {
   std::vector<NodeId> flattened(NodeId id) const;
   void allocate_tiles(BufferId id, NodeId body);
   size_t hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id, const Tiles& tiles);
-  int tile_of(const TilePlace& place, const std::vector<int>& pinned);
+  int tile_of(const TilePlace& place, int part, const std::vector<int>& pinned);
+  llvm::Value* in_parts(const TilePlace& place);
+  void cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end);
+  void cut_ahead(int64_t rows);
   bool passes_by(const TilePlace& place) const;
   int free_tile(const std::vector<int>& pinned);
   llvm::Value* staged(const TilePlace& place, int number);
@@ -370,9 +378,17 @@ class NestCode {
   std::map<std::string, int> tile_numbers_;  // of operands; valid where loads_ has the key
   std::vector<int> tile_order_;              // numbers, least recently used first
   std::vector<llvm::Value*> tile_stages_;    // of each number, made when needed
+  std::vector<llvm::Value*> part_stages_;    // of operands in parts
+  struct Uncut {
+    TilePlace place;
+    llvm::Value *first = nullptr, *stage = nullptr;
+    int64_t row = 0;
+  };
+  std::vector<Uncut> uncut_;  // operands of the next iteration
   std::vector<Row> rows_;
   std::map<std::string, VarId> row_numbers_;
   std::vector<std::vector<llvm::Value*>> strides_;  // symbolic nests: of each buffer all elements, then the stride of each dimension
+  Streams* tile_streams_ = nullptr;                 // of the loop around, where it has a block of tiles and nothing else inside
   Streams* streams_ = nullptr;                      // of the loop around, where it moves pointers on
 };
 

@@ -195,7 +195,7 @@ void NestCode::on(const Loop& loop) {
       return tensor_loop(loop);
     default: {
       const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
-      if (!turning_copy(loop)) loop_around_streams(loop);
+      if (!turning_copy(loop) && !turning_groups(loop)) loop_around_streams(loop);
       for (size_t k = opened.size(); k-- > 0;) {
         free_last();
         bases_[opened[k]] = nullptr;
@@ -385,10 +385,14 @@ void NestCode::serial_loop(const Loop& loop) {
                   integers, {},
                   {},       std::move(stored),
                   false,    may_keep_cells(nest_, loop.body),
-                  {},       std::vector<bool>(nest_.buffers.size(), false)};
+                  {},       std::vector<bool>(nest_.buffers.size(), false),
+                  hi,       is_entered(loop)};
   Streams* const outer = std::exchange(streams_, is_straight(nest_, loop.body, true) ? &streams : nullptr);
+  Streams* const outer_tiles = std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
   open_.push_back({loop.var, (facts.hi - facts.lo) / loop.step + 1});
   emit(loop.body);
+  while (tile_streams_ && !uncut_.empty()) cut_ahead(INT32_MAX);
+  tile_streams_ = outer_tiles;
   open_.pop_back();
   streams_ = outer;
   // A loop from -18 to 0 wraps as an unsigned number.

@@ -45,6 +45,10 @@ llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
 
 /// Pointers that move by the same bytes share one offset, which costs a register more and an addition each less.
 void NestCode::move_streams(Streams& streams, llvm::BasicBlock* latch) {
+  for (const auto& [one, other] : streams.exchanged) {
+    one->addIncoming(other, latch);
+    other->addIncoming(one, latch);
+  }
   std::map<int64_t, std::vector<Stream*>> by_step;
   for (auto& [key, stream] : streams.of) by_step[stream.step_bytes].push_back(&stream);
   for (const auto& [step, group] : by_step) {

@@ -117,8 +117,8 @@ std::optional<NestCode::Strided> NestCode::strided(const Access& access, const s
   return out;
 }
 
-std::string NestCode::TilePlace::key() const {
-  std::string out = "tile" + std::to_string(buffer) + ":" + key_of(first) + ":" + std::to_string(distance);
+std::string NestCode::TilePlace::key(int part) const {
+  std::string out = "tile" + (part > 0 ? std::to_string(part) + "/" : "") + std::to_string(buffer) + ":" + key_of(first) + ":" + std::to_string(distance);
   for (int64_t n : trips) out += "," + std::to_string(n);
   return out;
 }
@@ -161,6 +161,8 @@ std::optional<NestCode::TilePlace> NestCode::tile_place(const ir::TensorMatch& m
     if (out.trips[d] > 1 && out.strides[d] < 1) return std::nullopt;
     span += (out.trips[d] - 1) * out.strides[d];
   }
+  out.parts = own.parts;
+  if (out.parts > 1 && has_gaps) return std::nullopt;
   if (has_gaps && (!lacks_terms || span * element > kRowBytes)) return std::nullopt;
   out.is_staged = lacks_terms || (is_short && !is_inside);
   // A whole tile may be stored over cells of a home only; those past the edge are nobody's there.
@@ -223,14 +225,17 @@ bool NestCode::passes_by(const TilePlace& place) const {
 }
 
 /// Brings an operand into a tile, where it is not in one already.
-int NestCode::tile_of(const TilePlace& place, const std::vector<int>& pinned) {
-  const std::string key = place.key();
+int NestCode::tile_of(const TilePlace& place, int part, const std::vector<int>& pinned) {
+  const std::string key = place.key(part);
   const bool is_known = loads_.contains(key) && tile_numbers_.contains(key);
   const int number = is_known ? tile_numbers_.at(key) : free_tile(pinned);
   if (!is_known) {
-    llvm::Value* pointer = place.is_staged ? staged(place, number) : pointer_to(place.buffer, place.first);
-    const auto how = passes_by(place) ? llvm::Intrinsic::x86_tileloaddt164 : llvm::Intrinsic::x86_tileloadd64;
-    move_tile(how, number, pointer, place.is_staged ? kRowBytes : place.distance);
+    const bool is_copied = place.is_staged || place.parts > 1;
+    llvm::Value* pointer = place.parts > 1    ? b_.CreateInBoundsGEP(b_.getInt8Ty(), in_parts(place), b_.getInt64(static_cast<uint64_t>(part * kRows * kRowBytes)))
+                           : place.is_staged ? staged(place, number)
+                                              : pointer_to(place.buffer, place.first);
+    const auto how = !is_copied && passes_by(place) ? llvm::Intrinsic::x86_tileloaddt164 : llvm::Intrinsic::x86_tileloadd64;
+    move_tile(how, number, pointer, is_copied ? kRowBytes : place.distance);
     tile_numbers_[key] = number;
     loads_[key] = {pointer};
   }
@@ -286,6 +291,97 @@ llvm::Value* NestCode::staged(const TilePlace& place, int number) {
   return stage;
 }
 
+constexpr int kPartTiles = 3;
+constexpr int64_t kRowsBetweenProducts = 2;
+
+/// Rows of a tile of f32 on the stack as three of bf16 whose sum it is: the first 8 bits of each significand, the next 8, the last 8. What is infinite has no rest.
+void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end) {
+  constexpr int kLanes = 16;
+  auto *floats = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes), *words = llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes),
+       *halves = llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * kLanes);
+  std::vector<int> upper;
+  for (int k = 0; k < 2 * kLanes; ++k) upper.push_back(2 * k + 1);
+  const int64_t cells = place.trips[1] * (place.trips.size() > 2 ? place.trips[2] : 1);
+  llvm::Value* first_part = b_.CreateVectorSplat(kLanes, b_.getInt32(0xffff0000));
+  for (int64_t row = begin; row < std::min(end, place.trips[0]); ++row) {
+    llvm::Value* parts[kPartTiles][2];
+    for (int half = 0; half < 2; ++half) {
+      llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), first, b_.getInt64(static_cast<uint64_t>(row * place.distance + half * kRowBytes)));
+      const int64_t here = std::clamp<int64_t>(cells - half * kLanes, 0, kLanes);
+      std::vector<llvm::Constant*> exists;
+      for (int64_t lane = 0; lane < kLanes; ++lane) exists.push_back(b_.getInt1(lane < here));
+      llvm::Constant* zero = llvm::Constant::getNullValue(floats);
+      llvm::Value* rest = zero;
+      if (here == kLanes) rest = b_.CreateAlignedLoad(floats, pointer, llvm::Align(4));
+      if (here > 0 && here < kLanes) rest = b_.CreateMaskedLoad(floats, pointer, llvm::Align(4), llvm::ConstantVector::get(exists), zero);
+      llvm::Value* is_infinite = b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, rest), llvm::ConstantFP::getInfinity(floats));
+      for (int part = 0; part < kPartTiles; ++part) {
+        llvm::Value* cut = b_.CreateAnd(b_.CreateBitCast(rest, words), first_part);
+        parts[part][half] = b_.CreateBitCast(cut, halves);
+        rest = b_.CreateFSub(rest, b_.CreateBitCast(cut, floats));
+        if (part == 0) rest = b_.CreateSelect(is_infinite, zero, rest);
+      }
+    }
+    for (int part = 0; part < kPartTiles; ++part) {
+      llvm::Value* to = b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>((part * kRows + row) * kRowBytes)));
+      b_.CreateAlignedStore(b_.CreateShuffleVector(parts[part][0], parts[part][1], upper), to, llvm::Align(64));
+    }
+  }
+}
+
+/// An operand in parts, one tile after the other on the stack. Where a loop moves it evenly, the next iteration's is cut while this one's products run: stores that have
+/// just been made would keep the loads of tiles waiting.
+llvm::Value* NestCode::in_parts(const TilePlace& place) {
+  constexpr int64_t kBytes = kPartTiles * kRows * kRowBytes;
+  const std::string key = place.key() + ":parts";
+  if (const auto known = loads_.find(key); known != loads_.end()) return known->second.value;
+  const auto slot = static_cast<size_t>(std::count_if(loads_.begin(), loads_.end(), [](const auto& one) { return one.first.ends_with(":parts"); }));
+  if (slot == part_stages_.size()) {
+    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    auto* stage = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(2 * kBytes), "parts");
+    stage->setAlignment(llvm::Align(64));
+    part_stages_.push_back(stage);
+  }
+  llvm::Value* stage = part_stages_[slot];
+  llvm::Value* here = pointer_to(place.buffer, place.first);
+  const int64_t moved = tile_streams_ ? place.first.coefficient(tile_streams_->var) : 0;
+  const Affine still = moved != 0 ? place.first - Affine::variable(tile_streams_->var, moved) : Affine{};
+  if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] || tile_streams_->bases[place.buffer] != bases_[place.buffer] || moves(still, tile_streams_->var)) {
+    cut_in_parts(place, here, stage, 0, kRows);
+    loads_[key] = {stage};
+    return stage;
+  }
+  llvm::Type* type = scalar_.memory_type(nest_.buffers[place.buffer].type);
+  llvm::PHINode *now = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin()), *next = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin());
+  {
+    const llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(tile_streams_->before->getTerminator());
+    integers_.swap(tile_streams_->integers);
+    llvm::Value* first = b_.CreateInBoundsGEP(type, pointer_to(place.buffer, still), b_.CreateMul(tile_streams_->lo, b_.getInt64(static_cast<uint64_t>(moved))));
+    integers_.swap(tile_streams_->integers);
+    cut_in_parts(place, first, stage, 0, kRows);
+    now->addIncoming(stage, tile_streams_->before);
+    next->addIncoming(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), stage, kBytes), tile_streams_->before);
+  }
+  tile_streams_->exchanged.emplace_back(now, next);
+  llvm::Value* is_last = b_.CreateICmpSGE(b_.CreateAdd(variables_.at(tile_streams_->var), b_.getInt64(static_cast<uint64_t>(tile_streams_->step))), tile_streams_->hi);
+  llvm::Value* then = b_.CreateSelect(is_last, here, b_.CreateConstInBoundsGEP1_64(type, here, static_cast<uint64_t>(moved * tile_streams_->step)));
+  uncut_.push_back({place, then, next, 0});
+  loads_[key] = {now};
+  return now;
+}
+
+/// Some rows of what is to be cut for the next iteration, or all that is left.
+void NestCode::cut_ahead(int64_t rows) {
+  for (Uncut& one : uncut_) {
+    cut_in_parts(one.place, one.first, one.stage, one.row, one.row + rows);
+    one.row += rows;
+    if (one.row >= kRows) one.stage = nullptr;
+    break;
+  }
+  std::erase_if(uncut_, [](const Uncut& one) { return !one.stage; });
+}
+
 // D += A * B on tiles. D is in a tile already, or comes from memory and goes back.
 void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
   const BufferId sum = match.compute->dst[0].id;
@@ -299,18 +395,29 @@ void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
   std::vector<int> numbers = {is_held ? held->second.first : free_tile({})};
   llvm::Value* home = is_held ? nullptr : pointer_to(result.buffer, result.first);
   if (!is_held) move_tile(llvm::Intrinsic::x86_tileloadd64, numbers[0], home, result.distance);
-  // What is there already is pinned first: the second operand must not take its place.
-  for (size_t k = 1; k < 3; ++k)
-    if (const auto known = tile_numbers_.find((*plan)[k].key()); known != tile_numbers_.end() && loads_.contains(known->first)) numbers.push_back(known->second);
-  std::vector<int> operands;
-  for (size_t k = 1; k < 3; ++k) {
-    operands.push_back(tile_of((*plan)[k], numbers));
-    numbers.push_back(operands.back());
-  }
   llvm::Type* number_type = b_.getInt8Ty();
   auto function = module_.getOrInsertFunction(match.instruction->call, llvm::FunctionType::get(b_.getVoidTy(), {number_type, number_type, number_type}, false));
   const auto number = [&](int n) { return b_.getInt8(static_cast<uint8_t>(n)); };
-  b_.CreateCall(function, {number(numbers[0]), number(operands[0]), number(operands[1])});
+  for (int part = 0; part < std::max((*plan)[1].parts, (*plan)[2].parts); ++part) {
+    const auto part_of = [&](size_t k) { return (*plan)[k].parts > 1 ? part : 0; };
+    numbers.resize(1);
+    // What is there already is pinned first: the second operand must not take its place.
+    for (size_t k = 1; k < 3; ++k)
+      if (const auto known = tile_numbers_.find((*plan)[k].key(part_of(k))); known != tile_numbers_.end() && loads_.contains(known->first)) numbers.push_back(known->second);
+    std::vector<int> operands;
+    for (size_t k = 1; k < 3; ++k) {
+      operands.push_back(tile_of((*plan)[k], part_of(k), numbers));
+      numbers.push_back(operands.back());
+    }
+    b_.CreateCall(function, {number(numbers[0]), number(operands[0]), number(operands[1])});
+    cut_ahead(kRowsBetweenProducts);
+    // Parts serve a row of products, so that what they were multiplied with makes room first.
+    const size_t whole = (*plan)[1].parts > 1 ? 1 : 0;
+    if ((*plan)[2 - whole].parts > 1 && part + 1 == (*plan)[2 - whole].parts) {
+      std::erase(tile_order_, operands[whole]);
+      tile_order_.insert(tile_order_.begin(), operands[whole]);
+    }
+  }
   uses_tiles_ = true;
   if (is_held) return;
   move_tile(llvm::Intrinsic::x86_tilestored64, numbers[0], home, result.distance);

@@ -290,4 +290,67 @@ bool NestCode::turning_copy(const Loop& outer) {
   return true;
 }
 
+/// for c step 2 { for r { for q in 0 .. 2 { copy P[.. c * s + 2 * r + q] <- A[.. r * t + c + q] } } }: groups of elements that fill 4 bytes turn as one, as tensor instructions
+/// want the transposed operand. Whole squares only.
+bool NestCode::turning_groups(const Loop& outer) {
+  constexpr int64_t kGroupBytes = 4, kSide = kLineBytes / kGroupBytes;
+  const auto is_simple = [](const Loop& loop) { return loop.lo.of.size() == 1 && loop.hi.of.size() == 1; };
+  if (lanes_.width > 1 || outer.mark.kind != MarkKind::serial || !is_simple(outer) || outer.step < 2) return false;
+  unsigned bits = 0;
+  if (function_->getFnAttribute("prefer-vector-width").getValueAsString().getAsInteger(10, bits) || bits < 8 * kLineBytes) return false;
+  const Loop* rows = only<Loop>(nest_, outer.body);
+  const Loop* group = rows && is_counted(*rows) && is_simple(*rows) ? only<Loop>(nest_, rows->body) : nullptr;
+  if (!group || group->step != 1 || !is_simple(*group)) return false;
+  const auto move = only_move(nest_, group->body);
+  if (!move || has_gathers(*move->src) || has_gathers(*move->dst) || is_symbolic(move->src->id) || is_symbolic(move->dst->id)) return false;
+  const Access &src = *move->src, &dst = *move->dst;
+  const Affine lo = fold(group->lo.of[0]), columns = fold(outer.hi.of[0]) - fold(outer.lo.of[0]);
+  const auto trips = constant_trips(*rows, fold(rows->lo.of[0]));
+  const int64_t bytes = size_bytes(nest_.buffers[src.id].type);
+  if (in_registers(dst.id) || in_registers(src.id) || dst.id == src.id || nest_.buffers[src.id].type != nest_.buffers[dst.id].type) return false;
+  if (!lo.is_constant() || constant_trips(*group, lo) != outer.step || outer.step * bytes != kGroupBytes || !trips || *trips % kSide != 0 || !columns.is_constant() ||
+      columns.constant % (outer.step * kSide) != 0)
+    return false;
+  const std::vector<const Loop*> loops = {&outer, rows, group};
+  for (const Loop* loop : loops) facts_.set(loop->var, loop_facts(*loop));
+  const bool is_whole = !move->valid || facts_.decide(fold(*move->valid)) == true;
+  Affine from = offset_of(src, nullptr), to = offset_of(dst, nullptr);
+  for (const Loop* loop : loops) facts_.forget(loop->var);
+  bool fits = is_whole;
+  for (const Loop* loop : loops) fits = fits && is_step_of(from, loop->var) && is_step_of(to, loop->var);
+  const int64_t from_row = from.coefficient(rows->var), to_column = to.coefficient(outer.var) * outer.step;
+  fits = fits && from.coefficient(group->var) == 1 && from.coefficient(outer.var) == 1 && to.coefficient(group->var) == 1 && to.coefficient(rows->var) == outer.step &&
+         std::abs(to_column) >= *trips * outer.step;
+  if (!fits) return false;
+  from = from - Affine::variable(group->var) + lo;
+  to = to - Affine::variable(group->var) + lo;
+  llvm::Type* element = scalar_.memory_type(nest_.buffers[src.id].type);
+  auto* vector = llvm::FixedVectorType::get(b_.getInt32Ty(), kSide);
+  const auto at = [&](const Access& access, const Affine& offset, int64_t step, int64_t n) {
+    llvm::Value* pointer = base_of(access.id);
+    if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateGEP(element, pointer, variable);
+    return b_.CreateGEP(element, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant + n * step)));
+  };
+  const VarFacts row_facts = loop_facts(*rows), column_facts = loop_facts(outer);
+  llvm::Value *row_lo = bound(rows->lo, true), *row_hi = bound(rows->hi, false), *column_lo = bound(outer.lo, true), *column_hi = bound(outer.hi, false);
+  counted_loop(row_lo, row_hi, kSide, [&](llvm::Value* row) {
+    counted_loop(column_lo, column_hi, kSide * outer.step, [&](llvm::Value* column) {
+      clear_caches();
+      bind_variable(rows->var, row, row_facts);
+      bind_variable(outer.var, column, column_facts);
+      const llvm::Align align(static_cast<uint64_t>(bytes));
+      std::vector<llvm::Value*> in;
+      for (int64_t r = 0; r < kSide; ++r) in.push_back(b_.CreateAlignedLoad(vector, at(src, from, from_row, r), align));
+      const auto out = transposed(b_, in, kGroupBytes);
+      for (int64_t c = 0; c < kSide; ++c) b_.CreateAlignedStore(out[static_cast<size_t>(c)], at(dst, to, to_column, c), align);
+      clear_caches();
+    });
+  });
+  for (VarId var : {rows->var, outer.var}) {
+    variables_.erase(var);
+    facts_.forget(var);
+  }
+  return true;
+}
+
 }  // namespace polyweft::targets

@@ -51,4 +51,15 @@ inline bool has_tiles(const LoopNest& nest) {
   });
 }
 
+/// Are all loops and instructions inside the loops of blocks, some of them instructions on tiles, and nothing under a condition?
+inline bool is_straight_block_of_tiles(const LoopNest& nest, NodeId root) {
+  if (root == kNoNode) return true;
+  const Node& node = nest.nodes[root];
+  if (const auto* seq = std::get_if<Seq>(&node))
+    return std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return is_straight_block_of_tiles(nest, child); });
+  const auto* loop = std::get_if<Loop>(&node);
+  if (!loop) return false;
+  return is_tile_loop(*loop) || (loop->mark.kind == MarkKind::unroll && is_straight_block_of_tiles(nest, loop->body));
+}
+
 }  // namespace polyweft::targets
