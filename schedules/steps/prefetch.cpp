@@ -1,4 +1,5 @@
-// prefetch X in S along i by 4: with each vector that S reads of X it asks the caches for the one that it reads 4 iterations of i later.
+// prefetch X in S along i by 4: with each vector that S reads of X it asks the caches for the one that it reads 4 iterations of i later. With each tile of X that it loads
+// it asks the second cache for the lines of a later one.
 //
 //   vector j.v: ..X[i, j]..          vector prefetch X[4, 0] j.v: ..X[i, j]..
 //
@@ -26,8 +27,8 @@ Result<NestTemplate> prefetch(NestTemplate t, const PrefetchStep& step) {
     return std::any_of(access.index.begin(), access.index.end(), [&](const Subscript& s) { return s.affine.coefficient(var) != 0; });
   });
   if (!moves) return fail("PW0308", subject + ": it reads nothing of " + step.tensor + " that moves with this index");
-  if (std::none_of(stage.loops.begin(), stage.loops.end(), [](const auto& l) { return l.mark.kind == MarkKind::vector; }))
-    return fail("PW0304", subject + ": it has no vector loop", {"vectorize it first"});
+  if (std::none_of(stage.loops.begin(), stage.loops.end(), [](const auto& l) { return l.mark.kind == MarkKind::vector || l.mark.kind == MarkKind::tensor; }))
+    return fail("PW0304", subject + ": it has no vector loop and no instruction", {"vectorize it first"});
   stage.ahead.push_back({number, *index, step.by});
   return t;
 }

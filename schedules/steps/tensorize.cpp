@@ -38,10 +38,26 @@ int64_t extent_of(const Stage& stage, size_t at) {
   return around->step.constant / step;
 }
 
-Status check_extents(const Stage& stage, const Place& place) {
+/// Does some read take a quotient of the index that is the same in all of a tile of this size? Then a larger tile would be none.
+bool has_quotient(const NestTemplate& t, const Stage& stage, uint32_t index, int64_t extent) {
+  bool found = false;
+  visit(equation_of(t, stage).rhs, [&](const ExprNode& e) {
+    if (e.op != Op::read) return;
+    for (const Subscript& s : e.access.index)
+      for (const Term& term : s.affine.terms)
+        found |= term.quasi && term.quasi->kind == Quasi::Kind::floor_div && term.quasi->e == Affine::variable(t.program.index_var(index)) && term.quasi->den % extent == 0;
+  });
+  return found;
+}
+
+Status check_extents(const NestTemplate& t, const Stage& stage, const Place& place) {
   const ir::Instruction& i = *place.instruction;
   for (size_t axis = 0; axis < i.axes.size(); ++axis) {
-    if (extent_of(stage, place.loops[axis]) == i.axes[axis].extent) continue;
+    const int64_t own = extent_of(stage, place.loops[axis]);
+    // A tile with rows or columns that nobody reads.
+    const bool is_short = !place.is_vector() && !i.axes[axis].is_reduced && own > 0 && own < i.axes[axis].extent &&
+                          has_quotient(t, stage, stage.loops[place.loops[axis]].index, own);
+    if (own == i.axes[axis].extent || is_short) continue;
     const TemplateLoop& loop = stage.loops[place.loops[axis]];
     const std::string extent = std::to_string(i.axes[axis].extent);
     if (loop.mark.kind == MarkKind::vector) return refuse(place, "the instruction has " + extent + " lanes", "vectorize with " + extent + " lanes");
@@ -101,6 +117,18 @@ Status check_layout(const NestTemplate& t, const Stage& stage, const Place& plac
                 "promote " + name + " with a layout that ends in " + vn + " % WIDTH, " + kn + " % " + q);
 }
 
+/// Quotients of a tile's own axis by multiples of the tile's size are the same in all of it: floor(h / 8) where h runs over tiles of 4.
+Affine without_quotients(const Affine& e, VarId axis, int64_t extent) {
+  Affine out = Affine::of(e.constant);
+  for (const Term& term : e.terms) {
+    if (term.quasi && term.quasi->kind == Quasi::Kind::floor_div && term.quasi->e == Affine::variable(axis) && term.quasi->den % extent == 0) continue;
+    Affine same;
+    same.terms = {term};
+    out = out + same;
+  }
+  return out;
+}
+
 /// The equation with each index as the sum of its named loops, so that every axis has a variable.
 Status check_match(const NestTemplate& t, const Stage& stage, const Place& place) {
   constexpr VarId kAxis = 0x40000000;
@@ -115,6 +143,14 @@ Status check_match(const NestTemplate& t, const Stage& stage, const Place& place
     sum = sum + Affine::variable(vars.back(), is_point_loop(loop) || loop.mark.kind == MarkKind::vector ? 1 : loop.step.constant);
   }
   ir::Accumulation wanted{equation.rhs->reduction.reducer, t.program.tensors[equation.targets[0]].type, {}, substitute(equation.rhs->args[0], map)};
+  for (size_t axis = 0; axis < i.axes.size(); ++axis)
+    if (!i.axes[axis].is_reduced)
+      wanted.value = rewrite(wanted.value, [&](const Expr& node) -> Expr {
+        if (node->op != Op::read) return nullptr;
+        auto copy = std::make_shared<ExprNode>(*node);
+        for (Subscript& s : copy->access.index) s.affine = without_quotients(s.affine, vars[axis], extent_of(stage, place.loops[axis]));
+        return copy;
+      });
   for (const Slot& slot : equation.slots) wanted.destination.push_back(substitute(slot.var == kNoVar ? slot.position : Affine::variable(slot.var), map));
   auto binding = ir::match(i, wanted, vars);
   if (!binding) return refuse(place, binding.error().message, "write the sum as the instruction does, or leave the step out: plain vectors do the same");
@@ -186,7 +222,7 @@ Result<NestTemplate> tensorize(NestTemplate t, const TensorizeStep& step) {
     return refuse(place, "only a reduction without conditions is an instruction", "tensorize the statement that sums");
   if (!place.instruction->allows(t.cls)) return fail("PW0307", place.subject + ": " + place.instruction->name + " does not keep the rules of class " + name_of(t.cls));
   if (auto status = find_loops(t, stage, step, place); !status) return status.error();
-  if (auto status = check_extents(stage, place); !status) return status.error();
+  if (auto status = check_extents(t, stage, place); !status) return status.error();
   if (auto status = check_match(t, stage, place); !status) return status.error();
   std::vector<TemplateLoop> loops, inside;
   for (size_t k = 0; k < stage.loops.size(); ++k)

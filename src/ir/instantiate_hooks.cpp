@@ -319,13 +319,16 @@ int64_t Emitter::whole_lanes(const Body& body, uint32_t index) {
   return out;
 }
 
-/// Row-major, but for the dimension of the vector loop: neighbouring lanes are neighbouring cells whatever the order of the slots.
+/// Row-major, but for the dimension of the vector loop, or of a tile's columns: neighbouring lanes are neighbouring cells whatever the order of the slots.
 Layout Emitter::lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t>& extents) const {
   Layout layout = row_major(extents);
   const auto& slots = equation_of(*body.stage).slots;
+  size_t columns = body.loops.size();
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    if (body.loops[k].mark == MarkKind::tensor && !body.loops[k].reduced) columns = k;
   for (size_t k = depth; k < body.loops.size(); ++k)
     for (size_t d = 0; d < slots.size(); ++d)
-      if (body.loops[k].mark == MarkKind::vector && walk_of(slots[d]).var == index_var(body.loops[k].index)) {
+      if ((body.loops[k].mark == MarkKind::vector || k == columns) && walk_of(slots[d]).var == index_var(body.loops[k].index)) {
         auto piece = std::find_if(layout.pieces.begin(), layout.pieces.end(), [&](const Piece& p) { return p.dim == d; });
         if (piece != layout.pieces.end()) std::rotate(piece, piece + 1, layout.pieces.end());
       }

@@ -342,10 +342,13 @@ NodeId Emitter::emit_unroll(Body body, size_t depth) {
   out.hi.of = {Affine::of(trips)};
   const bool may_be_instruction = loop.mark == MarkKind::tensor && is_outermost && body.leaf == Leaf::compute;
   out.mark.kind = is_tile ? MarkKind::serial : MarkKind::unroll;  // a tile that is no instruction is too large to be written out
+  Mark ahead;
+  if (may_be_instruction) mark_prefetches(body, ahead);
   out.body = with_fixed_conditions(std::move(body), depth + 1);
   if (may_be_instruction && !failed_ && is_plain_chain(nest_, out.body)) {
     Loop instruction = out;
     instruction.mark = Mark{MarkKind::tensor, 0, loop.detail, false};
+    if (is_tile) instruction.mark.prefetch = std::move(ahead.prefetch);
     if (match_tensor_loop(nest_, instruction)) out = std::move(instruction);
   }
   return add(std::move(out));

@@ -1,5 +1,6 @@
 // Windows: the box of elements that a body reads of a tensor, with its corner affine in the loops around and constant extents.
 #include <algorithm>
+#include <functional>
 
 #include "ir/clamped.h"
 #include "ir/instantiate_internal.h"
@@ -13,21 +14,33 @@ struct Span1 {
   int64_t extent = 1;
 };
 
-/// The values of one subscript over the ranges, or an interval around them; nothing where it is neither linear nor a clamp.
-std::optional<Span1> span_of(const Affine& e, const std::vector<Range>& ranges, const Stage& stage, VarId first_index) {
+using Residue = std::function<std::optional<int64_t>(const Affine&, int64_t)>;
+
+/// Of floor(x / den) for the values x of a span; all of one aligned block of den have one quotient.
+Span1 quotients_of(const Span1& inner, int64_t den, const Residue& residue) {
+  const auto past = residue(inner.origin, den);
+  return {floor_div(inner.origin, den), past ? (*past + inner.extent - 1) / den + 1 : (inner.extent - 1 + den - 1) / den + 1};
+}
+
+/// The values of one subscript over the ranges, or an interval around them; nothing where it is neither linear in indices and their quotients nor a clamp.
+std::optional<Span1> span_of(const Affine& e, const std::vector<Range>& ranges, const Stage& stage, VarId first_index, const Residue& residue) {
   const auto is_whole = [&](uint32_t k) { return ranges[k].extent >= stage.hi[k] - stage.lo[k]; };
   if (auto reach = clamp_reach(e, stage, first_index, is_whole)) {
-    auto inner = span_of(e.terms[0].quasi->e, ranges, stage, first_index);
+    auto inner = span_of(e.terms[0].quasi->e, ranges, stage, first_index, residue);
     if (inner) inner = Span1{inner->origin - Affine::of(reach->below), inner->extent + reach->below + reach->above};
     return inner;
   }
   Span1 out{Affine::of(e.constant), 1};
   for (const Term& term : e.terms) {
-    if (term.quasi || term.var < first_index) return std::nullopt;
-    const Range& range = ranges[term.var - first_index];
-    int64_t start = term.coeff > 0 ? 0 : range.extent - 1;
-    out.origin = out.origin + term.coeff * (range.origin + Affine::of(start));
-    out.extent += std::abs(term.coeff) * (range.extent - 1);
+    if (!term.quasi && term.var < first_index) return std::nullopt;
+    std::optional<Span1> one;
+    if (!term.quasi)
+      one = Span1{ranges[term.var - first_index].origin, ranges[term.var - first_index].extent};
+    else if (term.quasi->kind == Quasi::Kind::floor_div)
+      if (const auto inner = span_of(term.quasi->e, ranges, stage, first_index, residue)) one = quotients_of(*inner, term.quasi->den, residue);
+    if (!one) return std::nullopt;
+    out.origin = out.origin + term.coeff * (one->origin + Affine::of(term.coeff > 0 ? 0 : one->extent - 1));
+    out.extent += std::abs(term.coeff) * (one->extent - 1);
   }
   return out;
 }
@@ -102,7 +115,7 @@ void Emitter::widen(std::optional<Window>& window, const Access& access, const B
   const Box& box = t_.boxes[tensor];
   Window out;
   for (size_t d = 0; d < access.index.size(); ++d) {
-    auto span = access.index[d].data ? std::nullopt : span_of(access.index[d].affine, body.ranges, *body.stage, index_var(0));
+    auto span = access.index[d].data ? std::nullopt : span_of(access.index[d].affine, body.ranges, *body.stage, index_var(0), [&](const Affine& e, int64_t n) { return residue(e, n); });
     int64_t whole = std::max<int64_t>(box.hi[d] - box.lo[d], 0);
     if (!span || (span->extent > whole && sliding_ == 0)) span = Span1{Affine::of(box.lo[d]), whole};
     if (span->origin.is_constant() && sliding_ == 0) {

@@ -327,6 +327,7 @@ class NestCode {
   void allocate_tiles(BufferId id, NodeId body);
   size_t hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id, const Tiles& tiles);
   int tile_of(const TilePlace& place, int part, const std::vector<int>& pinned);
+  void prefetch_tile(const TilePlace& place, llvm::Value* pointer);
   llvm::Value* in_parts(const TilePlace& place);
   void cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end);
   void cut_ahead(int64_t rows);
@@ -384,6 +385,7 @@ class NestCode {
     llvm::Value *first = nullptr, *stage = nullptr;
     int64_t row = 0;
   };
+  const std::vector<Prefetch>* tile_prefetch_ = nullptr;  // of the instruction at hand
   std::vector<Uncut> uncut_;  // operands of the next iteration
   std::vector<Row> rows_;
   std::map<std::string, VarId> row_numbers_;

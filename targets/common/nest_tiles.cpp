@@ -236,12 +236,32 @@ int NestCode::tile_of(const TilePlace& place, int part, const std::vector<int>& 
                                               : pointer_to(place.buffer, place.first);
     const auto how = !is_copied && passes_by(place) ? llvm::Intrinsic::x86_tileloaddt164 : llvm::Intrinsic::x86_tileloadd64;
     move_tile(how, number, pointer, is_copied ? kRowBytes : place.distance);
+    if (!is_copied) prefetch_tile(place, pointer);
     tile_numbers_[key] = number;
     loads_[key] = {pointer};
   }
   std::erase(tile_order_, number);
   tile_order_.push_back(number);
   return number;
+}
+
+/// Asks the second cache for the lines of a later tile.
+void NestCode::prefetch_tile(const TilePlace& place, llvm::Value* pointer) {
+  constexpr uint32_t kRead = 0, kSecondCache = 2, kData = 1;
+  if (!tile_prefetch_) return;
+  const Buffer& buffer = nest_.buffers[place.buffer];
+  for (const Prefetch& ahead : *tile_prefetch_) {
+    if (ahead.buffer != place.buffer) continue;
+    std::vector<Affine> by;
+    for (int64_t distance : ahead.by) by.push_back(Affine::of(distance));
+    const Affine offset = facts_.offset(buffer, by);
+    if (!offset.is_constant()) continue;
+    for (int64_t row = 0; row < place.trips[0]; ++row) {
+      const int64_t bytes = offset.constant * size_bytes(buffer.type) + row * place.distance;
+      llvm::Value* line = b_.CreateGEP(b_.getInt8Ty(), pointer, b_.getInt64(static_cast<uint64_t>(bytes)));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {line, b_.getInt32(kRead), b_.getInt32(kSecondCache), b_.getInt32(kData)});
+    }
+  }
 }
 
 /// A tile at an edge, copied row by row to the stack: only its own cells are read, and terms of the sum that do not exist are zero.
@@ -391,6 +411,7 @@ void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
   const bool is_held = held != sums_.end();
   if (must_be_held && !is_held) throw Refusal{fail("PW0501", "a sum that is in a tile would be added to in memory")};
   if (!plan || !tiles_on_) return serial_loop(loop);
+  tile_prefetch_ = loop.mark.prefetch.empty() ? nullptr : &loop.mark.prefetch;
   const TilePlace& result = plan->front();
   std::vector<int> numbers = {is_held ? held->second.first : free_tile({})};
   llvm::Value* home = is_held ? nullptr : pointer_to(result.buffer, result.first);

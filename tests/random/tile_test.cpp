@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "ir/evaluator.h"
 #include "ir/instruction.h"
@@ -45,7 +46,8 @@ struct Sizes {
 };
 Program product(const Unit& unit, Sizes sizes) {
   std::string text = "program g(M = " + std::to_string(sizes.m) + ", N = " + std::to_string(sizes.n) + ", K = " + std::to_string(sizes.k) + ")\nin A: " + unit.a +
-                     "[M, K]\nin B: " + unit.b + "[K, N]\nout C[i: M, j: N] = sum[k: K] " + unit.sum + "(A[i, k]) * " + unit.sum + "(B[k, j])\n";
+                     "[M, K]\nin B: " + unit.b + "[K, N]\nout C[i: M, j: N] = sum[k: K] " + (unit.a == unit.sum ? "" : unit.sum) +
+                     "(A[i, k]) * " + unit.sum + "(B[k, j])\n";
   auto file = lang::parse(text, "test.weft");
   EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
   return file->programs.front();
@@ -299,6 +301,103 @@ TEST(Tiles, bf16_adds_in_its_own_order) {
       differ_from_plain += wanted != plain;
     }
   EXPECT_GT(differ_from_plain, 0);
+}
+
+// f32 times bf16: each f32 is the sum of three bf16, so that no bit of it is lost. Whole numbers that need 24 bits, all sizes, then values of every magnitude.
+const Unit kParts = {"tdpbf16ps_parts", "f32", "bf16", "f32", 2};
+
+TEST(Tiles, f32_operands_are_cut_in_three) {
+  for (const Sizes& s : {Sizes{1, 1, 1}, {1, 17, 3}, {17, 31, 67}, {32, 64, 128}, {33, 47, 101}, {5, 80, 255}})
+    for (const auto& [rows, columns] : {std::array{1, 4}, {2, 2}, {1, 6}})
+      for (bool packs_a : {false, true}) {
+        if (columns != 4 && (s.m < 32 || packs_a)) continue;
+        Block block;
+        block.rows = rows;
+        block.columns = columns;
+        block.packs_a = packs_a;
+        const std::string what = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " by " + std::to_string(columns) + (packs_a ? " packed" : "");
+        const Program source = product(kParts, s);
+        auto nest = scheduled(source, schedule(kParts, block));
+        ASSERT_TRUE(nest.ok()) << what << nest.error().message;
+        if (s.m < 20 && rows == 1) expect_right(source, *nest);
+        const TileRun run = expect_same_bits(*nest, what);
+        EXPECT_GT(run.counts.products, 0) << what;
+        EXPECT_EQ(run.counts.products % 3, 0) << what;
+      }
+}
+
+TEST(Tiles, parts_are_loaded_once_for_a_row_of_products) {
+  Block block;
+  block.rows = 1;
+  block.columns = 4;
+  auto nest = scheduled(product(kParts, {16, 64, 160}), schedule(kParts, block));
+  ASSERT_TRUE(nest.ok()) << nest.error().message;
+  const TileRun run = expect_same_bits(*nest, "1x4");
+  EXPECT_EQ(run.counts.products, 5 * 4 * 3);
+  EXPECT_EQ(run.counts.loads, 5 * (3 + 4));
+}
+
+TEST(Tiles, parts_lose_nothing) {
+  const Sizes s{19, 70, 101};
+  Block block;
+  block.rows = 1;
+  block.columns = 4;
+  auto nest = scheduled(product(kParts, s), schedule(kParts, block));
+  ASSERT_TRUE(nest.ok()) << nest.error().message;
+  std::vector<TensorData> arguments = arguments_of(*nest);
+  const double kInfinity = std::numeric_limits<double>::infinity();
+  for (int64_t k = 0; k < arguments[0].elements(); ++k) {
+    double x = static_cast<double>(static_cast<float>(std::sin(static_cast<double>(k) + 0.1)));
+    if (k % 29 == 0) x = static_cast<double>(static_cast<float>(std::ldexp(x, -90)));
+    const int64_t row = k / s.k;
+    if (row == 3 && k % s.k == 50) x = kInfinity;
+    if (row == 4 && k % s.k == 7) x = std::numeric_limits<double>::quiet_NaN();
+    if (row == 5 && k % s.k == 100) x = -kInfinity;
+    if (row == 6 && k % s.k == 33) x = static_cast<double>(std::numeric_limits<float>::max());
+    arguments[0].set(k, ir::float_literal(ElementType::f32, x));
+  }
+  for (int64_t k = 0; k < arguments[1].elements(); ++k)
+    arguments[1].set(k, ir::float_literal(ElementType::bf16, static_cast<double>(small_integer(static_cast<uint64_t>(k), ElementType::bf16)) / 16 + 0.03125));
+  const TileRun run = run_with_tiles(*nest, with_tiles(), arguments);
+  ASSERT_TRUE(run.ended) << run.problem;
+  for (int64_t i = 0; i < s.m; ++i)
+    for (int64_t j = 0; j < s.n; ++j) {
+      double wanted = 0, size = 0;
+      for (int64_t k = 0; k < s.k; ++k) {
+        const double term = arguments[0].at(i * s.k + k).f * arguments[1].at(k * s.n + j).f;
+        wanted += term, size += std::fabs(term);
+      }
+      const double got = run.arguments[2].at(i * s.n + j).f;
+      if (std::isnan(wanted)) {
+        EXPECT_TRUE(std::isnan(got)) << i << " " << j;
+      } else if (std::isinf(wanted)) {
+        EXPECT_EQ(got, wanted) << i << " " << j;
+      } else if (size < 1e38) {
+        EXPECT_LE(std::fabs(got - wanted), (16 + 1 + 3 * 4) * 0x1p-24 * size) << i << " " << j;  // roundings that a term passes
+      }
+    }
+}
+
+// One query of four heads: rows are keys where they lie, columns are heads that share them.
+TEST(Tiles, heads_that_share_keys_are_columns) {
+  const char* text =
+      "program g(const H = 8, const G = 2, S = 70, const D = 64)\nin Q: bf16[H, D]\nin K: bf16[G, S, D]\n"
+      "out A[h: H, j: S] = sum[d: D] f32(Q[h, d]) * f32(K[h // 4, j, d])\n";
+  auto file = lang::parse(text, "test.weft");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  auto trace = parse_trace(
+      "trace 1\n  tile A [h: 4, j: 16, d: 32, d: 2]\n  permute A [h.1, j.1, d.1, d.2, j, h, d]\n  promote Q in A at h.1 heap layout [d0 / 16, d1 / 2, d0 % 16, d1 % 2]\n"
+      "  accumulate A at j.1 tile\n  tensorize A j, h, d.2, d by tdpbf16ps\n  prefetch K in A along j by 16\n");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  auto nest = scheduled(file->programs.front(), *trace);
+  ASSERT_TRUE(nest.ok()) << nest.error().message;
+  expect_right(file->programs.front(), *nest);
+  EXPECT_EQ(expect_same_bits(*nest, "heads").counts.products, 2 * 5 * 2);
+  EXPECT_NE(targets::assembly_text(*nest, with_tiles())->find("prefetcht1"), std::string::npos);
+  auto wrong = parse_trace("trace 1\n  tile A [h: 3, j: 16, d: 32, d: 2]\n  permute A [h.1, j.1, d.1, d.2, j, h, d]\n  accumulate A at j.1 tile\n  tensorize A j, h, d.2, d by tdpbf16ps\n");
+  auto refused = scheduled(file->programs.front(), *wrong);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "PW0322");
 }
 
 // All tests above run on the chip too, where it has the unit: this one says whether it has.

@@ -46,6 +46,24 @@ TEST(Transposes, every_type_size_tail_and_order_gives_the_same_bits) {
   }
 }
 
+/// Groups of `group` neighbours stay together: P[.., c / group, r, c % group] = A[r, c], as a tile instruction wants its transposed operand.
+LoopNest groups(const std::string& type, int64_t group, int64_t rows, int64_t columns) {
+  const std::string r = std::to_string(rows), c = std::to_string(columns), g = std::to_string(group), a = type + "[" + r + ", " + c + "] argument align 1";
+  return parsed("nest 1 groups class strict\nloops t, c, r, q, i, j\nbuffer A: " + a + "\nbuffer Y: " + a + " output\nbuffer P: " + type + "[" + r + ", " + c +
+                "] heap layout [0:" + std::to_string((rows + 15) / 16) + ", 1:" + std::to_string((columns + group - 1) / group) + ", 0:16, 1:" + g +
+                "] align 64\narguments A, Y\nbody {\n  alloc P {\nfor t in 0 .. " + r + " step 16 {\nfor c in 0 .. " + c + " step " + g + " {\nfor r in 0 .. min(16, -t + " +
+                r + ") {\nfor q in 0 .. min(" + g + ", -c + " + c + ") vector 16 {\ncopy P[t + r, c + q] <- A[t + r, c + q] else 0:" + type +
+                "\n}\n}\n}\n}\nfor i in 0 .. " + r + " {\nfor j in 0 .. " + c + " {\ncopy Y[i, j] <- P[i, j] else 0:" + type + "\n}\n}\n}\n}\n");
+}
+
+TEST(Transposes, groups_of_neighbours_turn_as_one) {
+  for (const auto& [type, group] : {std::pair<const char*, int64_t>{"bf16", 2}, {"i8", 4}, {"u8", 4}, {"f16", 2}})
+    for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{16, 64}, {32, 128}, {48, 192}, {17, 64}, {16, 70}, {5, 3}}) {
+      SCOPED_TRACE(std::string(type) + " " + std::to_string(rows) + "x" + std::to_string(columns));
+      expect_same_bits(groups(type, group, rows, columns), 1);
+    }
+}
+
 TEST(Transposes, rows_are_turned_by_shuffles) {
   for (bool rows_outside : {true, false}) {
     auto text = targets::llvm_text(packing({.rows_outside = rows_outside}), runnable_targets().front(), "turn");
