@@ -82,7 +82,11 @@ struct Array {
     }
     const bool is_real = of.type != ElementType::bf16 && is_float(of.type), is_unsigned = of.type == ElementType::u8 || of.type == ElementType::boolean;
     buffer.host = data;
-    buffer.type = {of.type == ElementType::bf16 ? halide_type_bfloat : is_real ? halide_type_float : is_unsigned ? halide_type_uint : halide_type_int, static_cast<uint8_t>(8 * size), 1};
+    buffer.type = {of.type == ElementType::bf16 ? halide_type_bfloat
+                   : is_real                    ? halide_type_float
+                   : is_unsigned                ? halide_type_uint
+                                                : halide_type_int,
+                   static_cast<uint8_t>(8 * size), 1};
     buffer.dimensions = static_cast<int32_t>(dims.size());
     buffer.dim = dims.data();
   }

@@ -1,5 +1,5 @@
-// prefetch X in S along i by 4: with each vector that S reads of X it asks the caches for the one that it reads 4 iterations of i later. With each tile of X that it loads
-// it asks the second cache for the lines of a later one.
+// prefetch X in S along i by 4: with each vector that S reads of X it asks the caches for the one that it reads 4 iterations of i later. With each tile of X that it
+// loads it asks the second cache for the lines of a later one.
 //
 //   vector j.v: ..X[i, j]..          vector prefetch X[4, 0] j.v: ..X[i, j]..
 //

@@ -45,7 +45,8 @@ bool has_quotient(const NestTemplate& t, const Stage& stage, uint32_t index, int
     if (e.op != Op::read) return;
     for (const Subscript& s : e.access.index)
       for (const Term& term : s.affine.terms)
-        found |= term.quasi && term.quasi->kind == Quasi::Kind::floor_div && term.quasi->e == Affine::variable(t.program.index_var(index)) && term.quasi->den % extent == 0;
+        found |=
+            term.quasi && term.quasi->kind == Quasi::Kind::floor_div && term.quasi->e == Affine::variable(t.program.index_var(index)) && term.quasi->den % extent == 0;
   });
   return found;
 }
@@ -55,8 +56,8 @@ Status check_extents(const NestTemplate& t, const Stage& stage, const Place& pla
   for (size_t axis = 0; axis < i.axes.size(); ++axis) {
     const int64_t own = extent_of(stage, place.loops[axis]);
     // A tile with rows or columns that nobody reads.
-    const bool is_short = !place.is_vector() && !i.axes[axis].is_reduced && own > 0 && own < i.axes[axis].extent &&
-                          has_quotient(t, stage, stage.loops[place.loops[axis]].index, own);
+    const bool is_short =
+        !place.is_vector() && !i.axes[axis].is_reduced && own > 0 && own < i.axes[axis].extent && has_quotient(t, stage, stage.loops[place.loops[axis]].index, own);
     if (own == i.axes[axis].extent || is_short) continue;
     const TemplateLoop& loop = stage.loops[place.loops[axis]];
     const std::string extent = std::to_string(i.axes[axis].extent);

@@ -76,7 +76,8 @@ NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t 
   return within(views, seq({made, rest}));
 }
 
-/// Copies of inputs that statements placed further in ask for at their beginning, and that are the same in all iterations of the loops from here to there: they are made here.
+/// Copies of inputs that statements placed further in ask for at their beginning, and that are the same in all iterations of the loops from here to there: they are made
+/// here.
 std::vector<Emitter::Carried> Emitter::carried_out(const Body& body, size_t depth) {
   std::vector<Carried> out;
   if (sliding_ > 0 || body.stage->is_frame) return out;
@@ -86,7 +87,9 @@ std::vector<Emitter::Carried> Emitter::carried_out(const Body& body, size_t dept
     if (at.kind != Placement::Kind::compute_at || at.slide || at.depth <= depth || followers_[guest]) continue;
     for (const Promotion& promotion : stage.promotions) {
       const bool is_done = std::any_of(carried_.begin(), carried_.end(), [&](const Carried& known) { return known.promotion == &promotion && known.depth < depth; });
-      if (promotion.scope != Scope::heap || t_.program.tensors[promotion.tensor].kind != TensorKind::input || is_done || nest_.buffers[view_of(promotion.tensor, guest).buffer].is_packed) continue;
+      if (promotion.scope != Scope::heap || t_.program.tensors[promotion.tensor].kind != TensorKind::input || is_done ||
+          nest_.buffers[view_of(promotion.tensor, guest).buffer].is_packed)
+        continue;
       const auto read_by = [&](const Body& host) -> std::optional<std::pair<Body, Window>> {
         const auto window = window_of_all(host, depth, equation_of(stage).targets);
         if (!window) return std::nullopt;

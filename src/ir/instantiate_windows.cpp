@@ -115,7 +115,8 @@ void Emitter::widen(std::optional<Window>& window, const Access& access, const B
   const Box& box = t_.boxes[tensor];
   Window out;
   for (size_t d = 0; d < access.index.size(); ++d) {
-    auto span = access.index[d].data ? std::nullopt : span_of(access.index[d].affine, body.ranges, *body.stage, index_var(0), [&](const Affine& e, int64_t n) { return residue(e, n); });
+    auto span = access.index[d].data ? std::nullopt
+                                     : span_of(access.index[d].affine, body.ranges, *body.stage, index_var(0), [&](const Affine& e, int64_t n) { return residue(e, n); });
     int64_t whole = std::max<int64_t>(box.hi[d] - box.lo[d], 0);
     if (!span || (span->extent > whole && sliding_ == 0)) span = Span1{Affine::of(box.lo[d]), whole};
     if (span->origin.is_constant() && sliding_ == 0) {

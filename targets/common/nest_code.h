@@ -113,7 +113,7 @@ class NestCode {
     std::map<std::string, Cell> cells;             ///< of written buffers, by place
     std::vector<bool> scattered;                   ///< buffers with accesses that are no such cells
     llvm::Value* hi = nullptr;
-    bool is_entered = false;                                              ///< at least one iteration runs
+    bool is_entered = false;                                                ///< at least one iteration runs
     std::vector<std::pair<llvm::PHINode*, llvm::PHINode*>> exchanged = {};  ///< each becomes the other after an iteration
   };
 
@@ -331,6 +331,7 @@ class NestCode {
   llvm::Value* in_parts(const TilePlace& place);
   void cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end);
   void cut_ahead(int64_t rows);
+  void keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t products);
   bool passes_by(const TilePlace& place) const;
   int free_tile(const std::vector<int>& pinned);
   llvm::Value* staged(const TilePlace& place, int number);
@@ -385,8 +386,10 @@ class NestCode {
     llvm::Value *first = nullptr, *stage = nullptr;
     int64_t row = 0;
   };
+  llvm::Value* unread_ = nullptr;                         // a line on the stack that tiles are stored to and nobody reads
+  int64_t tile_products_ = 0;                             // emitted so far
   const std::vector<Prefetch>* tile_prefetch_ = nullptr;  // of the instruction at hand
-  std::vector<Uncut> uncut_;  // operands of the next iteration
+  std::vector<Uncut> uncut_;                              // operands of the next iteration
   std::vector<Row> rows_;
   std::map<std::string, VarId> row_numbers_;
   std::vector<std::vector<llvm::Value*>> strides_;  // symbolic nests: of each buffer all elements, then the stride of each dimension

@@ -390,8 +390,10 @@ void NestCode::serial_loop(const Loop& loop) {
   Streams* const outer = std::exchange(streams_, is_straight(nest_, loop.body, true) ? &streams : nullptr);
   Streams* const outer_tiles = std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
   open_.push_back({loop.var, (facts.hi - facts.lo) / loop.step + 1});
+  const int64_t products_before = tile_products_;
   emit(loop.body);
   while (tile_streams_ && !uncut_.empty()) cut_ahead(INT32_MAX);
+  if (tile_streams_) keep_stores_awake(loop, iv, tile_products_ - products_before);
   tile_streams_ = outer_tiles;
   open_.pop_back();
   streams_ = outer;

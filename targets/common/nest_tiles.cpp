@@ -6,6 +6,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -231,9 +232,9 @@ int NestCode::tile_of(const TilePlace& place, int part, const std::vector<int>& 
   const int number = is_known ? tile_numbers_.at(key) : free_tile(pinned);
   if (!is_known) {
     const bool is_copied = place.is_staged || place.parts > 1;
-    llvm::Value* pointer = place.parts > 1    ? b_.CreateInBoundsGEP(b_.getInt8Ty(), in_parts(place), b_.getInt64(static_cast<uint64_t>(part * kRows * kRowBytes)))
+    llvm::Value* pointer = place.parts > 1   ? b_.CreateInBoundsGEP(b_.getInt8Ty(), in_parts(place), b_.getInt64(static_cast<uint64_t>(part * kRows * kRowBytes)))
                            : place.is_staged ? staged(place, number)
-                                              : pointer_to(place.buffer, place.first);
+                                             : pointer_to(place.buffer, place.first);
     const auto how = !is_copied && passes_by(place) ? llvm::Intrinsic::x86_tileloaddt164 : llvm::Intrinsic::x86_tileloadd64;
     move_tile(how, number, pointer, is_copied ? kRowBytes : place.distance);
     if (!is_copied) prefetch_tile(place, pointer);
@@ -366,13 +367,15 @@ llvm::Value* NestCode::in_parts(const TilePlace& place) {
   llvm::Value* here = pointer_to(place.buffer, place.first);
   const int64_t moved = tile_streams_ ? place.first.coefficient(tile_streams_->var) : 0;
   const Affine still = moved != 0 ? place.first - Affine::variable(tile_streams_->var, moved) : Affine{};
-  if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] || tile_streams_->bases[place.buffer] != bases_[place.buffer] || moves(still, tile_streams_->var)) {
+  if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] || tile_streams_->bases[place.buffer] != bases_[place.buffer] ||
+      moves(still, tile_streams_->var)) {
     cut_in_parts(place, here, stage, 0, kRows);
     loads_[key] = {stage};
     return stage;
   }
   llvm::Type* type = scalar_.memory_type(nest_.buffers[place.buffer].type);
-  llvm::PHINode *now = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin()), *next = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin());
+  llvm::PHINode *now = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin()),
+                *next = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin());
   {
     const llvm::IRBuilder<>::InsertPointGuard guard(b_);
     b_.SetInsertPoint(tile_streams_->before->getTerminator());
@@ -402,6 +405,28 @@ void NestCode::cut_ahead(int64_t rows) {
   std::erase_if(uncut_, [](const Uncut& one) { return !one.stage; });
 }
 
+/// Where a unit has stored no tile for some 1,500 cycles, its next store takes 900 (measured on the chip at hand): long sums store an operand now and then to a line that
+/// nobody reads. In the innermost loop, around so many products.
+void NestCode::keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t products) {
+  constexpr int64_t kLongSum = 96, kProductsBetween = 32;
+  if (products == 0 || sums_.empty() || tile_order_.empty() || around_tiles_ >= open_.size()) return;
+  int64_t all = products;
+  for (size_t k = around_tiles_; k < open_.size(); ++k) all *= open_[k].trips;
+  if (all < kLongSum) return;
+  const int64_t most = std::max<int64_t>(std::min(kProductsBetween / products, open_.back().trips), 1);
+  const auto every = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
+  if (!unread_) {
+    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    auto* line = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(kRowBytes), "unread");
+    line->setAlignment(llvm::Align(kRowBytes));
+    unread_ = line;
+  }
+  llvm::Value* turn = b_.CreateAnd(b_.CreateUDiv(iv, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(static_cast<uint64_t>(every - 1)));
+  const int operand = tile_order_.back();
+  branch(
+      b_.CreateICmpEQ(turn, b_.getInt64(static_cast<uint64_t>(every - 1))), [&] { move_tile(llvm::Intrinsic::x86_tilestored64, operand, unread_, 0); }, [] {});
+}
+
 // D += A * B on tiles. D is in a tile already, or comes from memory and goes back.
 void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
   const BufferId sum = match.compute->dst[0].id;
@@ -424,13 +449,15 @@ void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
     numbers.resize(1);
     // What is there already is pinned first: the second operand must not take its place.
     for (size_t k = 1; k < 3; ++k)
-      if (const auto known = tile_numbers_.find((*plan)[k].key(part_of(k))); known != tile_numbers_.end() && loads_.contains(known->first)) numbers.push_back(known->second);
+      if (const auto known = tile_numbers_.find((*plan)[k].key(part_of(k))); known != tile_numbers_.end() && loads_.contains(known->first))
+        numbers.push_back(known->second);
     std::vector<int> operands;
     for (size_t k = 1; k < 3; ++k) {
       operands.push_back(tile_of((*plan)[k], part_of(k), numbers));
       numbers.push_back(operands.back());
     }
     b_.CreateCall(function, {number(numbers[0]), number(operands[0]), number(operands[1])});
+    ++tile_products_;
     cut_ahead(kRowsBetweenProducts);
     // Parts serve a row of products, so that what they were multiplied with makes room first.
     const size_t whole = (*plan)[1].parts > 1 ? 1 : 0;

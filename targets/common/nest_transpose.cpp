@@ -249,7 +249,8 @@ void NestCode::emit_turn(const Turn& turn, unsigned lanes) {
     facts_.forget(loop->var);
   }
   clear_caches();
-  branch(b_.CreateICmpEQ(b_.CreateAnd(first, b_.getInt64(kLineBytes - 1)), b_.getInt64(0)), [&] { turn_all(turn, lanes); }, [&] { turn_all(cached, lanes); });
+  branch(
+      b_.CreateICmpEQ(b_.CreateAnd(first, b_.getInt64(kLineBytes - 1)), b_.getInt64(0)), [&] { turn_all(turn, lanes); }, [&] { turn_all(cached, lanes); });
 }
 
 void NestCode::turn_all(const Turn& turn, unsigned lanes) {
@@ -290,8 +291,8 @@ bool NestCode::turning_copy(const Loop& outer) {
   return true;
 }
 
-/// for c step 2 { for r { for q in 0 .. 2 { copy P[.. c * s + 2 * r + q] <- A[.. r * t + c + q] } } }: groups of elements that fill 4 bytes turn as one, as tensor instructions
-/// want the transposed operand. Whole squares only.
+/// for c step 2 { for r { for q in 0 .. 2 { copy P[.. c * s + 2 * r + q] <- A[.. r * t + c + q] } } }: groups of elements that fill 4 bytes turn as one, as tensor
+/// instructions want the transposed operand. Whole squares only.
 bool NestCode::turning_groups(const Loop& outer) {
   constexpr int64_t kGroupBytes = 4, kSide = kLineBytes / kGroupBytes;
   const auto is_simple = [](const Loop& loop) { return loop.lo.of.size() == 1 && loop.hi.of.size() == 1; };

@@ -46,8 +46,8 @@ struct Sizes {
 };
 Program product(const Unit& unit, Sizes sizes) {
   std::string text = "program g(M = " + std::to_string(sizes.m) + ", N = " + std::to_string(sizes.n) + ", K = " + std::to_string(sizes.k) + ")\nin A: " + unit.a +
-                     "[M, K]\nin B: " + unit.b + "[K, N]\nout C[i: M, j: N] = sum[k: K] " + (unit.a == unit.sum ? "" : unit.sum) +
-                     "(A[i, k]) * " + unit.sum + "(B[k, j])\n";
+                     "[M, K]\nin B: " + unit.b + "[K, N]\nout C[i: M, j: N] = sum[k: K] " + (unit.a == unit.sum ? "" : unit.sum) + "(A[i, k]) * " + unit.sum +
+                     "(B[k, j])\n";
   auto file = lang::parse(text, "test.weft");
   EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
   return file->programs.front();
@@ -315,7 +315,8 @@ TEST(Tiles, f32_operands_are_cut_in_three) {
         block.rows = rows;
         block.columns = columns;
         block.packs_a = packs_a;
-        const std::string what = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " by " + std::to_string(columns) + (packs_a ? " packed" : "");
+        const std::string what =
+            std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " by " + std::to_string(columns) + (packs_a ? " packed" : "");
         const Program source = product(kParts, s);
         auto nest = scheduled(source, schedule(kParts, block));
         ASSERT_TRUE(nest.ok()) << what << nest.error().message;
@@ -394,7 +395,8 @@ TEST(Tiles, heads_that_share_keys_are_columns) {
   expect_right(file->programs.front(), *nest);
   EXPECT_EQ(expect_same_bits(*nest, "heads").counts.products, 2 * 5 * 2);
   EXPECT_NE(targets::assembly_text(*nest, with_tiles())->find("prefetcht1"), std::string::npos);
-  auto wrong = parse_trace("trace 1\n  tile A [h: 3, j: 16, d: 32, d: 2]\n  permute A [h.1, j.1, d.1, d.2, j, h, d]\n  accumulate A at j.1 tile\n  tensorize A j, h, d.2, d by tdpbf16ps\n");
+  auto wrong = parse_trace(
+      "trace 1\n  tile A [h: 3, j: 16, d: 32, d: 2]\n  permute A [h.1, j.1, d.1, d.2, j, h, d]\n  accumulate A at j.1 tile\n  tensorize A j, h, d.2, d by tdpbf16ps\n");
   auto refused = scheduled(file->programs.front(), *wrong);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "PW0322");

@@ -51,9 +51,9 @@ LoopNest groups(const std::string& type, int64_t group, int64_t rows, int64_t co
   const std::string r = std::to_string(rows), c = std::to_string(columns), g = std::to_string(group), a = type + "[" + r + ", " + c + "] argument align 1";
   return parsed("nest 1 groups class strict\nloops t, c, r, q, i, j\nbuffer A: " + a + "\nbuffer Y: " + a + " output\nbuffer P: " + type + "[" + r + ", " + c +
                 "] heap layout [0:" + std::to_string((rows + 15) / 16) + ", 1:" + std::to_string((columns + group - 1) / group) + ", 0:16, 1:" + g +
-                "] align 64\narguments A, Y\nbody {\n  alloc P {\nfor t in 0 .. " + r + " step 16 {\nfor c in 0 .. " + c + " step " + g + " {\nfor r in 0 .. min(16, -t + " +
-                r + ") {\nfor q in 0 .. min(" + g + ", -c + " + c + ") vector 16 {\ncopy P[t + r, c + q] <- A[t + r, c + q] else 0:" + type +
-                "\n}\n}\n}\n}\nfor i in 0 .. " + r + " {\nfor j in 0 .. " + c + " {\ncopy Y[i, j] <- P[i, j] else 0:" + type + "\n}\n}\n}\n}\n");
+                "] align 64\narguments A, Y\nbody {\n  alloc P {\nfor t in 0 .. " + r + " step 16 {\nfor c in 0 .. " + c + " step " + g +
+                " {\nfor r in 0 .. min(16, -t + " + r + ") {\nfor q in 0 .. min(" + g + ", -c + " + c + ") vector 16 {\ncopy P[t + r, c + q] <- A[t + r, c + q] else 0:" +
+                type + "\n}\n}\n}\n}\nfor i in 0 .. " + r + " {\nfor j in 0 .. " + c + " {\ncopy Y[i, j] <- P[i, j] else 0:" + type + "\n}\n}\n}\n}\n");
 }
 
 TEST(Transposes, groups_of_neighbours_turn_as_one) {
