@@ -99,7 +99,7 @@ struct BandRelation {  // one for each read access: what two reads of one tensor
   std::vector<int64_t> lo, hi;  ///< exact least and greatest member(sink) - member(source)
   bool may_be_zero = false;     ///< some pair has distance 0 along every member
   bool is_lex_positive = true;  ///< every other pair has a lexicographically positive distance
-  std::string witness;          ///< a pair that has not, for people; empty where there is none
+  std::string witness;          ///< a pair that has not, or one of a statement with itself within a value of the outermost member, for people; else empty
 };
 /// What a statement of a band does of a reduction: all of it, the first values of its elements, or what is folded into them.
 enum class SumPart : uint8_t { whole = 0, first = 1, folds = 2 };

@@ -104,7 +104,13 @@ class Measure {
       out.lo.push_back(lo);
       out.hi.push_back(hi);
     }
+    // Within one value of the outermost member no distance leaves room: whoever tiles or grows along another one wants to see a pair.
+    const bool is_within_one = is_in_order && out.lo[0] == 0 && out.hi[0] == 0 && pairs_.source->statement == pairs_.sink->statement;
+    if (is_within_one && !is_zero(out)) out.witness = words(part);
     return out;
+  }
+  static bool is_zero(const Relation& r) {
+    return std::all_of(r.lo.begin(), r.lo.end(), [](int64_t d) { return d == 0; }) && std::all_of(r.hi.begin(), r.hi.end(), [](int64_t d) { return d == 0; });
   }
   std::string words(const Set& wrong) const {
     auto found = poly::witness(band_.model(), wrong, kBandQuota);

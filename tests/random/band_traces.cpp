@@ -34,9 +34,7 @@ class BandSteps {
 
   /// Of what comes before any loop is changed.
   Step early() {
-    switch (rng_.below(7)) {
-      case 6:
-        return overlap();
+    switch (rng_.below(6)) {
       case 0:
         return skew();
       case 1:
@@ -84,6 +82,13 @@ class BandSteps {
     }
   }
 
+  Step overlap() {
+    OverlapStep out{frame_.name, {}, rng_.chance(0.7) ? Scope::heap : Scope::stack};
+    for (const std::string& name : rng_.chance(0.7) ? members_ : shuffled(rng_, members_))
+      if (out.levels.size() < 2 || rng_.chance(0.5)) out.levels.push_back({name, Size{pick(rng_, 1, 4), ""}});
+    return out;
+  }
+
  private:
   const std::string& member() { return pick(rng_, members_); }
   const Stage& guest() { return t_.stages[pick(rng_, guests_)]; }
@@ -127,12 +132,6 @@ class BandSteps {
     TileStep out{frame_.name, {}};
     for (const std::string& name : shuffled(rng_, members_))
       if (out.levels.empty() || rng_.chance(0.6)) out.levels.push_back({name, Size{pick(rng_, 2, 4), ""}});
-    return out;
-  }
-  Step overlap() {
-    OverlapStep out{frame_.name, {}, rng_.chance(0.7) ? Scope::heap : Scope::stack};
-    for (const std::string& name : rng_.chance(0.7) ? members_ : shuffled(rng_, members_))
-      if (out.levels.size() < 2 || rng_.chance(0.5)) out.levels.push_back({name, Size{pick(rng_, 1, 4), ""}});
     return out;
   }
   Step wavefront() {
@@ -244,6 +243,10 @@ class Drawing {
       take(is_early ? steps.early() : steps.late());
     }
   }
+  void take_overlap(int tries) {
+    for (bool is_taken = false; tries > 0 && !is_taken && !t_.bands.empty(); --tries)
+      is_taken = take(BandSteps(rng_, t_, static_cast<uint32_t>(rng_.below(t_.bands.size()))).overlap());
+  }
   const NestTemplate& made() const { return t_; }
 
   Drawn out;
@@ -277,6 +280,7 @@ Drawn random_band_trace(Rng& rng, const Program& program, NumericsClass cls) {
   Drawing drawing(rng, schedules::unscheduled_template(program, cls), isl_of(program));
   drawing.take_bands(program, *bands);
   drawing.take_steps(static_cast<int>(rng.below(4)), true);
+  if (rng.chance(0.3)) drawing.take_overlap(5);
   drawing.take_steps(static_cast<int>(rng.between(2, 9)), false);
   return std::move(drawing.out);
 }

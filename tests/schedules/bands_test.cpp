@@ -163,7 +163,8 @@ TEST(Bands, time_blocks_are_pipelined_over_parts) {
     expect_right(program, std::string(kHeat) + "fold A d0 mod 2\ntile heat [t: 3, i: 16, i: 8]\nwavefront heat [t.1, i.1]\ndistribute heat at t\nvectorize A@2 i 4\n");
   }
   Program plane = normalized_program(kJacobi);
-  expect_right(plane, std::string(kJacobiBand) + "tile jacobi [t: 2, i: 8, j: 6]\nwavefront jacobi [t.1, i.1]\ndistribute jacobi at t\nvectorize B@1 j 4\nvectorize A@2 j 4\n");
+  expect_right(plane,
+               std::string(kJacobiBand) + "tile jacobi [t: 2, i: 8, j: 6]\nwavefront jacobi [t.1, i.1]\ndistribute jacobi at t\nvectorize B@1 j 4\nvectorize A@2 j 4\n");
 }
 
 const char* kCholesky =

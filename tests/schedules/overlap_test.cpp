@@ -71,6 +71,7 @@ TEST(Overlap, refusals_say_what_reaches_how_far) {
   EXPECT_NE(why.find("PW0305"), std::string::npos);
   EXPECT_NE(why.find("without an end within one step of t"), std::string::npos) << why;
   EXPECT_NE(why.find("distances"), std::string::npos) << why;
+  EXPECT_NE(why.find("A@2[t=1, i=1] must run before A@2[t=1, i=2]"), std::string::npos) << why;
   // All times are read outside.
   const Program all = normalized_program(
       "program every(T = 4, N = 9)\nin X: f64[N]\nlet A[0, i: N] = X[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * (A[t-1, i-1] + A[t-1, i+1])\n"
