@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "schedules/hulls.h"
+#include "schedules/steps.h"
+
 namespace polyweft {
 
 // Sums of n terms round n times; the functions of the language are within 4 ULP. A wrong element exceeds this by orders of magnitude.
@@ -16,12 +19,22 @@ void set_rule_of_thumb(const Task& task, RunnerTask& out) {
       for (const auto& range : node.reduction.ranges) terms *= 1 + std::max<double>(0, static_cast<double>(range.hi.constant - range.lo.constant));
       longest = std::max(longest, terms);
     });
+  // What a recurrence rounds comes back at each of its steps: at most as many as its indices have values, one index after the other.
+  double steps = 0;
+  if (schedules::has_recurrence(task.program))
+    for (const auto& equation : task.program.equations) {
+      const auto domain = schedules::domain_of(task.program, equation);
+      double values = 0;
+      for (const auto& slot : equation.slots)
+        if (slot.var != kNoVar) values += static_cast<double>(std::max<int64_t>(0, domain.values[slot.var].hi - domain.values[slot.var].lo + 1));
+      steps = std::max(steps, values);
+    }
   double unit = 0;
   for (const auto& tensor : task.program.tensors)
     if (is_float(tensor.type))
       unit = std::max(unit, tensor.type == ElementType::f64 ? 0x1p-53 : tensor.type == ElementType::f32 ? 0x1p-24 : tensor.type == ElementType::f16 ? 0x1p-11 : 0x1p-8);
   out.bit_exact = task.key.cls == NumericsClass::strict && !approximate;
-  out.relative_bound = unit * (16 + 2 * longest) * (approximate ? 8 : 1);
+  out.relative_bound = unit * (16 + 2 * (longest + steps)) * (approximate ? 8 : 1);
 }
 
 }  // namespace polyweft

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "driver/isl_client.h"
+#include "driver/rule_of_thumb.h"
 #include "driver/task.h"
 #include "driver/workshop.h"
 
@@ -94,6 +95,27 @@ TEST_P(ErrorBounds, a_part_in_a_thousand_is_wrong) {
 }
 
 INSTANTIATE_TEST_SUITE_P(programs, ErrorBounds, ::testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.name); });
+
+/// Where no kernel of bounds can be had: terms of sums and steps of recurrences round, each time.
+TEST(RuleOfThumb, grows_with_sums_and_with_steps) {
+  const auto bound = [](const std::string& text) {
+    auto program = parse_program(text);
+    EXPECT_TRUE(program) << program.error().message;
+    RunnerTask out;
+    set_rule_of_thumb(make_task(*program, {}, find_target("host").value()).value(), out);
+    return out.relative_bound;
+  };
+  const auto waves = [&](const std::string& steps) {
+    return bound("program waves(T = " + steps +
+                 ", N = 9)\nin X: f64[N]\nlet u[0, i: N] = X[i]\n"
+                 "let u[t: 1..T+1, i: N] = u[t-1, i] - 0.5 * (u[t-1, clamp(i+1, 0, N-1)] - u[t-1, clamp(i-1, 0, N-1)])\nout Y[i: N] = u[T, i]\n");
+  };
+  const double once = bound("program once(N = 9)\nin X: f64[N]\nout Y[i: N] = X[i] * 0.5\n");
+  EXPECT_GT(bound("program sums(N = 9, K = 500)\nin X: f64[N, K]\nout Y[i: N] = sum[k: K] X[i, k]\n"), 20 * once);
+  EXPECT_GT(waves("500"), 20 * once);
+  EXPECT_LT(waves("5"), 5 * once);
+  EXPECT_LT(waves("500"), 1e-12);
+}
 
 }  // namespace
 }  // namespace polyweft
