@@ -101,6 +101,8 @@ Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step) {
         return s.placement.kind != Placement::Kind::at_root && s.placement.kind != Placement::Kind::inlined && s.placement.host == *id;
       }))
     return fail("PW0304", subject + ": other statements are placed inside it");
+  for (uint32_t k = 0; k < host.data_indices; ++k)
+    if (host.hi[k] <= host.lo[k]) return fail("PW0314", subject + ": " + host.name + " has no elements, so that nothing would run there", {"leave it where it is"});
   if (host.accumulator && host.accumulator->depth < *depth)
     return fail("PW0314", subject + ": the sums of " + host.name + " leave their accumulator outside of that loop",
                 {"accumulate at " + step.at + " or further inside first"});

@@ -16,6 +16,7 @@ const char* kConv =
 const char* kRows =
     "program rows(M = 4, N = 5)\nin X: f32[M, N]\nlet s[i: M] = sum[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - s[i]\n"
     "out Y[i: M, j: N] = e[i, j] * s[i]\n";
+const char* kNone = "program none(M = 4, N = 0) assume N >= 0\nin X: f32[M, N]\nout Y[i: M, j: N] = X[i, j]\nout s[i: M] = min[j: N] X[i, j]\n";
 const char* kStencil = "program stencil(N = 6)\nin X: f32[N + 1]\nlet P[x: N + 1] = X[x] * X[x]\nout Y[x: N] = P[x] + P[x + 1]\nout Z[x: N] = Y[x] - Y[N - 1 - x]\n";
 
 const char* kWindow = "program window(H = 5, W = 4)\nin X: f32[H + 2, W + 2]\nlet A[y: H + 2, x: W + 2] = X[y, x] * 2\nout Y[y: H, x: W] = A[y, x] + A[y + 2, x]\n";
@@ -77,6 +78,7 @@ const Refusal kRefusals[] = {
     {kRows, NumericsClass::reassoc, "fuse e into s at j", "PW0305"},
     {kRows, NumericsClass::reassoc, "fuse s into e at i", "PW0314"},
     {kRows, NumericsClass::reassoc, "accumulate s at root stack\n fuse Y into s at i", "PW0314"},
+    {kNone, NumericsClass::reassoc, "fuse s into Y at i", "PW0314"},
     {gemm_text(), NumericsClass::reassoc, "split C k at 0", "PW0303"},
     {gemm_text(), NumericsClass::reassoc, "vectorize C j 4\n stream C", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "prefetch A in C along i by 2", "PW0304"},
