@@ -397,4 +397,31 @@ class NestCode {
   Streams* streams_ = nullptr;                      // of the loop around, where it moves pointers on
 };
 
+template <class F>
+void NestCode::visit_accesses(NodeId id, const F& f) const {
+  if (id == kNoNode) return;
+  const Node& node = nest_.nodes[id];
+  const auto in_expression = [&](const Expr& e) {
+    polyweft::visit(e, [&](const ExprNode& n) {
+      if (n.op == Op::read) f(n.access, false);
+    });
+  };
+  if (const auto* seq = std::get_if<Seq>(&node)) {
+    for (NodeId child : seq->children) visit_accesses(child, f);
+  } else if (const auto* branch_node = std::get_if<If>(&node)) {
+    visit_accesses(branch_node->then, f);
+    visit_accesses(branch_node->otherwise, f);
+  } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
+    visit_accesses(alloc->body, f);
+  } else if (const auto* loop = std::get_if<Loop>(&node)) {
+    visit_accesses(loop->body, f);
+  } else if (const auto* compute = std::get_if<Compute>(&node)) {
+    for (const auto& dst : compute->dst) f(dst, true);
+    for (const auto& rhs : compute->rhs) in_expression(rhs);
+  } else if (const auto* copy = std::get_if<Copy>(&node)) {
+    f(copy->dst, true);
+    if (copy->has_src) f(copy->src, false);
+  }
+}
+
 }  // namespace polyweft::targets

@@ -157,31 +157,6 @@ llvm::Instruction* NestCode::store_place(const Place& place, ElementType type, l
   return b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, full_mask());
 }
 
-NestCode::RegKey NestCode::register_key(const Access& access) const {
-  std::vector<Affine> index;
-  for (const auto& s : access.index) index.push_back(fold(s.affine));
-  const Affine offset = facts_.offset(nest_.buffers[access.id], index);
-  Affine at_lane_0 = offset - Affine::variable(kLane, offset.coefficient(kLane));
-  if (!at_lane_0.is_constant()) throw Refusal{fail("PW0503", "register buffer " + nest_.buffers[access.id].name + " is indexed by a serial loop")};
-  return {access.id, at_lane_0.constant};
-}
-
-/// The element of that key, or the lanes from there on of a wider vector that holds it (merges of lanes read its upper half); null where there
-/// is none.
-llvm::Value* NestCode::register_value(const RegKey& key) {
-  auto found = file_.upper_bound(key);
-  if (found == file_.begin()) return nullptr;
-  --found;
-  const auto& [start, value] = *found;
-  const int64_t lanes = ScalarCode::lanes(value), first = key.second - start.second;
-  if (start.first != key.first || (first > 0 && first >= lanes)) return nullptr;
-  if (lanes <= static_cast<int64_t>(lanes_.width)) return first == 0 ? value : nullptr;
-  if (lanes_.width == 1) return b_.CreateExtractElement(value, static_cast<uint64_t>(first));
-  std::vector<int> part;
-  for (int lane = 0; lane < static_cast<int>(lanes_.width); ++lane) part.push_back(static_cast<int>(first) + lane);
-  return b_.CreateShuffleVector(value, part);
-}
-
 /// Elements at places that differ from lane to lane, of a buffer that one vector holds: a permutation of it, where a gather asks memory for each lane. Null for
 /// larger buffers and without AVX-512.
 llvm::Value* NestCode::load_of_table(const Buffer& buffer, const Place& place) {
