@@ -1,20 +1,13 @@
 // Diamonds: time and place as sum and difference, a wavefront of which starts everywhere at once. Members that others give have no loops.
 #include "bands_harness.h"
 #include "ir/determined.h"
+#include "time_stencils.h"
 
 namespace polyweft::test {
 namespace {
 
-const char* kLine =
-    "program line(T = 5, N = 11)\nin A0: f64[N]\nin B0: f64[N]\nlet A[0, i: N] = A0[i]\n"
-    "let B[t: 1..T+1, i: 1..N-1] = 0.25 * (A[t-1, i-1] + A[t-1, i] + A[t-1, i+1])\nlet B[t: 1..T+1, i: N] where i == 0 or i == N-1 = B0[i]\n"
-    "let A[t: 1..T+1, i: 1..N-1] = 0.25 * (B[t, i-1] + B[t, i] + B[t, i+1])\nlet A[t: 1..T+1, i: N] where i == 0 or i == N-1 = A0[i]\nout R[i: N] = A[T, i]\n";
 const char* kLineBand =
     "band line [p, q, t] of B: [2*t + i, 2*t - i, t], A@2: [2*t + 1 + i, 2*t + 1 - i, t], A@3: [2*t + 1 + i, 2*t + 1 - i, t]\nfold A d0 mod 1\nfold B d0 mod 1\n";
-const char* kPlane =
-    "program plane(T = 4, N = 9)\nin A0: f64[N, N]\nlet A[0, i: N, j: N] = A0[i, j]\n"
-    "let A[t: 1..T+1, i: 1..N-1, j: 1..N-1] = 0.25 * (A[t-1, i, j] + A[t-1, i, j-1] + A[t-1, i, j+1] + A[t-1, i+1, j] + A[t-1, i-1, j])\n"
-    "let A[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = A[t-1, i, j]\nout R[i: N, j: N] = A[T, i, j]\n";
 const char* kPlaneBand = "band plane [p, q, t, j] of A@2: [t + i, t - i, t, j + t], A@3: [t + i, t - i, t, j + t]\nfold A d0 mod 2\n";
 
 std::string instantiated(const Program& program, const std::string& steps) {

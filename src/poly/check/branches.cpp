@@ -217,8 +217,7 @@ class Twins {
   }
 
   Map one_place(const View& a, const View& b, BufferId id, const Space& pairs) const {
-    std::map<VarId, Affine> shifted;
-    for (size_t d = 0; d < b.dimensions(); ++d) shifted[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(a.dimensions() + d));
+    const std::map<VarId, Affine> shifted = dimensions_after(a, b);
     std::vector<Guard> same;
     for (VarId d = 0; d < *outside_; ++d) same.push_back(guard_eq0(Affine::variable(d) - shifted.at(d)));
     for (size_t x = 0; x < a.cell.size(); ++x) {

@@ -212,7 +212,7 @@ class Search {
 
   /// isl: domains know what boxes do not, such as a tile that only meets the diagonal.
   bool is_below_on_domains(const View& a, const View& b, size_t x, int64_t window, size_t equal, bool is_carried) const {
-    const std::map<VarId, Affine> shifted = shift(a, b);
+    const std::map<VarId, Affine> shifted = dimensions_after(a, b);
     std::vector<Guard> more{guard_ge0(a.cell[x] - substitute(b.cell[x], shifted) - Affine::of(window))};
     add_class(more, shifted, {equal, is_carried});
     const Space flat(isl_space_wrap(isl_space_map_from_domain_and_range(a.s->space.copy(), b.s->space.copy())));
@@ -397,16 +397,9 @@ class Search {
   Map meetings(const View& w, std::vector<Guard> more) const {
     Space pairs(isl_space_map_from_domain_and_range(w.s->space.copy(), reader_.s->space.copy()));
     Space flat(isl_space_wrap(pairs.copy()));
-    std::map<VarId, Affine> shifted = shift(w, reader_);
+    std::map<VarId, Affine> shifted = dimensions_after(w, reader_);
     for (size_t x = 0; x < w.cell.size(); ++x) more.push_back(guard_eq0(w.cell[x] - substitute(reader_.cell[x], shifted)));
     return Map(isl_set_unwrap(holds(guard_all(std::move(more)), flat).take()));
-  }
-
-  /// The later one's dimensions come after the earlier one's.
-  static std::map<VarId, Affine> shift(const View& earlier, const View& later) {
-    std::map<VarId, Affine> out;
-    for (size_t d = 0; d < later.dimensions(); ++d) out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(earlier.dimensions() + d));
-    return out;
   }
 
   /// That the pair belongs to the class, over the dimensions of both.
@@ -419,7 +412,7 @@ class Search {
   /// { w -> r : one cell, w in the class } of these readers.
   Map sources_of(const View& w, Class c, const Set& readers) const {
     std::vector<Guard> more;
-    add_class(more, shift(w, reader_), c);
+    add_class(more, dimensions_after(w, reader_), c);
     return restrict_range(restrict_domain(meetings(w, std::move(more)), w.s->domain), readers);
   }
 
@@ -442,7 +435,7 @@ class Search {
   Map solved_pairs(const Hit& hit) const {
     const View& w = *hit.writer;
     std::vector<Guard> more;
-    std::map<VarId, Affine> shifted = shift(w, reader_);
+    std::map<VarId, Affine> shifted = dimensions_after(w, reader_);
     for (size_t m = 0; m < w.dimensions(); ++m)
       if (hit.guess.how[m] != Found::solved) more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - substitute(hit.guess.at[m], shifted)));
     return restrict_domain(meetings(w, std::move(more)), w.s->domain);

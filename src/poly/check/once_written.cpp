@@ -20,13 +20,6 @@ bool some_before(Map pairs, const View& a, const View& b, bool or_same) {
   return parting->is_same ? or_same : parting->first_is_before;
 }
 
-/// The dimensions of b after those of a.
-std::map<VarId, Affine> after(const View& a, const View& b) {
-  std::map<VarId, Affine> out;
-  for (size_t d = 0; d < b.dimensions(); ++d) out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(a.dimensions() + d));
-  return out;
-}
-
 /// e == 0 or e >= 0 for a linear e.
 isl_basic_set* with_row(isl_basic_set* set, const Affine& e, bool is_equality) {
   isl_local_space* space = isl_local_space_from_space(isl_basic_set_get_space(set));
@@ -60,7 +53,7 @@ bool OnceWritten::look(BufferId buffer, const Writes& writes, Cells& out) const 
 bool OnceWritten::can_meet(const View& a, const View& b, const Cells& cells, Meet meet) const {
   Box box = a.box;
   box.insert(box.end(), b.box.begin(), b.box.end());
-  const std::map<VarId, Affine> shifted = after(a, b);
+  const std::map<VarId, Affine> shifted = dimensions_after(a, b);
   for (size_t x = 0; x < a.cell.size(); ++x) {
     const Bounds apart = bounds_of(a.cell[x] - substitute(b.cell[x], shifted), box);
     if (!apart) continue;
@@ -79,7 +72,7 @@ Map OnceWritten::meetings(const View& a, const View& b, const Cells& cells, Meet
   Space flat(isl_space_wrap(pairs.copy()));
   isl_basic_set* rows = isl_basic_set_universe(flat.copy());
   std::vector<Guard> more;
-  const std::map<VarId, Affine> shifted = after(a, b);
+  const std::map<VarId, Affine> shifted = dimensions_after(a, b);
   const auto add = [&](const Affine& e, bool is_equality) {
     if (e.is_linear())
       rows = with_row(rows, e, is_equality);

@@ -29,6 +29,12 @@ struct View {
     return out;
   }
 };
+/// The dimensions of `later` as those of a pair: after the dimensions of `earlier`.
+inline std::map<VarId, Affine> dimensions_after(const View& earlier, const View& later) {
+  std::map<VarId, Affine> out;
+  for (size_t d = 0; d < later.dimensions(); ++d) out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(earlier.dimensions() + d));
+  return out;
+}
 /// Nothing where a subscript is gathered, or a range is not known.
 std::optional<View> view_of(const LoopNest& nest, const Statements& statements, size_t number, const Access& access);
 
