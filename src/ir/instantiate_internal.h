@@ -231,7 +231,7 @@ class Emitter {
   NodeId serial_loop(Body body, size_t depth, const Range& bounds, int64_t end);
   bool all_register_from(const Body& body, size_t depth) const;
 
-  // instantiate_hooks.cpp
+  // instantiate_hooks.cpp, instantiate_accumulators.cpp
   NodeId hooks(Body body, size_t depth, size_t which);
   NodeId hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id);
   NodeId hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion);

@@ -17,10 +17,10 @@ namespace polyweft::targets {
 namespace {
 
 constexpr int kTiles = static_cast<int>(ir::kLiveTiles);
-constexpr int64_t kRows = 16, kRowBytes = 64;
+constexpr int64_t kRowsBetweenProducts = 2;  ///< of an operand in parts that is cut for the next iteration
 
 bool is_tile_operand(const ir::Instruction::Operand& operand) {
-  return operand.register_element == "tile16" && operand.register_lanes == kRowBytes;
+  return operand.register_element == "tile16" && operand.register_lanes == kTileRowBytes;
 }
 
 /// The palette of 16 x 64 bytes for every tile: palette 1, rows and bytes a row (Intel's LDTILECFG).
@@ -28,7 +28,7 @@ llvm::Constant* configuration(llvm::Module& module) {
   if (auto* known = module.getGlobalVariable("tile_configuration", true)) return known;
   std::vector<uint8_t> bytes(64, 0);
   bytes[0] = 1;
-  for (size_t tile = 0; tile < kTiles; ++tile) bytes[16 + 2 * tile] = kRowBytes, bytes[48 + tile] = kRows;
+  for (size_t tile = 0; tile < kTiles; ++tile) bytes[16 + 2 * tile] = kTileRowBytes, bytes[48 + tile] = kTileRows;
   auto* data = llvm::ConstantDataArray::get(module.getContext(), bytes);
   auto* global = new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::InternalLinkage, data, "tile_configuration");
   global->setAlignment(llvm::Align(64));
@@ -146,7 +146,7 @@ std::optional<NestCode::TilePlace> NestCode::tile_place(const ir::TensorMatch& m
     const int64_t trips = *constant_trips(*loops[d], fold(loops[d]->lo.of[0]));
     has_gaps |= d > 0 && trips > 1 && steps->strides[d] != stride;
     out.strides.insert(out.strides.begin(), steps->strides[d]);
-    if (d == 0) out.distance = trips > 1 ? steps->strides[0] * element : kRowBytes;
+    if (d == 0) out.distance = trips > 1 ? steps->strides[0] * element : kTileRowBytes;
     reach += (axis.extent - 1) * (d > 0 ? stride : out.distance / element);
     out.trips.insert(out.trips.begin(), trips);
     out.extents.insert(out.extents.begin(), axis.extent);
@@ -164,7 +164,7 @@ std::optional<NestCode::TilePlace> NestCode::tile_place(const ir::TensorMatch& m
   }
   out.parts = own.parts;
   if (out.parts > 1 && has_gaps) return std::nullopt;
-  if (has_gaps && (!lacks_terms || span * element > kRowBytes)) return std::nullopt;
+  if (has_gaps && (!lacks_terms || span * element > kTileRowBytes)) return std::nullopt;
   out.is_staged = lacks_terms || (is_short && !is_inside);
   // A whole tile may be stored over cells of a home only; those past the edge are nobody's there.
   if (number == 0 && (out.is_staged || (is_short && buffer.scope != Scope::tile))) return std::nullopt;
@@ -219,7 +219,7 @@ bool NestCode::passes_by(const TilePlace& place) const {
   if (place.is_staged || around_tiles_ == 0) return false;
   const auto moves = [&](const OpenLoop& loop) { return place.first.coefficient(loop.var) != 0; };
   if (!moves(open_[around_tiles_ - 1])) return false;
-  int64_t bytes = kRows * kRowBytes;
+  int64_t bytes = kTileRows * kTileRowBytes;
   for (size_t k = around_tiles_ - 1; k < open_.size(); ++k)
     if (moves(open_[k]) && bytes <= kHalfOfFirstCache) bytes *= open_[k].trips;
   return bytes > kHalfOfFirstCache;
@@ -232,11 +232,11 @@ int NestCode::tile_of(const TilePlace& place, int part, const std::vector<int>& 
   const int number = is_known ? tile_numbers_.at(key) : free_tile(pinned);
   if (!is_known) {
     const bool is_copied = place.is_staged || place.parts > 1;
-    llvm::Value* pointer = place.parts > 1   ? b_.CreateInBoundsGEP(b_.getInt8Ty(), in_parts(place), b_.getInt64(static_cast<uint64_t>(part * kRows * kRowBytes)))
+    llvm::Value* pointer = place.parts > 1   ? b_.CreateInBoundsGEP(b_.getInt8Ty(), in_parts(place), b_.getInt64(static_cast<uint64_t>(part * kTileRows * kTileRowBytes)))
                            : place.is_staged ? staged(place, number)
                                              : pointer_to(place.buffer, place.first);
     const auto how = !is_copied && passes_by(place) ? llvm::Intrinsic::x86_tileloaddt164 : llvm::Intrinsic::x86_tileloadd64;
-    move_tile(how, number, pointer, is_copied ? kRowBytes : place.distance);
+    move_tile(how, number, pointer, is_copied ? kTileRowBytes : place.distance);
     if (!is_copied) prefetch_tile(place, pointer);
     tile_numbers_[key] = number;
     loads_[key] = {pointer};
@@ -270,16 +270,16 @@ llvm::Value* NestCode::staged(const TilePlace& place, int number) {
   llvm::Value*& stage = tile_stages_[static_cast<size_t>(number)];
   if (!stage) {
     llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-    auto* slot = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(kRows * kRowBytes), "edge");
+    auto* slot = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(kTileRows * kTileRowBytes), "edge");
     slot->setAlignment(llvm::Align(64));
     stage = slot;
   }
   const int64_t cells = std::accumulate(place.extents.begin() + 1, place.extents.end(), int64_t{1}, std::multiplies<>());
-  const int64_t element = kRowBytes / cells;
-  std::vector<bool> is_read(kRowBytes, false);
-  std::vector<int> from(kRowBytes, static_cast<int>(kRowBytes));  // of each byte of the tile's row, in memory; past the end: zero
+  const int64_t element = kTileRowBytes / cells;
+  std::vector<bool> is_read(kTileRowBytes, false);
+  std::vector<int> from(kTileRowBytes, static_cast<int>(kTileRowBytes));  // of each byte of the tile's row, in memory; past the end: zero
   bool moves = false;
-  for (int64_t byte = 0; byte < kRowBytes; ++byte) {
+  for (int64_t byte = 0; byte < kTileRowBytes; ++byte) {
     int64_t cell = byte / element, at = byte % element;
     bool is_own = true;
     for (size_t d = place.extents.size(); d-- > 1; cell /= place.extents[d]) {
@@ -293,11 +293,11 @@ llvm::Value* NestCode::staged(const TilePlace& place, int number) {
   }
   std::vector<llvm::Constant*> bits;
   for (bool one : is_read) bits.push_back(b_.getInt1(one));
-  auto* row_type = llvm::FixedVectorType::get(b_.getInt8Ty(), kRowBytes);
+  auto* row_type = llvm::FixedVectorType::get(b_.getInt8Ty(), kTileRowBytes);
   llvm::Constant* zero = llvm::Constant::getNullValue(row_type);
   llvm::Constant* mask = llvm::ConstantVector::get(bits);
   llvm::Value* first = pointer_to(place.buffer, place.first);
-  for (int64_t row = 0; row < kRows; ++row) {
+  for (int64_t row = 0; row < kTileRows; ++row) {
     const bool exists = row < place.trips[0];
     if (!exists && !place.rows_are_reduced) break;
     llvm::Value* cells_of_row = zero;
@@ -307,102 +307,9 @@ llvm::Value* NestCode::staged(const TilePlace& place, int number) {
                                             : b_.CreateMaskedLoad(row_type, pointer, llvm::Align(1), mask, zero);
       if (moves) cells_of_row = b_.CreateShuffleVector(cells_of_row, zero, from);
     }
-    b_.CreateAlignedStore(cells_of_row, b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>(row * kRowBytes))), llvm::Align(64));
+    b_.CreateAlignedStore(cells_of_row, b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>(row * kTileRowBytes))), llvm::Align(64));
   }
   return stage;
-}
-
-constexpr int kPartTiles = 3;
-constexpr int64_t kRowsBetweenProducts = 2;
-
-/// Rows of a tile of f32 on the stack as three of bf16 whose sum it is: the first 8 bits of each significand, the next 8, the last 8. What is infinite has no rest.
-void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end) {
-  constexpr int kLanes = 16;
-  auto *floats = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes), *words = llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes),
-       *halves = llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * kLanes);
-  std::vector<int> upper;
-  for (int k = 0; k < 2 * kLanes; ++k) upper.push_back(2 * k + 1);
-  const int64_t cells = place.trips[1] * (place.trips.size() > 2 ? place.trips[2] : 1);
-  llvm::Value* first_part = b_.CreateVectorSplat(kLanes, b_.getInt32(0xffff0000));
-  for (int64_t row = begin; row < std::min(end, place.trips[0]); ++row) {
-    llvm::Value* parts[kPartTiles][2];
-    for (int half = 0; half < 2; ++half) {
-      llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), first, b_.getInt64(static_cast<uint64_t>(row * place.distance + half * kRowBytes)));
-      const int64_t here = std::clamp<int64_t>(cells - half * kLanes, 0, kLanes);
-      std::vector<llvm::Constant*> exists;
-      for (int64_t lane = 0; lane < kLanes; ++lane) exists.push_back(b_.getInt1(lane < here));
-      llvm::Constant* zero = llvm::Constant::getNullValue(floats);
-      llvm::Value* rest = zero;
-      if (here == kLanes) rest = b_.CreateAlignedLoad(floats, pointer, llvm::Align(4));
-      if (here > 0 && here < kLanes) rest = b_.CreateMaskedLoad(floats, pointer, llvm::Align(4), llvm::ConstantVector::get(exists), zero);
-      llvm::Value* is_infinite = b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, rest), llvm::ConstantFP::getInfinity(floats));
-      for (int part = 0; part < kPartTiles; ++part) {
-        llvm::Value* cut = b_.CreateAnd(b_.CreateBitCast(rest, words), first_part);
-        parts[part][half] = b_.CreateBitCast(cut, halves);
-        rest = b_.CreateFSub(rest, b_.CreateBitCast(cut, floats));
-        if (part == 0) rest = b_.CreateSelect(is_infinite, zero, rest);
-      }
-    }
-    for (int part = 0; part < kPartTiles; ++part) {
-      llvm::Value* to = b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>((part * kRows + row) * kRowBytes)));
-      b_.CreateAlignedStore(b_.CreateShuffleVector(parts[part][0], parts[part][1], upper), to, llvm::Align(64));
-    }
-  }
-}
-
-/// An operand in parts, one tile after the other on the stack. Where a loop moves it evenly, the next iteration's is cut while this one's products run: stores that have
-/// just been made would keep the loads of tiles waiting.
-llvm::Value* NestCode::in_parts(const TilePlace& place) {
-  constexpr int64_t kBytes = kPartTiles * kRows * kRowBytes;
-  const std::string key = place.key() + ":parts";
-  if (const auto known = loads_.find(key); known != loads_.end()) return known->second.value;
-  const auto slot = static_cast<size_t>(std::count_if(loads_.begin(), loads_.end(), [](const auto& one) { return one.first.ends_with(":parts"); }));
-  if (slot == part_stages_.size()) {
-    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-    auto* stage = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(2 * kBytes), "parts");
-    stage->setAlignment(llvm::Align(64));
-    part_stages_.push_back(stage);
-  }
-  llvm::Value* stage = part_stages_[slot];
-  llvm::Value* here = pointer_to(place.buffer, place.first);
-  const int64_t moved = tile_streams_ ? place.first.coefficient(tile_streams_->var) : 0;
-  const Affine still = moved != 0 ? place.first - Affine::variable(tile_streams_->var, moved) : Affine{};
-  if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] || tile_streams_->bases[place.buffer] != bases_[place.buffer] ||
-      moves(still, tile_streams_->var)) {
-    cut_in_parts(place, here, stage, 0, kRows);
-    loads_[key] = {stage};
-    return stage;
-  }
-  llvm::Type* type = scalar_.memory_type(nest_.buffers[place.buffer].type);
-  llvm::PHINode *now = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin()),
-                *next = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin());
-  {
-    const llvm::IRBuilder<>::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(tile_streams_->before->getTerminator());
-    integers_.swap(tile_streams_->integers);
-    llvm::Value* first = b_.CreateInBoundsGEP(type, pointer_to(place.buffer, still), b_.CreateMul(tile_streams_->lo, b_.getInt64(static_cast<uint64_t>(moved))));
-    integers_.swap(tile_streams_->integers);
-    cut_in_parts(place, first, stage, 0, kRows);
-    now->addIncoming(stage, tile_streams_->before);
-    next->addIncoming(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), stage, kBytes), tile_streams_->before);
-  }
-  tile_streams_->exchanged.emplace_back(now, next);
-  llvm::Value* is_last = b_.CreateICmpSGE(b_.CreateAdd(variables_.at(tile_streams_->var), b_.getInt64(static_cast<uint64_t>(tile_streams_->step))), tile_streams_->hi);
-  llvm::Value* then = b_.CreateSelect(is_last, here, b_.CreateConstInBoundsGEP1_64(type, here, static_cast<uint64_t>(moved * tile_streams_->step)));
-  uncut_.push_back({place, then, next, 0});
-  loads_[key] = {now};
-  return now;
-}
-
-/// Some rows of what is to be cut for the next iteration, or all that is left.
-void NestCode::cut_ahead(int64_t rows) {
-  for (Uncut& one : uncut_) {
-    cut_in_parts(one.place, one.first, one.stage, one.row, one.row + rows);
-    one.row += rows;
-    if (one.row >= kRows) one.stage = nullptr;
-    break;
-  }
-  std::erase_if(uncut_, [](const Uncut& one) { return !one.stage; });
 }
 
 /// Where a unit has stored no tile for some 1,500 cycles, its next store takes 900 (measured on the chip at hand): long sums store an operand now and then to a line that
@@ -417,8 +324,8 @@ void NestCode::keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t prod
   const auto every = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
   if (!unread_) {
     llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-    auto* line = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(kRowBytes), "unread");
-    line->setAlignment(llvm::Align(kRowBytes));
+    auto* line = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(kTileRowBytes), "unread");
+    line->setAlignment(llvm::Align(kTileRowBytes));
     unread_ = line;
   }
   llvm::Value* turn = b_.CreateAnd(b_.CreateUDiv(iv, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(static_cast<uint64_t>(every - 1)));
@@ -544,7 +451,7 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
   const bool is_load = how.is_load;
   const Access &held = is_load ? copy->dst : copy->src, &other = is_load ? copy->src : copy->dst;
   const auto is_whole = [&](const Loop& each) {
-    return (each.mark.kind == MarkKind::serial || each.mark.kind == MarkKind::vector) && constant_trips(each, fold(each.lo.of[0])) == kRows;
+    return (each.mark.kind == MarkKind::serial || each.mark.kind == MarkKind::vector) && constant_trips(each, fold(each.lo.of[0])) == kTileRows;
   };
   if (held.id != buffer || other.id == buffer || !is_whole(*loop) || !is_whole(*columns)) return false;
   const auto own = strided(held, {loop, columns}), far = strided(other, {loop, columns});
@@ -573,7 +480,7 @@ bool NestCode::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, co
     return true;
   }
   if (std::all_of(parts.begin(), parts.end(), [&](NodeId part) { return is_zero_init(part, buffer); })) {
-    const int64_t cells = kRows * (kRowBytes / size_bytes(nest_.buffers[buffer].type));
+    const int64_t cells = kTileRows * (kTileRowBytes / size_bytes(nest_.buffers[buffer].type));
     if (static_cast<int64_t>(tiles.size()) * cells != allocated_elements(nest_.buffers[buffer])) return false;
     for (const auto& [key, sum] : tiles)
       if (emits) b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero, {}, {b_.getInt8(static_cast<uint8_t>(sum.first))});
@@ -615,7 +522,7 @@ void NestCode::allocate_tiles(BufferId id, NodeId body) {
   const std::vector<NodeId> parts = flattened(body);
   llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
   auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type), entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
-  slot->setAlignment(llvm::Align(kRowBytes));
+  slot->setAlignment(llvm::Align(kTileRowBytes));
   bases_[id] = slot;
   const size_t around_before = std::exchange(around_tiles_, open_.size());
   size_t next = 0;

@@ -9,6 +9,8 @@
 
 namespace polyweft::targets {
 
+inline constexpr int64_t kTileRows = 16, kTileRowBytes = 64;  ///< of a register of a tile unit
+
 /// Calls enter(node) for each node from `root` on, those inside it only where it returns true.
 template <class Enter>
 void walk_nodes(const LoopNest& nest, NodeId root, const Enter& enter) {

@@ -1,0 +1,107 @@
+// Operands of a tile unit in parts: a tile of f32 as three of bf16 whose sum it is, cut on the stack before the products that use them, or for the next iteration among
+// the products of this one.
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
+
+#include "targets/common/nest_code.h"
+#include "targets/common/nest_walk.h"
+
+namespace polyweft::targets {
+namespace {
+
+constexpr int kPartTiles = 3;
+
+}  // namespace
+
+/// Rows of a tile of f32 on the stack as three of bf16 whose sum it is: the first 8 bits of each significand, the next 8, the last 8. What is infinite has no rest.
+void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end) {
+  constexpr int kLanes = 16;
+  auto *floats = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes), *words = llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes),
+       *halves = llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * kLanes);
+  std::vector<int> upper;
+  for (int k = 0; k < 2 * kLanes; ++k) upper.push_back(2 * k + 1);
+  const int64_t cells = place.trips[1] * (place.trips.size() > 2 ? place.trips[2] : 1);
+  llvm::Value* first_part = b_.CreateVectorSplat(kLanes, b_.getInt32(0xffff0000));
+  for (int64_t row = begin; row < std::min(end, place.trips[0]); ++row) {
+    llvm::Value* parts[kPartTiles][2];
+    for (int half = 0; half < 2; ++half) {
+      llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), first, b_.getInt64(static_cast<uint64_t>(row * place.distance + half * kTileRowBytes)));
+      const int64_t here = std::clamp<int64_t>(cells - half * kLanes, 0, kLanes);
+      std::vector<llvm::Constant*> exists;
+      for (int64_t lane = 0; lane < kLanes; ++lane) exists.push_back(b_.getInt1(lane < here));
+      llvm::Constant* zero = llvm::Constant::getNullValue(floats);
+      llvm::Value* rest = zero;
+      if (here == kLanes) rest = b_.CreateAlignedLoad(floats, pointer, llvm::Align(4));
+      if (here > 0 && here < kLanes) rest = b_.CreateMaskedLoad(floats, pointer, llvm::Align(4), llvm::ConstantVector::get(exists), zero);
+      llvm::Value* is_infinite = b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, rest), llvm::ConstantFP::getInfinity(floats));
+      for (int part = 0; part < kPartTiles; ++part) {
+        llvm::Value* cut = b_.CreateAnd(b_.CreateBitCast(rest, words), first_part);
+        parts[part][half] = b_.CreateBitCast(cut, halves);
+        rest = b_.CreateFSub(rest, b_.CreateBitCast(cut, floats));
+        if (part == 0) rest = b_.CreateSelect(is_infinite, zero, rest);
+      }
+    }
+    for (int part = 0; part < kPartTiles; ++part) {
+      llvm::Value* to = b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>((part * kTileRows + row) * kTileRowBytes)));
+      b_.CreateAlignedStore(b_.CreateShuffleVector(parts[part][0], parts[part][1], upper), to, llvm::Align(64));
+    }
+  }
+}
+
+/// An operand in parts, one tile after the other on the stack. Where a loop moves it evenly, the next iteration's is cut while this one's products run: stores that have
+/// just been made would keep the loads of tiles waiting.
+llvm::Value* NestCode::in_parts(const TilePlace& place) {
+  constexpr int64_t kBytes = kPartTiles * kTileRows * kTileRowBytes;
+  const std::string key = place.key() + ":parts";
+  if (const auto known = loads_.find(key); known != loads_.end()) return known->second.value;
+  const auto slot = static_cast<size_t>(std::count_if(loads_.begin(), loads_.end(), [](const auto& one) { return one.first.ends_with(":parts"); }));
+  if (slot == part_stages_.size()) {
+    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    auto* stage = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(2 * kBytes), "parts");
+    stage->setAlignment(llvm::Align(64));
+    part_stages_.push_back(stage);
+  }
+  llvm::Value* stage = part_stages_[slot];
+  llvm::Value* here = pointer_to(place.buffer, place.first);
+  const int64_t moved = tile_streams_ ? place.first.coefficient(tile_streams_->var) : 0;
+  const Affine still = moved != 0 ? place.first - Affine::variable(tile_streams_->var, moved) : Affine{};
+  if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] || tile_streams_->bases[place.buffer] != bases_[place.buffer] ||
+      moves(still, tile_streams_->var)) {
+    cut_in_parts(place, here, stage, 0, kTileRows);
+    loads_[key] = {stage};
+    return stage;
+  }
+  llvm::Type* type = scalar_.memory_type(nest_.buffers[place.buffer].type);
+  llvm::PHINode *now = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin()),
+                *next = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin());
+  {
+    const llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(tile_streams_->before->getTerminator());
+    integers_.swap(tile_streams_->integers);
+    llvm::Value* first = b_.CreateInBoundsGEP(type, pointer_to(place.buffer, still), b_.CreateMul(tile_streams_->lo, b_.getInt64(static_cast<uint64_t>(moved))));
+    integers_.swap(tile_streams_->integers);
+    cut_in_parts(place, first, stage, 0, kTileRows);
+    now->addIncoming(stage, tile_streams_->before);
+    next->addIncoming(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), stage, kBytes), tile_streams_->before);
+  }
+  tile_streams_->exchanged.emplace_back(now, next);
+  llvm::Value* is_last = b_.CreateICmpSGE(b_.CreateAdd(variables_.at(tile_streams_->var), b_.getInt64(static_cast<uint64_t>(tile_streams_->step))), tile_streams_->hi);
+  llvm::Value* then = b_.CreateSelect(is_last, here, b_.CreateConstInBoundsGEP1_64(type, here, static_cast<uint64_t>(moved * tile_streams_->step)));
+  uncut_.push_back({place, then, next, 0});
+  loads_[key] = {now};
+  return now;
+}
+
+/// Some rows of what is to be cut for the next iteration, or all that is left.
+void NestCode::cut_ahead(int64_t rows) {
+  for (Uncut& one : uncut_) {
+    cut_in_parts(one.place, one.first, one.stage, one.row, one.row + rows);
+    one.row += rows;
+    if (one.row >= kTileRows) one.stage = nullptr;
+    break;
+  }
+  std::erase_if(uncut_, [](const Uncut& one) { return !one.stage; });
+}
+
+}  // namespace polyweft::targets
