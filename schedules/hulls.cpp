@@ -104,6 +104,14 @@ Domain domain_of(const Program& bound, const Equation& equation) {
   return domain;
 }
 
+std::vector<int64_t> slot_extents(const Program& bound, const Equation& equation) {
+  const Domain domain = domain_of(bound, equation);
+  std::vector<int64_t> out;
+  for (const Slot& slot : equation.slots)
+    if (slot.var != kNoVar) out.push_back(std::max<int64_t>(0, domain.values[slot.var].hi - domain.values[slot.var].lo + 1));
+  return out;
+}
+
 std::vector<Box> tensor_boxes(const Program& normalized) {
   std::vector<Box> out(normalized.tensors.size());
   std::vector<char> seen(out.size(), 0);

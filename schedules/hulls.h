@@ -22,6 +22,8 @@ struct Domain {
   std::vector<Guard> guards;
 };
 Domain domain_of(const Program& bound, const Equation& equation);
+/// How many values each index of the equation's elements has, in the order of the slots that are indices.
+std::vector<int64_t> slot_extents(const Program& bound, const Equation& equation);
 /// Narrows the interval of each variable of e to where e >= 0 can hold, the others at their best.
 void narrow_by(const Affine& e, std::vector<Interval>& values);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/determined.h"
 #include "schedules/hulls.h"
 
 namespace polyweft::schedules {
@@ -63,7 +64,7 @@ Result<uint32_t> index_named(const NestTemplate& t, const Stage& stage, const st
 }
 
 bool is_point_loop(const TemplateLoop& loop) {
-  return loop.name.find('.') == std::string::npos;
+  return ir::is_point_loop(loop);
 }
 
 bool is_part_loop(const Stage& stage, const TemplateLoop& loop) {

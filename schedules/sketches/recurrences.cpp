@@ -402,11 +402,8 @@ std::vector<int64_t> panels_for(const Program& program, const std::vector<poly::
   constexpr int64_t kFewestPanels = 8, kMostPanels = 48;
   int64_t extent = 0;
   for (const auto& proposal : proposals)
-    for (const BandPlace& place : proposal.statements) {
-      const Domain domain = domain_of(program, program.equations[place.equation]);
-      for (const Slot& slot : program.equations[place.equation].slots)
-        if (slot.var != kNoVar) extent = std::max(extent, domain.values[slot.var].hi - domain.values[slot.var].lo + 1);
-    }
+    for (const BandPlace& place : proposal.statements)
+      for (const int64_t values : slot_extents(program, program.equations[place.equation])) extent = std::max(extent, values);
   std::vector<int64_t> out;
   for (const int64_t panel : kPanels)
     if (panel * kFewestPanels <= extent && panel * kMostPanels >= extent) out.push_back(panel);

@@ -23,10 +23,8 @@ void set_rule_of_thumb(const Task& task, RunnerTask& out) {
   double steps = 0;
   if (schedules::has_recurrence(task.program))
     for (const auto& equation : task.program.equations) {
-      const auto domain = schedules::domain_of(task.program, equation);
       double values = 0;
-      for (const auto& slot : equation.slots)
-        if (slot.var != kNoVar) values += static_cast<double>(std::max<int64_t>(0, domain.values[slot.var].hi - domain.values[slot.var].lo + 1));
+      for (const int64_t extent : schedules::slot_extents(task.program, equation)) values += static_cast<double>(extent);
       steps = std::max(steps, values);
     }
   double unit = 0;

@@ -4,6 +4,11 @@
 #include <map>
 
 namespace polyweft::ir {
+
+bool is_point_loop(const TemplateLoop& loop) {
+  return loop.name.find('.') == std::string::npos;
+}
+
 namespace {
 
 /// Number of the only loop over an index that emission may leave out; nothing where there is none.
@@ -12,7 +17,7 @@ std::optional<size_t> plain_loop(const NestTemplate& t, const Stage& stage, uint
   for (size_t k = 0; k < stage.loops.size(); ++k) {
     const TemplateLoop& loop = stage.loops[k];
     if (loop.index != index) continue;
-    const bool is_point = loop.name.find('.') == std::string::npos;
+    const bool is_point = is_point_loop(loop);
     if (!is_point && stage.is_frame && !found) continue;  // tiles of a frame stay, and the value is tested or cut by them
     if (found || !is_point || loop.step != Size{1, ""} || loop.mark != Mark{} || !loop.cuts.empty()) return std::nullopt;
     found = k;
@@ -21,7 +26,7 @@ std::optional<size_t> plain_loop(const NestTemplate& t, const Stage& stage, uint
   const Stage& frame = t.stages[stage.placement.host];
   for (auto [own, member] : stage.placement.ties)
     for (size_t k = 0; own == index && k < stage.placement.depth && k < frame.loops.size(); ++k)
-      if (frame.loops[k].index == member && frame.loops[k].name.find('.') == std::string::npos) return std::nullopt;  // a point already
+      if (frame.loops[k].index == member && is_point_loop(frame.loops[k])) return std::nullopt;  // a point already
   return found;
 }
 

@@ -7,6 +7,9 @@
 
 namespace polyweft::ir {
 
+/// Does the loop run over values of the index, and not over its tiles or vectors? By its name: those have a dot.
+bool is_point_loop(const TemplateLoop& loop);
+
 /// An index without a loop of its own: wherever the conditions of its stage hold it has this value.
 struct Determined {
   uint32_t index = 0;

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "ir/instantiate_internal.h"
-#include "ir/instruction.h"
 
 namespace polyweft::ir {
 
