@@ -50,10 +50,11 @@ class NestCode {
   static constexpr VarId kLane = 0x7ffffff0;
 
   struct Lanes {
-    unsigned width = 1;           ///< 1: not in a vector loop
-    llvm::Value* mask = nullptr;  ///< null: all lanes active
-    bool guarded = false;         ///< inside a condition that depends on the lane: uniform loads need the mask too
-    int64_t active = 0;           ///< lanes below this and no others are active; 0: not known
+    unsigned width = 1;                              ///< 1: not in a vector loop
+    llvm::Value* mask = nullptr;                     ///< null: all lanes active
+    llvm::Value *start = nullptr, *count = nullptr;  ///< where not null: the active lanes, of which there are some
+    bool guarded = false;                            ///< inside a condition that depends on the lane: uniform loads need the mask too
+    int64_t active = 0;                              ///< lanes below this and no others are active; 0: not known
     bool non_temporal = false;
     const std::vector<Prefetch>* prefetch = nullptr;
   };
@@ -262,6 +263,9 @@ class NestCode {
   void prefetch(const Access& access, const Place& place);
   void forget_loads(BufferId stored, const Place& place);
   bool are_apart(const Known::Span& a, const Known::Span& b) const;
+  llvm::Instruction* store_whole(BufferId id, const Place& place, llvm::Value* value);
+  bool lies_in_whole_lines(BufferId id, const Place& place) const;
+  llvm::Value* load_line(llvm::Value* pointer, ElementType type);
   llvm::Instruction* store_place(const Place& place, ElementType type, llvm::Value* value);
   llvm::Value* pointers_of(const Place& place, llvm::Type* type);
   bool in_registers(BufferId id) const { return registers_[id]; }
@@ -351,7 +355,10 @@ class NestCode {
   std::map<RegKey, DeclaredLanes> declared_;    // of the one that is being declared
   std::vector<int64_t> in_use_;                 // of those: lanes that any access reads or writes
   std::vector<bool> aligned_;                   // arguments whose address was tested
+  std::vector<bool> is_met_by_others_;          // made outside the parallel loop around
+  bool is_in_place_ = false;                    // does the statement at hand read what it stores?
   std::vector<std::vector<BufferId>> sharers_;  // of each buffer: others with bytes in common
+  int unrolled_ = 0;                            // loops around that are written out
   unsigned quotients_ = 0;                      // by reciprocals since the innermost serial loop began
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;

@@ -34,6 +34,7 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       short_(nest.buffers.size(), false),
       in_use_(nest.buffers.size(), 0),
       aligned_(nest.buffers.size(), false),
+      is_met_by_others_(nest.buffers.size(), false),
       sharers_(ir::sharers_of(nest)) {
   for (size_t p = 0; p < nest.params.size() && !nest.symbolic; ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
   scan_for_tiles();
@@ -234,10 +235,12 @@ void NestCode::unroll_loop(const Loop& loop) {
   const auto trips = constant_trips(loop, lo);
   if (!trips) return serial_loop(loop);
   if (loop.step == 1 && interleaved_copy(loop, lo, *trips)) return;
+  ++unrolled_;
   for (int64_t n = 0; n < *trips; n += loop.step) {
     substitution_[loop.var] = lo + Affine::of(n);
     emit(loop.body);
   }
+  --unrolled_;
   substitution_.erase(loop.var);
 }
 
@@ -289,6 +292,8 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
     if (count) lanes_.mask = lanes_below(count);
     if (!count && open.fixed < static_cast<int64_t>(lanes_.width)) lanes_.mask = first_lanes(open.fixed);
     if (start) lanes_.mask = both_masks(lanes_.mask, b_.CreateNot(lanes_below(start)));
+    lanes_.start = start ? start : b_.getInt64(0);
+    lanes_.count = count ? count : b_.getInt64(static_cast<uint64_t>(open.fixed));
     VarFacts lanes{0, open.fixed - 1, 1};  // of those that run; cut lanes touch nothing
     for (const Affine& length : open.lengths) lanes.at_most.push_back(length - Affine::of(1));
     facts_.set(kLane, std::move(lanes));
@@ -304,8 +309,14 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
   for (const auto& length : open.lengths) count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, integer(length));
   llvm::Value* start = b_.getInt64(0);
   for (const auto& late : open.late) start = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, start, integer(late));
-  const auto inner = [&] { body(open.lengths.empty() ? nullptr : count, open.late.empty() ? nullptr : start); };
-  branch(b_.CreateICmpSGT(count, start), inner, [] {});
+  const auto cut = [&] { body(open.lengths.empty() ? nullptr : count, open.late.empty() ? nullptr : start); };
+  const auto some = [&] { branch(b_.CreateICmpSGT(count, start), cut, [] {}); };
+  // Of several vectors of a row that begins and ends anywhere at most two are cut. Each masked load of a whole vector costs an operation beside the load.
+  const bool is_often_whole = unrolled_ > 0 && !open.lengths.empty() && !open.late.empty() && open.fixed == static_cast<int64_t>(lanes_of(loop));
+  if (!is_often_whole) return some();
+  llvm::Value* is_whole = b_.CreateAnd(b_.CreateICmpSGE(count, b_.getInt64(static_cast<uint64_t>(open.fixed))), b_.CreateICmpSLE(start, b_.getInt64(0)));
+  branch(
+      is_whole, [&] { body(nullptr, nullptr); }, some);
 }
 
 /// Does the first iteration always run?
@@ -491,6 +502,7 @@ void NestCode::parallel_loop(const Loop& loop) {
     ib.SetInsertPoint(start);
     inner.substitution_ = substitution_;
     inner.aligned_ = aligned_;
+    for (BufferId id = 0; id < bases_.size(); ++id) inner.is_met_by_others_[id] = bases_[id] != nullptr;
     inner.facts_ = facts_;
     for (const auto& [var, value] : variables) inner.variables_[var] = work->getArg(m++);
     inner.bind_variable(loop.var, work->getArg(m), facts);

@@ -199,14 +199,16 @@ llvm::Value* NestCode::load(const Access& access) {
     return load_place(place, buffer.type);
   }
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
-  if (const auto it = loads_.find(place.key); it != loads_.end()) return it->second.value;
+  const bool is_line = lies_in_whole_lines(access.id, place);
+  const std::string key = is_line ? place.key + " whole" : place.key;
+  if (const auto it = loads_.find(key); it != loads_.end()) return it->second.value;
   llvm::Value* value = load_between(access.id, place);
   if (!value) {
-    value = load_place(place, buffer.type);
+    value = is_line ? load_line(place.pointer, buffer.type) : load_place(place, buffer.type);
     note_aligned(access.id, place, value);
     note_cell(access.id, place, value, false);
   }
-  loads_[place.key] = {value, Known::Span{access.id, place.offset, lanes_.width}};
+  loads_[key] = {value, Known::Span{access.id, place.offset, lanes_.width}};
   prefetch(access, place);
   return value;
 }
@@ -236,7 +238,16 @@ llvm::Value* NestCode::load_turned(const Access& access) {
   const Affine first = at[0] - Affine::of(width - turn) + Affine::variable(kLane), second = at[static_cast<size_t>(turn)] + Affine::variable(kLane);
   if (alignment_of(access.id, first) < kLineBytes || alignment_of(access.id, second) < kLineBytes) return nullptr;
   if (!lanes_.mask) return joined(aligned_load(access.id, first), aligned_load(access.id, second), width - turn, bytes);
-  return joined(load_part(access.id, first, turn - width), load_part(access.id, second, turn), width - turn, bytes);
+  const Place low = place_at(access.id, first), high = place_at(access.id, second);
+  if (!lies_in_whole_lines(access.id, low)) return joined(load_part(access.id, first, turn - width), load_part(access.id, second, turn), width - turn, bytes);
+  // A line that no active lane needs may be nobody's memory; the other one is not.
+  llvm::Value* low_or_high = b_.CreateSelect(b_.CreateICmpSLT(lanes_.start, b_.getInt64(static_cast<uint64_t>(turn))), low.pointer, high.pointer);
+  llvm::Value* high_or_low = b_.CreateSelect(b_.CreateICmpSGT(lanes_.count, b_.getInt64(static_cast<uint64_t>(turn))), high.pointer, low.pointer);
+  return joined(load_line(low_or_high, buffer.type), load_line(high_or_low, buffer.type), width - turn, bytes);
+}
+
+llvm::Value* NestCode::load_line(llvm::Value* pointer, ElementType type) {
+  return scalar_.from_memory(b_.CreateAlignedLoad(llvm::FixedVectorType::get(scalar_.memory_type(type), lanes_.width), pointer, llvm::Align(kLineBytes)), type);
 }
 
 /// Of a whole aligned vector the lanes that stand for active ones, `by` lanes further up: a vector without any may be nobody's memory.
@@ -368,7 +379,8 @@ void NestCode::store(const Access& access, llvm::Value* value) {
     return;
   }
   const Place place = place_of(access);
-  note_cell(access.id, place, store_place(place, buffer.type, value), true);
+  llvm::Instruction* whole = store_whole(access.id, place, value);
+  note_cell(access.id, place, whole ? whole : store_place(place, buffer.type, value), true);
   forget_loads(access.id, place);
 }
 
@@ -396,6 +408,10 @@ void NestCode::accumulate(const Compute& compute) {
   for (size_t i = 0; i < out.size(); ++i) store(compute.dst[i], out[i]);
 }
 
+static bool reads(const Expr& e, BufferId id) {
+  return (e->op == Op::read && e->access.id == id) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads(arg, id); });
+}
+
 void NestCode::on(const Compute& compute) {
   if (compute.how == Write::store && compute.rhs[0]->op == Op::read && ir::stays_in_place(nest_, compute, compute.rhs[0]->access.id)) return;
   if (compute.how == Write::accumulate || compute.how == Write::merge) return accumulate(compute);
@@ -414,9 +430,11 @@ void NestCode::on(const Compute& compute) {
     }
     return;
   }
+  is_in_place_ = std::any_of(compute.rhs.begin(), compute.rhs.end(), [&](const Expr& e) { return reads(e, compute.dst[0].id); });
   std::vector<llvm::Value*> values;
   for (const auto& rhs : compute.rhs) values.push_back(expression(rhs));
   for (size_t i = 0; i < values.size(); ++i) store(compute.dst[i], values[i]);
+  is_in_place_ = false;
 }
 
 void NestCode::on(const Copy& copy) {

@@ -1,12 +1,16 @@
 // Lanes whose elements lie near each other, but not side by side: every second one (a picture drawn small), each one twice (drawn large). One or two vectors that hold
 // them all are loaded and a shuffle picks, where a gather asks memory for each lane. Neighbours share the vectors: taps 2x, 2x + 1 are the even and the odd lanes
 // of the same two. Lanes that are stored so are spread over two vectors whose other elements are masked off.
+#include <llvm/IR/InlineAsm.h>
+
 #include <algorithm>
 
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 namespace {
+
+constexpr int64_t kLineBytes = 64;
 
 /// Where each lane's element lies from that of the lowest.
 struct Neighbours {
@@ -118,6 +122,33 @@ llvm::Instruction* NestCode::store_spread(const Place& place, llvm::Value* lanes
     last = b_.CreateMaskedStore(b_.CreateShuffleVector(lanes, apart), pointer, align, mask);
   }
   return last;
+}
+
+/// A statement that reads what it stores, with some lanes of a line active, at least one, all of it memory of the buffer: loads take the line whole, since a masked one
+/// costs an operation beside the load and waits for a masked store of the row before until that is in memory (100 cycles a row of seidel's ends). What the other lanes
+/// make of it goes nowhere.
+bool NestCode::lies_in_whole_lines(BufferId id, const Place& place) const {
+  const Buffer& buffer = nest_.buffers[id];
+  const auto width = static_cast<int64_t>(lanes_.width);
+  return is_in_place_ && lanes_.mask && lanes_.start && !lanes_.guarded && scalar_.units().scale && !place.offsets && place.stride == 1 &&
+         width * size_bytes(buffer.type) == kLineBytes && place.alignment >= kLineBytes && buffer.scope == Scope::heap && !is_symbolic(id) &&
+         allocated_elements(buffer) % width == 0;
+}
+
+/// The line stored whole too, its other lanes as they were. Null where another thread may write them meanwhile.
+llvm::Instruction* NestCode::store_whole(BufferId id, const Place& place, llvm::Value* value) {
+  if (!lies_in_whole_lines(id, place) || is_met_by_others_[id]) return nullptr;
+  const ElementType type = nest_.buffers[id].type;
+  llvm::Type* memory = scalar_.memory_type(type);
+  const llvm::Align line(kLineBytes);
+  llvm::Value* old = b_.CreateAlignedLoad(llvm::FixedVectorType::get(memory, lanes_.width), place.pointer, line);
+  // LLVM would make a masked store of it again.
+  auto* same = llvm::FunctionType::get(old->getType(), {old->getType()}, false);
+  llvm::CallInst* hidden = b_.CreateCall(same, llvm::InlineAsm::get(same, "", "=v,0", false), {old});
+  hidden->setDoesNotAccessMemory();
+  hidden->setDoesNotThrow();
+  llvm::Value* raw = scalar_.to_memory(scalar_.splat(value, lanes_.width), type);
+  return b_.CreateAlignedStore(b_.CreateSelect(lanes_.mask, raw, hidden), place.pointer, line);
 }
 
 }  // namespace polyweft::targets

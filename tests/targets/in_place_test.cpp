@@ -68,6 +68,30 @@ TEST(InPlaceNests, skewed_rows_in_blocks_of_cells) {
   expect_same_bits(parsed(text.str()));
 }
 
+/// Rows that begin and end anywhere, five vectors each, from the row before; `rows` says how they run.
+std::string cut_rows(const std::string& rows) {
+  return in_place("i, u, v", "",
+                  "for i in 1 .. 12 " + rows +
+                      " { for u in 0 .. 5 unroll { for v in max(0, 3*i - 8*u - 5) .. min(8, 2*i - 8*u + 20) vector 8 { compute 0(i, 8*u + v) store: A[i, "
+                      "8*u + v] <- (A[i, 8*u + v] + A[i - 1, 8*u + v]) } } }\n");
+}
+
+// Lanes beside those that a row has keep their bits; where other threads may write them meanwhile they are not touched.
+TEST(InPlaceNests, lines_of_cut_rows_are_stored_whole_where_no_thread_is_beside) {
+  expect_same_bits(parsed(cut_rows("")));
+  const Target host = runnable_targets().front();
+  if (!host.has("avx512f")) GTEST_SKIP() << "no masks";
+  const auto masked_stores = [&](std::string text) {
+    auto code = targets::llvm_text(parsed(text), host, "p");
+    EXPECT_TRUE(code) << code.error().message;
+    size_t count = 0;
+    for (size_t at = 0; code && (at = code->find("call void @llvm.masked.store", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(masked_stores(cut_rows("")), 0u);
+  EXPECT_GT(masked_stores(cut_rows("parallel")), 0u);
+}
+
 TEST(InPlaceNests, an_interleaving_copy_in_one_buffer_keeps_the_order_of_rows) {
   expect_same_bits(
       parsed(in_place("i, r, v", "", "for i in 0 .. 12 { for r in 0 .. 2 unroll { for v in 0 .. 8 vector 8 { copy A[i, 2*v + r] <- A[i, 16 - 8*r + v] } } }\n")));
