@@ -18,6 +18,7 @@
 
 #include <chrono>
 
+#include "targets/cpu/kept_values.h"
 #include "targets/cpu/side_by_side.h"
 
 namespace polyweft::targets {
@@ -82,6 +83,7 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   passes.add(llvm::createEarlyCSEPass(true));
   passes.add(llvm::createLICMPass());
   passes.add(chains_side_by_side());
+  passes.add(values_kept_between_iterations());
 }
 
 // Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is expanded, and addresses move to

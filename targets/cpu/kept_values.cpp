@@ -1,0 +1,319 @@
+// In a sweep whose lanes are rows the three neighbours below are one lane further up in three columns: the column furthest ahead is turned out of two lines now, the
+// nearer ones were by the iterations before. A turn has one port, which comparisons and half of the additions want too; a load has two others. A stored vector that
+// the next iteration begins with takes some 7 cycles through memory, at the head of the longest chain.
+#include "targets/cpu/kept_values.h"
+
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/DataLayout.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Pass.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+namespace polyweft::targets {
+namespace {
+
+constexpr size_t kMostInstructions = 1500;
+constexpr size_t kMostKept = 8;       ///< vectors held in registers from one iteration to the next
+constexpr size_t kMostOnStack = 128;  ///< vectors
+constexpr int64_t kLeastKept = 2;     ///< turns that one store saves
+
+/// An address that the loop moves on by a fixed number of bytes.
+struct Place {
+  llvm::Value* base = nullptr;
+  int64_t offset = 0, step = 0;
+};
+
+bool is_prefetch(const llvm::Instruction& i) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
+  return call && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
+}
+
+class Loop {
+ public:
+  explicit Loop(llvm::BasicBlock& block) : block_(block), layout_(block.getModule()->getDataLayout()) {}
+
+  bool change() {
+    if (!is_loop() || !read()) return false;
+    const bool has_turns = keep_turns();
+    return keep_stored() || has_turns;
+  }
+
+ private:
+  /// One block, entered from one other that goes nowhere else.
+  bool is_loop() {
+    const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block_.getTerminator());
+    if (!branch || !branch->isConditional() || (branch->getSuccessor(0) != &block_ && branch->getSuccessor(1) != &block_) || block_.size() > kMostInstructions)
+      return false;
+    for (llvm::BasicBlock* other : llvm::predecessors(&block_)) {
+      if (other == &block_) continue;
+      if (entry_) return false;
+      entry_ = other;
+    }
+    return entry_ != nullptr;
+  }
+
+  /// All of memory that the block writes, and vectors that it loads from places that move on.
+  bool read() {
+    for (llvm::Instruction& i : block_) {
+      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) {
+        const auto place = place_of(store->getPointerOperand());
+        if (!store->isSimple() || !place) return false;
+        stores_.push_back({store, *place});
+      } else if (i.mayWriteToMemory() && !is_prefetch(i)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Relative to a pointer that the loop moves on, or to one that stands still with such a number of bytes added.
+  std::optional<Place> place_of(llvm::Value* pointer) {
+    Place out;
+    llvm::APInt offset(64, 0);
+    out.base = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
+    out.offset = offset.getSExtValue();
+    const auto known = steps_.find(out.base);
+    const auto step = known != steps_.end() ? known->second : (steps_[out.base] = step_of(out.base));
+    if (!step || *step == 0) return std::nullopt;
+    out.step = *step;
+    return out;
+  }
+
+  std::optional<int64_t> step_of(llvm::Value* base) const {
+    if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(base); phi && phi->getParent() == &block_) {
+      llvm::APInt moved(64, 0);
+      const llvm::Value* next = phi->getIncomingValueForBlock(&block_)->stripAndAccumulateConstantOffsets(layout_, moved, true);
+      if (next == phi) return moved.getSExtValue();
+      return std::nullopt;
+    }
+    const auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(base);
+    if (!gep || gep->getParent() != &block_ || gep->getNumIndices() != 1 || !is_outside(gep->getPointerOperand())) return std::nullopt;
+    const auto* phi = llvm::dyn_cast<llvm::PHINode>(gep->getOperand(1));
+    if (!phi || phi->getParent() != &block_) return std::nullopt;
+    const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(phi->getIncomingValueForBlock(&block_));
+    if (!sum || sum->getOpcode() != llvm::Instruction::Add || sum->getOperand(0) != phi) return std::nullopt;
+    const auto* by = llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(1));
+    if (!by) return std::nullopt;
+    return by->getSExtValue() * static_cast<int64_t>(layout_.getTypeAllocSize(gep->getSourceElementType()).getFixedValue());
+  }
+
+  bool is_outside(const llvm::Value* value) const {
+    const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+    return !instruction || instruction->getParent() != &block_;
+  }
+
+  /// The address as the first iteration finds it.
+  llvm::Value* first_address(llvm::IRBuilder<>& b, const Place& place) {
+    llvm::Value* base = place.base;
+    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(base)) {
+      base = phi->getIncomingValueForBlock(entry_);
+    } else {
+      auto* copy = llvm::cast<llvm::GetElementPtrInst>(llvm::cast<llvm::Instruction>(base)->clone());
+      copy->setOperand(1, llvm::cast<llvm::PHINode>(copy->getOperand(1))->getIncomingValueForBlock(entry_));
+      base = b.Insert(copy);
+    }
+    return b.CreateGEP(b.getInt8Ty(), base, b.getInt64(static_cast<uint64_t>(place.offset)));
+  }
+
+  /// A block of its own on the way in: what stands there runs only where the loop does.
+  void enter() {
+    if (is_entered_) return;
+    is_entered_ = true;
+    auto* entered = llvm::BasicBlock::Create(block_.getContext(), "entered", block_.getParent(), &block_);
+    entry_->getTerminator()->replaceSuccessorWith(&block_, entered);
+    block_.replacePhiUsesWith(entry_, entered);
+    llvm::BranchInst::Create(&block_, entered);
+    entry_ = entered;
+  }
+
+  int64_t bytes_of(llvm::Type* type) const { return static_cast<int64_t>(layout_.getTypeStoreSize(type).getFixedValue()); }
+
+  /// Is what lies at `place` in one iteration still the same when `iterations` later ones have run, whatever the order of loads and stores inside each? Stores to other
+  /// bases may be anywhere.
+  bool stays(const Place& place, int64_t bytes, int64_t iterations, const llvm::StoreInst* but = nullptr) const {
+    return std::all_of(stores_.begin(), stores_.end(), [&](const Store& store) {
+      if (store.place.base != place.base) return false;
+      const int64_t stored = bytes_of(store.instruction->getValueOperand()->getType());
+      for (int64_t k = store.instruction == but ? 1 : 0; k <= iterations; ++k) {
+        const int64_t at = store.place.offset + k * store.place.step;
+        if (at < place.offset + bytes && place.offset < at + stored) return false;
+      }
+      return true;
+    });
+  }
+
+  /// Loads at one place of what a store of the iteration before has left there.
+  bool keep_stored() {
+    std::vector<std::pair<llvm::LoadInst*, const Store*>> kept;
+    for (llvm::Instruction& i : block_) {
+      auto* load = llvm::dyn_cast<llvm::LoadInst>(&i);
+      if (!load || !load->isSimple() || !load->getType()->isVectorTy()) continue;
+      const auto place = place_of(load->getPointerOperand());
+      if (!place) continue;
+      for (const Store& store : stores_) {
+        const bool is_same =
+            store.place.base == place->base && store.place.offset == place->offset + place->step && store.instruction->getValueOperand()->getType() == load->getType();
+        if (is_same && !is_outside(store.instruction->getValueOperand()) && stays(store.place, bytes_of(load->getType()), 1, store.instruction))
+          kept.emplace_back(load, &store);
+      }
+    }
+    if (kept.empty() || kept.size() > kMostKept) return false;
+    enter();
+    llvm::IRBuilder<> before(entry_->getTerminator());
+    for (const auto& [load, store] : kept) {
+      Place place = *place_of(load->getPointerOperand());
+      auto* first = llvm::cast<llvm::LoadInst>(load->clone());
+      first->setOperand(0, first_address(before, place));
+      before.Insert(first);
+      auto* phi = llvm::PHINode::Create(load->getType(), 2, "", block_.begin());
+      phi->addIncoming(first, entry_);
+      phi->addIncoming(store->instruction->getValueOperand(), &block_);
+      load->replaceAllUsesWith(phi);
+      load->eraseFromParent();
+    }
+    return true;
+  }
+
+  /// Two lines turned into one vector.
+  struct Turn {
+    llvm::CallInst* call = nullptr;
+    Place low, high;
+  };
+  std::optional<Turn> turn_of(llvm::Instruction& i) {
+    auto* call = llvm::dyn_cast<llvm::CallInst>(&i);
+    if (!call || !call->isInlineAsm() || call->mayReadOrWriteMemory() || call->arg_size() != 2 || !call->getType()->isVectorTy()) return std::nullopt;
+    Turn out{call, {}, {}};
+    for (unsigned k = 0; k < 2; ++k) {
+      auto* load = llvm::dyn_cast<llvm::LoadInst>(call->getArgOperand(k));
+      if (!load || load->getParent() != &block_ || !load->isSimple() || load->getType() != call->getType()) return std::nullopt;
+      const auto place = place_of(load->getPointerOperand());
+      if (!place) return std::nullopt;
+      (k == 0 ? out.low : out.high) = *place;
+    }
+    if (out.low.base != out.high.base) return std::nullopt;
+    return out;
+  }
+
+  /// Turns of which each is what the next one was an iteration before.
+  using Chain = std::vector<Turn>;
+  std::vector<Chain> chains() {
+    std::map<std::tuple<llvm::Value*, llvm::Value*, int64_t>, Chain> alike;
+    for (llvm::Instruction& i : block_)
+      if (const auto turn = turn_of(i)) alike[{turn->call->getCalledOperand(), turn->low.base, turn->high.offset - turn->low.offset}].push_back(*turn);
+    std::vector<Chain> out;
+    for (auto& [key, turns] : alike) {
+      const int64_t step = turns[0].low.step;
+      std::stable_sort(turns.begin(), turns.end(), [&](const Turn& a, const Turn& b) { return step > 0 ? a.low.offset < b.low.offset : a.low.offset > b.low.offset; });
+      std::vector<bool> taken(turns.size(), false);
+      for (size_t first = 0; first < turns.size(); ++first) {
+        if (taken[first]) continue;
+        Chain chain;
+        for (size_t k = first; k < turns.size(); ++k)
+          if (!taken[k] && turns[k].low.offset == turns[first].low.offset + static_cast<int64_t>(chain.size()) * step) chain.push_back(turns[k]), taken[k] = true;
+        const auto later = static_cast<int64_t>(chain.size()) - 1;
+        const int64_t bytes = bytes_of(chain[0].call->getType());
+        if (later >= kLeastKept && stays(chain.back().low, bytes, later) && stays(chain.back().high, bytes, later)) out.push_back(std::move(chain));
+      }
+    }
+    return out;
+  }
+
+  /// Each chain has a slot for each of its turns; the slots change places from one iteration to the next.
+  bool keep_turns() {
+    std::map<size_t, std::vector<Chain>> by_length;
+    size_t vectors = 0;
+    for (Chain& chain : chains()) {
+      vectors += chain.size();
+      by_length[chain.size()].push_back(std::move(chain));
+    }
+    if (by_length.empty() || vectors > kMostOnStack) return false;
+    enter();
+    for (const auto& [length, group] : by_length) keep(group, length);
+    return true;
+  }
+
+  void keep(const std::vector<Chain>& group, size_t length) {
+    llvm::Type* type = group[0][0].call->getType();
+    const int64_t bytes = bytes_of(type), apart = bytes * static_cast<int64_t>(group.size());
+    const llvm::Align align(static_cast<uint64_t>(bytes));
+    llvm::BasicBlock& start = block_.getParent()->getEntryBlock();
+    llvm::IRBuilder<> entry(&start, start.begin());
+    llvm::AllocaInst* memory = entry.CreateAlloca(llvm::ArrayType::get(entry.getInt8Ty(), static_cast<uint64_t>(apart) * length));
+    memory->setAlignment(align);
+    std::vector<llvm::PHINode*> slots;
+    for (size_t k = 0; k < length; ++k) slots.push_back(llvm::PHINode::Create(entry.getInt64Ty(), 2, "", block_.begin()));
+    for (size_t k = 0; k < length; ++k) {
+      slots[k]->addIncoming(entry.getInt64(k * static_cast<uint64_t>(apart)), entry_);
+      slots[k]->addIncoming(slots[(k + 1) % length], &block_);
+    }
+    llvm::IRBuilder<> before(entry_->getTerminator());
+    int64_t number = 0;
+    for (const Chain& chain : group) {
+      const uint64_t at = static_cast<uint64_t>(bytes * number++);
+      const auto address = [&](llvm::IRBuilder<>& b, llvm::Value* slot) { return b.CreateGEP(b.getInt8Ty(), b.CreateGEP(b.getInt8Ty(), memory, slot), b.getInt64(at)); };
+      for (size_t k = 0; k < length; ++k) {
+        llvm::CallInst* call = chain[k].call;
+        llvm::IRBuilder<> b(call->getNextNode());
+        if (k + 1 == length) {
+          b.CreateAlignedStore(call, address(b, slots[k]), align);
+          break;
+        }
+        auto* first = llvm::cast<llvm::CallInst>(call->clone());
+        first->setArgOperand(0, before.CreateAlignedLoad(type, first_address(before, chain[k].low), align));
+        first->setArgOperand(1, before.CreateAlignedLoad(type, first_address(before, chain[k].high), align));
+        before.Insert(first);
+        before.CreateAlignedStore(first, address(before, before.getInt64(k * static_cast<uint64_t>(apart))), align);
+        call->replaceAllUsesWith(b.CreateAlignedLoad(type, address(b, slots[k]), align));
+        for (unsigned operand = 0; operand < 2; ++operand) {
+          auto* load = llvm::cast<llvm::LoadInst>(call->getArgOperand(operand));
+          call->setArgOperand(operand, llvm::PoisonValue::get(type));
+          if (load->use_empty()) load->eraseFromParent();
+        }
+        call->eraseFromParent();
+      }
+    }
+  }
+
+  struct Store {
+    llvm::StoreInst* instruction = nullptr;
+    Place place;
+  };
+
+  llvm::BasicBlock& block_;
+  const llvm::DataLayout& layout_;
+  llvm::BasicBlock* entry_ = nullptr;
+  bool is_entered_ = false;
+  std::vector<Store> stores_;
+  std::map<llvm::Value*, std::optional<int64_t>> steps_;
+};
+
+class KeptValues final : public llvm::FunctionPass {
+ public:
+  static char ID;
+  KeptValues() : FunctionPass(ID) {}
+  bool runOnFunction(llvm::Function& function) override {
+    bool changed = false;
+    std::vector<llvm::BasicBlock*> blocks;
+    for (llvm::BasicBlock& block : function) blocks.push_back(&block);
+    for (llvm::BasicBlock* block : blocks) changed |= Loop(*block).change();
+    return changed;
+  }
+};
+char KeptValues::ID = 0;
+
+}  // namespace
+
+llvm::FunctionPass* values_kept_between_iterations() {
+  return new KeptValues;
+}
+
+}  // namespace polyweft::targets
