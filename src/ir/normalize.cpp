@@ -1,6 +1,7 @@
 // normalize: each reduction becomes the whole right-hand side of an equation of its own. Offsets of integer sums of products are taken out
 // before (separate_sums.h), and integer sums over two indices with weights of one factor an index become two sums (factor_sums.h);
-// recurrences leave dimensions along which they are the same everywhere (invariant_dims.h).
+// values inside a reduction that are the same for many of its points are made once (repeated_values.h); recurrences leave dimensions along which they are the same
+// everywhere (invariant_dims.h).
 //
 //   out Y[i: M, j: N] = X[i, j] - (max[k: N] X[i, k])
 // becomes
@@ -12,6 +13,7 @@
 
 #include "ir/factor_sums.h"
 #include "ir/invariant_dims.h"
+#include "ir/repeated_values.h"
 #include "ir/scalar.h"
 #include "ir/scope.h"
 #include "ir/separate_sums.h"
@@ -32,13 +34,14 @@ struct Extracted {
 
 class Normalizer {
  public:
-  explicit Normalizer(const Program& program) : out_(program), least_(ir::least_parameters(program)) {}
+  explicit Normalizer(const Program& program) : source_(program), out_(program), least_(ir::least_parameters(program)) {}
 
   Program run() {
     size_t count = out_.equations.size();
     for (size_t q = 0; q < count; ++q) {
       Equation equation = out_.equations[q];
       base_name_ = out_.tensors[equation.targets.front()].name;
+      may_read_ = ir::independent_of(source_, equation.targets);
       normalize(equation);
       out_.equations[q] = std::move(equation);
     }
@@ -170,12 +173,57 @@ class Normalizer {
     Scope body = ir::inside(scope, reduce->reduction);
     auto copy = std::make_shared<ExprNode>(*reduce);
     for (Expr& arg : copy->args) arg = extracted(arg, body);
+    std::vector<MadeOnce> made;
+    if (copy->args.size() == 1 && copy->reduction.reducer != Reducer::combiner)
+      copy->args[0] = with_values_made_once(copy->args[0], Op::add, body, copy->reduction, made);
     return copy;
   }
 
-  TensorId new_tensor(ElementType type, size_t rank) {
+  struct MadeOnce {
+    Expr value, read;
+  };
+
+  /// Products under a sum stay where they are: they are one operation with it (contract.h).
+  Expr with_values_made_once(const Expr& e, Op around, const Scope& scope, const Reduction& reduction, std::vector<MadeOnce>& made) {
+    for (const MadeOnce& known : made)
+      if (equal(known.value, e)) return known.read;
+    const bool is_contracted = e->op == Op::mul && (around == Op::add || around == Op::sub);
+    may_read_.resize(out_.tensors.size(), 0);
+    if (!is_contracted)
+      if (auto domain = ir::domain_if_repeated(out_, e, scope, reduction, least_, may_read_))
+        return made.emplace_back(MadeOnce{e, read_of_values(e, *domain, scope)}).read;
+    if (e->op == Op::reduce || e->op == Op::guarded || e->op == Op::read) return e;
+    auto copy = std::make_shared<ExprNode>(*e);
+    bool changed = false;
+    for (Expr& arg : copy->args) {
+      Expr next = with_values_made_once(arg, e->op, scope, reduction, made);
+      changed |= next != arg;
+      arg = std::move(next);
+    }
+    return changed ? Expr(copy) : e;
+  }
+
+  Expr read_of_values(const Expr& e, const ir::OwnDomain& domain, const Scope& scope) {
+    Equation made;
+    const TensorId id = new_tensor(e->type, domain.size(), "e");
+    Access access{id, {}};
+    for (const IndexRange& range : domain) {
+      made.slots.push_back({range.var, range.lo, range.hi, {}});
+      access.index.push_back({Affine::variable(range.var), nullptr, {}, {}});
+    }
+    made.targets = {id};
+    made.where = guard_all(scope.conditions);
+    made.rhs = e;
+    made.index_names = names_;
+    made.where_defined = e->where;
+    ir::renumber(out_, made);
+    hidden_.push_back(std::move(made));
+    return make_read(e->type, access, e->where);
+  }
+
+  TensorId new_tensor(ElementType type, size_t rank, const std::string& kind = "") {
     Tensor tensor;
-    tensor.name = base_name_ + "." + std::to_string(++counters_[base_name_]);
+    tensor.name = base_name_ + "." + kind + std::to_string(++counters_[base_name_ + kind]);
     tensor.type = type;
     tensor.rank = static_cast<uint32_t>(rank);
     tensor.hidden = true;
@@ -234,6 +282,7 @@ class Normalizer {
     return out;
   }
 
+  const Program& source_;
   Program out_;
   std::map<VarId, int64_t> least_;
   std::vector<Equation> hidden_;
@@ -242,6 +291,7 @@ class Normalizer {
   std::string base_name_;
   std::vector<Extracted> extracted_;  ///< of the current equation
   std::vector<std::string> names_;
+  std::vector<char> may_read_;  ///< of each tensor of the source: does not depend on the current equation
 };
 
 }  // namespace

@@ -24,6 +24,17 @@ std::vector<VarId> variables_of(const IndexRange& range) {
   return out;
 }
 
+/// Its least value over the parameters; INT64_MIN where there is none.
+int64_t least_value(const Affine& over_parameters, const std::map<VarId, int64_t>& least) {
+  int64_t value = over_parameters.constant;
+  for (const Term& term : over_parameters.terms) {
+    auto known = least.find(term.var);
+    if (term.coeff < 0 || known == least.end()) return INT64_MIN;
+    value += term.coeff * known->second;
+  }
+  return value;
+}
+
 class DomainChooser {
  public:
   DomainChooser(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index) : scope_(scope), least_(least), first_index_(first_index) {}
@@ -47,7 +58,7 @@ class DomainChooser {
   }
 
   void add_for_range(const IndexRange& range) {
-    if (!needed_.count(range.var) && !is_never_empty(range)) needed_.insert(range.var);
+    if (!needed_.count(range.var) && !is_never_empty(scope_, least_, range)) needed_.insert(range.var);
     if (needed_.count(range.var)) add(variables_of(range));
   }
 
@@ -55,29 +66,6 @@ class DomainChooser {
     for (VarId var : variables_of(g))
       if (var >= first_index_ && !needed_.count(var)) return false;
     return true;
-  }
-
-  /// hi - lo >= 1, proved by putting each index at the end of its range that makes the difference least.
-  bool is_never_empty(const IndexRange& range) const {
-    Affine size = range.hi - range.lo;
-    for (auto index = scope_.indices.rbegin(); index != scope_.indices.rend(); ++index) {
-      if (!size.is_linear()) return false;
-      int64_t coeff = size.coefficient(index->var);
-      if (coeff == 0) continue;
-      Affine end = coeff > 0 ? index->lo : index->hi - Affine::of(1);
-      size = substitute(size, {{index->var, end}});
-    }
-    return size.is_linear() && least_value(size) >= 1;
-  }
-
-  int64_t least_value(const Affine& over_parameters) const {
-    int64_t value = over_parameters.constant;
-    for (const Term& term : over_parameters.terms) {
-      auto known = least_.find(term.var);
-      if (term.coeff < 0 || known == least_.end()) return INT64_MIN;
-      value += term.coeff * known->second;
-    }
-    return value;
   }
 
   const Scope& scope_;
@@ -121,6 +109,19 @@ std::map<VarId, int64_t> least_parameters(const Program& program) {
 
 std::set<VarId> needed_indices(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index, const std::vector<VarId>& used) {
   return DomainChooser(scope, least, first_index).needed_by(used);
+}
+
+// hi - lo >= 1, proved by putting each index at the end of its range that makes the difference least.
+bool is_never_empty(const Scope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range) {
+  Affine size = range.hi - range.lo;
+  for (auto index = scope.indices.rbegin(); index != scope.indices.rend(); ++index) {
+    if (!size.is_linear()) return false;
+    int64_t coeff = size.coefficient(index->var);
+    if (coeff == 0) continue;
+    Affine end = coeff > 0 ? index->lo : index->hi - Affine::of(1);
+    size = substitute(size, {{index->var, end}});
+  }
+  return size.is_linear() && least_value(size, least) >= 1;
 }
 
 void renumber(const Program& program, Equation& equation) {

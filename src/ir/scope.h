@@ -26,6 +26,8 @@ Scope inside(const Scope& scope, const Reduction& reduction);
 std::map<VarId, int64_t> least_parameters(const Program& program);
 /// The indices that a tensor in place of an expression with these variables needs. All conditions of the scope mention no others.
 std::set<VarId> needed_indices(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index, const std::vector<VarId>& used);
+/// Has the range an element whatever the values of the scope's other indices and of the parameters?
+bool is_never_empty(const Scope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range);
 /// Indices become those that the equation binds: slots in order, then its own reduction's.
 void renumber(const Program& program, Equation& equation);
 

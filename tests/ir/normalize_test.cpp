@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
+#include <set>
 
 #include "ir/evaluator.h"
 #include "ir/seeded_data.h"
@@ -129,6 +131,45 @@ INSTANTIATE_TEST_SUITE_P(
                          "out Y[i: N]: f32 = a[i] + b[i]\n"
                          "let (a.1, a.2)[i: N]: (f32, f32) where i > 0 = reduce f[k: M] (X[i, k], 1.0)\n"}));
 
+constexpr const char* kMatrices = "program p(T = 3)\nin a: f64\nin A: f64[20, 24]\nin B: f64[24, 20]\nconst in W: f64[24, 20]\nin v: f64[20]\nin H: f16[20, 24]\n";
+
+// What is the same for many points of a sum has a tensor of its own.
+INSTANTIATE_TEST_SUITE_P(
+    RepeatedValues, Normalized,
+    testing::Values(
+        Case{kMatrices, "out C[i: 20, j: 20] = sum[k: 24] a * A[i, k] * B[k, j]",
+             "out C[i: 20, j: 20]: f64 = sum[k: 24] C.e1[i, k] * B[k, j]\nlet C.e1[i: 20, k: 24]: f64 = a * A[i, k]\n"},
+        // both factors, inside an expression; conditions on what they need
+        Case{kMatrices, "out C[i: 20, j: 20] = a * sum[k: 24 where k != 3] (A[i, k] - v[i]) * exp(B[k, j])",
+             "out C[i: 20, j: 20]: f64 = a * C.1[i, j]\nlet C.e1[i: 20, k: 24]: f64 where k != 3 = A[i, k] - v[i]\nlet C.e2[k: 24, j: 20]: f64 where k != 3 = exp(B[k, "
+             "j])\n"
+             "let C.1[i: 20, j: 20]: f64 = sum[k: 24 where k != 3] C.e1[i, k] * C.e2[k, j]\n"},
+        // triangles: all j below some i; of two ranges that an index bounds no product of two is made
+        Case{kMatrices, "out partial C[i: 20, j: 0..i+1] = sum[k: 24] A[j, k] * a * B[k, i]",
+             "out partial C[i: 20, j: i + 1]: f64 = sum[k: 24] C.e1[j, k] * B[k, i]\nlet C.e1[j: 20, k: 24]: f64 = A[j, k] * a\n"},
+        Case{kMatrices, "out partial C[i: 20, j: i..20] = sum[k: 20-i..24] A[j, k] / a * B[k, i]",
+             "out partial C[i: 20, j: i..20]: f64 = sum[k: -i + 20..24] A[j, k] / a * B[k, i]\n"},
+        // a product under a sum is one operation with it
+        Case{kMatrices, "out C[i: 20, j: 20] = sum[k: 24] (a * A[i, k] + B[k, j])", "out C[i: 20, j: 20]: f64 = sum[k: 24] (a * A[i, k] + B[k, j])\n"},
+        Case{kMatrices, "out C[i: 20, j: 20] = max[k: 24] (a + A[i, k] + B[k, j])",
+             "out C[i: 20, j: 20]: f64 = max[k: 24] (C.e1[i, k] + B[k, j])\nlet C.e1[i: 20, k: 24]: f64 = a + A[i, k]\n"},
+        // what stands there twice is one
+        Case{kMatrices, "out C[i: 20, j: 20] = sum[k: 24] (a - A[i, k]) * B[k, j] * exp(a - A[i, k])",
+             "out C[i: 20, j: 20]: f64 = sum[k: 24] C.e1[i, k] * B[k, j] * C.e2[i, k]\nlet C.e1[i: 20, k: 24]: f64 = a - A[i, k]\nlet C.e2[i: 20, k: 24]: f64 = exp(a - "
+             "A[i, k])\n"},
+        Case{kMatrices, "out C[i: 20, j: 20] = sum[k: 24] (a - A[i, k]) * (B[k, j] + (a - A[i, k]))",
+             "out C[i: 20, j: 20]: f64 = sum[k: 24] C.e1[i, k] * (B[k, j] + C.e1[i, k])\nlet C.e1[i: 20, k: 24]: f64 = a - A[i, k]\n"},
+        // few repetitions, sizes that are not known, weights that are packed ahead, larger than what it is made of, no element for each point, what the sum itself makes
+        Case{kMatrices, "out C[i: 20, j: 15] = sum[k: 24] a * A[i, k] * B[k, j]", "out C[i: 20, j: 15]: f64 = sum[k: 24] a * A[i, k] * B[k, j]\n"},
+        Case{kMatrices, "out C[i: 20, j: T] = sum[k: 24] a * A[i, k] * B[k, 0]", "out C[i: 20, j: T]: f64 = sum[k: 24] a * A[i, k] * B[k, 0]\n"},
+        Case{kMatrices, "out C[i: 20, j: 20] = sum[k: 24] A[i, k] * (W[k, j] * a)", "out C[i: 20, j: 20]: f64 = sum[k: 24] A[i, k] * (W[k, j] * a)\n"},
+        Case{kMatrices, "out C[i: 20, j: 20] = sum[k: 24] f32(H[i, k]) * 2.0 * f32(B[k, j])",
+             "out C[i: 20, j: 20]: f32 = sum[k: 24] f32(H[i, k]) * 2.0 * f32(B[k, j])\n"},
+        Case{kMatrices, "out C[i: 8, j: 20, l: 3] = sum[k: 12, r: 3] (A[i + r, k + l] + a) * B[k, j]",
+             "out C[i: 8, j: 20, l: 3]: f64 = sum[k: 12, r: 3] (A[i + r, l + k] + a) * B[k, j]\n"},
+        Case{kMatrices, "let x[0, i: 20] = v[i]\nlet x[t: 1..4, i: 20] = sum[k: 20] (a + x[t-1, k]) * B[k, i]\nout y[i: 20] = x[3, i]",
+             "let x[0, i: 20]: f64 = v[i]\nlet x[t: 1..4, i: 20]: f64 = sum[k: 20] (a + x[t - 1, k]) * B[k, i]\nout y[i: 20]: f64 = x[3, i]\n"}));
+
 INSTANTIATE_TEST_SUITE_P(
     InvariantDims, Normalized,
     testing::Values(
@@ -165,6 +206,95 @@ INSTANTIATE_TEST_SUITE_P(
         // A range that may be empty: what nobody needs is not computed.
         Case{"program p(T = 3) assume T >= 0\nin X: i32[4]\n", "let a[t: T, 0] = 1\nlet a[t: T, j: 1..4] = a[t, j-1] + X[j]\nout r[t: T, j: 4] = a[t, j]\n",
              "let a[t: T, 0]: i32 = 1\nlet a[t: T, j: 1..4]: i32 = a[t, j - 1] + X[j]\nout r[t: T, j: 4]: i32 = a[t, j]\n"}));
+
+using Point = std::vector<int64_t>;
+
+/// Calls f with the values of all variables at each point of the ranges.
+template <class F>
+void for_points(const std::vector<IndexRange>& ranges, size_t from, Point& values, const F& f) {
+  if (from == ranges.size()) return f();
+  const IndexRange& range = ranges[from];
+  for (int64_t v = evaluate(range.lo, values), end = evaluate(range.hi, values); v < end; ++v) {
+    values[range.var] = v;
+    for_points(ranges, from + 1, values, f);
+  }
+}
+
+bool holds(const Guard& g, const Point& values) {
+  switch (g.kind) {
+    case Guard::Kind::all:
+      return std::all_of(g.of.begin(), g.of.end(), [&](const Guard& each) { return holds(each, values); });
+    case Guard::Kind::any:
+      return std::any_of(g.of.begin(), g.of.end(), [&](const Guard& each) { return holds(each, values); });
+    case Guard::Kind::negation:
+      return !holds(g.of[0], values);
+    case Guard::Kind::ge0:
+      return evaluate(g.e, values) >= 0;
+    case Guard::Kind::eq0:
+      return evaluate(g.e, values) == 0;
+  }
+  return false;
+}
+
+/// Elements of T that are defined, and those that are read, by enumeration.
+std::pair<std::set<Point>, std::set<Point>> elements_of(const Program& program, TensorId tensor) {
+  std::pair<std::set<Point>, std::set<Point>> out;
+  for (const Equation& equation : program.equations) {
+    std::vector<IndexRange> ranges;
+    for (const Slot& slot : equation.slots) ranges.push_back({slot.var, slot.lo, slot.hi});
+    const size_t slots = ranges.size();
+    Guard inner;
+    if (equation.rhs->op == Op::reduce) {
+      ranges.insert(ranges.end(), equation.rhs->reduction.ranges.begin(), equation.rhs->reduction.ranges.end());
+      inner = equation.rhs->reduction.where;
+    }
+    Point values(program.index_var(0) + 16);
+    for_points(ranges, 0, values, [&] {
+      if (!holds(equation.where, values) || !holds(inner, values)) return;
+      Point element;
+      for (size_t k = 0; k < slots; ++k) element.push_back(values[ranges[k].var]);
+      if (equation.targets[0] == tensor) out.first.insert(element);
+      visit(equation.rhs, [&](const ExprNode& node) {
+        if (node.op != Op::read || node.access.id != tensor) return;
+        Point read;
+        for (const Subscript& s : node.access.index) read.push_back(evaluate(s.affine, values));
+        out.second.insert(read);
+      });
+    });
+  }
+  return out;
+}
+
+// Boxes, triangles and bands of indices, conditions, values of one, two or three indices: the bits stay, and exactly what is read is made.
+TEST(RepeatedValues, have_an_element_for_each_value_that_is_used) {
+  int made = 0;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto one_of = [&](const std::vector<std::string>& texts) { return texts[random() % texts.size()]; };
+    const std::string i = one_of({"18", "1..18", "2..19"}), j = one_of({"18", "i+1", "i..19", "18-i", "i..i+2", "3..18", "17"});
+    const std::string k = one_of({"17", "i+1", "i..18", "18-i", "j+1", "j..19", "i+j+1", "i..j+20"}),
+                      where = one_of({"", "", "", " where k != 3", " where k > i", " where j < 9", " where i + k < 20"});
+    const std::string x = one_of({"i", "j", "k"}), y = one_of({"i", "j", "k"});
+    const std::string value = one_of({"a * A[" + x + ", k]", "(A[k, " + x + "] - a)", "exp(A[" + x + ", k])", "(A[" + x + ", k] / v[" + y + "])",
+                                      "(A[" + x + ", k] + B[k, " + x + "])", "(-A[k, " + x + "] * a)", "max(a, A[k + 1, " + x + "])"});
+    const std::string body = one_of({"VALUE * B[k, j]", "B[k, i] * VALUE", "max(VALUE, B[j, k])", "(VALUE + B[k, i])", "VALUE * (VALUE + B[i, k])", "v[j] * VALUE"});
+    std::string full = body;
+    for (size_t at; (at = full.find("VALUE")) != std::string::npos;) full.replace(at, 5, value);
+    const std::string text = "program p(N = 1)\nin a: f64\nin A: f64[60, 60]\nin B: f64[60, 60]\nin v: f64[60]\nout partial C[i: " + i + ", j: " + j + "]: f64 = 1.0 + " +
+                             one_of({"sum", "max", "min"}) + "[k: " + k + where + "] " + full;
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
+    const Program program = parsed(text), normal = normalize(program);
+    EXPECT_EQ(bits_of(program), bits_of(normal));
+    for (TensorId t = 0; t < normal.tensors.size(); ++t) {
+      if (normal.tensors[t].name.find(".e") == std::string::npos) continue;
+      ++made;
+      const auto [defined, read] = elements_of(normal, t);
+      EXPECT_EQ(defined, read) << print(normal);
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(made, 100);
+}
 
 }  // namespace
 }  // namespace polyweft
