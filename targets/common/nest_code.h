@@ -148,7 +148,13 @@ class NestCode {
   void on(const Copy&);
   void on(const Sync&) {}
   void on(const Loop&);
-  void serial_loop(const Loop&);
+  /// What a loop's iterations hold instead of its body, where they are parts of another loop or more than the body.
+  struct LoopBody {
+    std::function<void(llvm::Value* iv)> emit;
+    int64_t trips;  ///< of the whole loop; 0: those of this one
+  };
+  void serial_loop(const Loop& loop) { serial_loop(loop, LoopBody{nullptr, 0}); }
+  void serial_loop(const Loop&, const LoopBody& body);
   void loop_around_streams(const Loop&);
   bool is_entered(const Loop&) const;
   std::vector<BufferId> streamed_arguments(NodeId id) const;
@@ -322,8 +328,13 @@ class NestCode {
   bool gather_tiles(NodeId id, BufferId buffer, Tiles& tiles);
   bool gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& tiles);
   bool is_zero_init(NodeId id, BufferId buffer) const;
+  struct TileMove {
+    llvm::Value* pointer = nullptr;
+    int64_t distance = 0;  ///< of rows, in bytes
+  };
   struct TileCopy {
     bool is_load = false, emits = false;
+    std::multimap<int, TileMove>* into = nullptr;  ///< where to note the moves, by tile
   };
   bool copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCopy how, std::vector<int>& moved);
   bool start_tiles(const std::vector<NodeId>& parts, BufferId buffer, const Tiles& tiles, bool emits);
@@ -341,6 +352,32 @@ class NestCode {
   llvm::Value* staged(const TilePlace& place, int number);
   llvm::Value* pointer_to(BufferId buffer, const Affine& offset);
   void move_tile(llvm::Intrinsic::ID how, int number, llvm::Value* pointer, int64_t distance);
+
+  // blocks of tiles in a pipeline: nest_late.cpp
+  static constexpr VarId kLateRow = 0x7ffffd00;  ///< the first of some rows of a reader
+  struct LateBlock {
+    const Loop *around = nullptr, *products = nullptr, *reader = nullptr;  ///< reader: may be null
+    NodeId reader_node = kNoNode;
+    BufferId sums = 0;
+    std::vector<BufferId> homes;  ///< buffers on the stack: of the sums, of their copies
+    std::vector<NodeId> copies;
+    Tiles tiles;
+  };
+  struct Late {
+    llvm::Value* is_later = nullptr;  ///< i1: there is a block before
+    std::multimap<int, TileMove> moves;
+    std::set<int> waiting;  ///< tiles that still hold sums of the block before
+  };
+  std::optional<int64_t> iterations(const Loop& loop) const;
+  std::optional<LateBlock> late_block(const Loop& loop);
+  bool are_products_apart(const LateBlock& block) const;
+  std::multimap<int, TileMove> moves_of(const LateBlock& block);
+  std::multimap<int, TileMove> moves_home(const LateBlock& block);
+  void copy_rows(const TileMove& from, const TileMove& to, llvm::Value* first, int64_t count);
+  void make_room(int number);
+  void late_block_body(const LateBlock& block, llvm::Value* is_later);
+  void rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count);
+  bool late_loop(const Loop& loop);
 
   void clear_caches();
 
@@ -397,6 +434,7 @@ class NestCode {
   int64_t tile_products_ = 0;                             // emitted so far
   const std::vector<Prefetch>* tile_prefetch_ = nullptr;  // of the instruction at hand
   std::vector<Uncut> uncut_;                              // operands of the next iteration
+  Late* late_ = nullptr;                                  // in the first products of a block: what the block before left
   std::vector<Row> rows_;
   std::map<std::string, VarId> row_numbers_;
   std::vector<std::vector<llvm::Value*>> strides_;  // symbolic nests: of each buffer all elements, then the stride of each dimension

@@ -168,7 +168,7 @@ void NestCode::on(const Loop& loop) {
       return tensor_loop(loop);
     default: {
       const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
-      if (!turning_copy(loop) && !turning_groups(loop)) loop_around_streams(loop);
+      if (!turning_copy(loop) && !turning_groups(loop) && !late_loop(loop)) loop_around_streams(loop);
       for (size_t k = opened.size(); k-- > 0;) {
         free_last();
         bases_[opened[k]] = nullptr;
@@ -327,7 +327,7 @@ bool NestCode::is_entered(const Loop& loop) const {
 }
 
 // Guarded where no iteration may run, then bottom-tested: one compare and branch an iteration.
-void NestCode::serial_loop(const Loop& loop) {
+void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   auto& context = module_.getContext();
   llvm::Value* lo = bound(loop.lo, true);
   llvm::Value* hi = bound(loop.hi, false);
@@ -372,9 +372,9 @@ void NestCode::serial_loop(const Loop& loop) {
                   hi,       is_entered(loop)};
   Streams* const outer = std::exchange(streams_, is_straight(nest_, loop.body, true) ? &streams : nullptr);
   Streams* const outer_tiles = std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
-  open_.push_back({loop.var, (facts.hi - facts.lo) / loop.step + 1});
+  open_.push_back({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1});
   const int64_t products_before = tile_products_;
-  emit(loop.body);
+  special.emit ? special.emit(iv) : emit(loop.body);
   while (tile_streams_ && !uncut_.empty()) cut_ahead(INT32_MAX);
   if (tile_streams_) keep_stores_awake(loop, iv, tile_products_ - products_before);
   tile_streams_ = outer_tiles;

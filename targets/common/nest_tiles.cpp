@@ -363,6 +363,7 @@ void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
       operands.push_back(tile_of((*plan)[k], part_of(k), numbers));
       numbers.push_back(operands.back());
     }
+    make_room(numbers[0]);
     b_.CreateCall(function, {number(numbers[0]), number(operands[0]), number(operands[1])});
     ++tile_products_;
     cut_ahead(kRowsBetweenProducts);
@@ -460,6 +461,7 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
   const int64_t element = size_bytes(nest_.buffers[buffer].type);
   if (sum == tiles.end() || sum->second.second.distance != own->strides[0] * element) return false;
   moved.push_back(sum->second.first);
+  if (how.into) how.into->emplace(sum->second.first, TileMove{pointer_to(other.id, far->first), far->strides[0] * element});
   if (how.emits)
     move_tile(is_load ? llvm::Intrinsic::x86_tileloadd64 : llvm::Intrinsic::x86_tilestored64, sum->second.first, pointer_to(other.id, far->first),
               far->strides[0] * element);

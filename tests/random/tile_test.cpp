@@ -244,6 +244,69 @@ TEST(Tiles, sums_may_go_on_from_memory) {
     }
 }
 
+/// Does the code store sums among products? Then more than one product follows the first store and zero.
+size_t products_after_first_store(const LoopNest& nest) {
+  const std::string text = *targets::assembly_text(nest, with_tiles());
+  size_t count = 0;
+  for (size_t at = text.find("tilestored"); (at = text.find("\ttdp", at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+// Blocks in a pipeline: what a block leaves is stored and read among the products of the next one; each sum is still begun and stored once.
+TEST(Tiles, blocks_leave_among_the_products_of_the_next) {
+  for (const Unit& unit : kUnits)
+    for (const auto& [rows, columns] : {std::array{2, 2}, {1, 3}, {1, 1}})
+      for (int64_t steps : {2, 3, 9, 40})
+        for (int64_t blocks : {2, 3}) {
+          Block block;
+          block.rows = rows;
+          block.columns = columns;
+          const int64_t m = 16 * rows * blocks, n = 16 * columns * 2, k = 16 * unit.group * steps;
+          const std::string what = unit.name + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+          auto nest = scheduled(product(unit, {m, n, k}), schedule(unit, block));
+          ASSERT_TRUE(nest.ok()) << what << nest.error().message;
+          EXPECT_GT(products_after_first_store(*nest), 0u) << what;
+          if (m * n * k > 200'000) continue;  // the emulator's time
+          const TileRun run = expect_same_bits(*nest, what);
+          EXPECT_EQ(run.counts.zeros, rows * columns * blocks * 2) << what;
+          EXPECT_EQ(run.counts.stores, rows * columns * blocks * 2) << what;
+        }
+}
+
+// The reader's rows follow the products of the next block, few or many a step, and read the sums of their own block.
+TEST(Tiles, readers_of_blocks_follow_products_of_the_next) {
+  for (int64_t k : {128, 320, 1088}) {
+    const std::string text = "program g(M = 64, N = 64, K = " + std::to_string(k) +
+                             ")\nin A: u8[M, K]\nin B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
+                             "out Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n";
+    auto file = lang::parse(text, "test.weft");
+    ASSERT_TRUE(file.ok());
+    const std::string trace = schedule(kUnits[0], {}).text() + "\n  permute Q [i, j]\n  vectorize Q j 32\n  fuse Q into C at i.1\n";
+    auto nest = scheduled(file->programs.front(), *parse_trace(trace));
+    ASSERT_TRUE(nest.ok()) << nest.error().message;
+    EXPECT_GT(products_after_first_store(*nest), 0u);
+    if (k == 128) expect_right(file->programs.front(), *nest);
+    expect_same_bits(*nest, text);
+  }
+}
+
+// Products that read what the reader of the block before has written are not overtaken.
+TEST(Tiles, products_that_need_the_block_before_wait_for_it) {
+  auto file = lang::parse(
+      "program g(M = 64, N = 128, K = 128)\nin A: u8[M, K]\nin B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
+      "out Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n",
+      "test.weft");
+  ASSERT_TRUE(file.ok());
+  auto nest = scheduled(file->programs.front(), *parse_trace(schedule(kUnits[0], {}).text() + "\n  permute Q [i, j]\n  vectorize Q j 32\n  fuse Q into C at i.1\n"));
+  ASSERT_TRUE(nest.ok()) << nest.error().message;
+  EXPECT_GT(products_after_first_store(*nest), 0u);
+  auto chained = parse_loop_nest(replaced(replaced(print(*nest), "A[i.1 + 16", "Q[16"), "Q[i.1 + i@", "Q[i@"));
+  ASSERT_TRUE(chained.ok()) << chained.error().message;
+  ASSERT_NE(print(*chained), print(*nest));
+  EXPECT_EQ(products_after_first_store(*chained), 0u) << print(*chained);
+  expect_same_bits(*chained, "chained");
+}
+
 // What follows the sums reads them from memory.
 TEST(Tiles, results_may_be_used_at_once) {
   const char* text =
