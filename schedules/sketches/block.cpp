@@ -219,7 +219,7 @@ void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   const int64_t most = std::max<int64_t>(l1 / 2 / (kRows * bytes), 1);
   if (extent_k > most * 5 / 4 && !has_conditions_on(c, reduced[0])) {
     depth = equal_parts(extent_k, {most}, 1)[0];
-    sizes.kc = add_size(plan, c, "kc", depth, equal_parts(extent_k, {most / 2, most * 3 / 4, most}, 1));
+    sizes.kc = add_size(plan, c, "kc", depth, equal_parts(extent_k, {most, most * 3 / 2, most * 2}, 1));
   }
   const int64_t unit = 2 * c.lanes();
   const int64_t columns = std::max<int64_t>(l2 * 3 / 8 / std::max<int64_t>(depth * bytes, 1), unit);

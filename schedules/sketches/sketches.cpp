@@ -30,7 +30,7 @@ struct Builder {
   PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
     PlanContext c = context_for(t, stage, facts);
     c.lanes_outside = lanes_outside;
-    c.rows_outside = rows_outside && stage == dominant;
+    c.rows_outside = rows_outside;
     c.panels_outside = panels_outside && stage == dominant;
     c.openness = stage == dominant ? Openness::open : Openness::settled;
     c.packing = packing;
