@@ -114,6 +114,7 @@ BufferId Emitter::make_ring(const Slider& slider, const Range& range, int64_t st
   if (is_ring) whole.extent[slide.dim] = ring;
   if (is_ring) nest_.buffers[buffer].folds = {{slide.dim, ring}};
   nest_.buffers[buffer].layout = layout_of(stage.placement.layout, whole.extent);
+  if (stage.placement.layout.empty() && stage.placement.scope == Scope::heap && has_long_rows(nest_.buffers[buffer])) align_rows(nest_.buffers[buffer]);
   return buffer;
 }
 
