@@ -17,7 +17,8 @@ bool some_before(Map pairs, const View& a, const View& b, bool or_same) {
     pairs = Map(isl_map_equate(pairs.take(), isl_dim_in, level, isl_dim_out, level));
     if (is_empty(pairs)) return false;
   }
-  return parting->is_same ? or_same : parting->first_is_before;
+  const bool is_before = parting->is_same ? or_same : parting->first_is_before;
+  return is_before && (parting->shared > 0 || !is_empty(pairs));
 }
 
 /// e == 0 or e >= 0 for a linear e.
