@@ -69,7 +69,8 @@ bool is_chain(const PlanContext& producer, const PlanContext& host) {
   return host.stage.data_indices == along.size();  // all but the channels, and the lanes of the product instead
 }
 
-Plan plan_chain(const PlanContext& producer, const PlanContext& host, bool by_rows) {
+Plan plan_chain(const PlanContext& producer, const PlanContext& host, const ChainForm& form) {
+  const bool by_rows = form.by_rows;
   Plan plan;
   const BlockShape shape = *block_shape(host), own = *block_shape(producer);
   const Tile tile = tile_of(host, shape);
@@ -104,7 +105,14 @@ Plan plan_chain(const PlanContext& producer, const PlanContext& host, bool by_ro
   plan.steps.push_back(AccumulateStep{s, tiles[1], Scope::reg});
   plan.steps.push_back(UnrollStep{s, {u}});
   plan.steps.push_back(VectorizeStep{s, v, Size{host.lanes(), ""}});
+  if (form.past_caches) plan.steps.push_back(StreamStep{s});
   plan.append(plan_tap_block(producer, own, by_rows ? 0 : tile.columns));
+  for (uint32_t d = 0; form.rows_ahead > 0 && !rows.empty() && d < along.size(); ++d) {
+    if (host.name(along[d]) != rows.back()) continue;
+    for (const ReadRow& row : producer.table.reads)
+      if (row.uses(d) && !producer.t.program.tensors[row.tensor].is_const_input)
+        plan.steps.push_back(PrefetchStep{producer.t.program.tensors[row.tensor].name, p, producer.name(d), Size{form.rows_ahead, ""}});
+  }
   if (host.facts.threads > 1) plan.steps.push_back(ParallelStep{s, order.front()});
   return plan;
 }

@@ -96,7 +96,12 @@ Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t colum
 std::vector<int64_t> cuts_at_borders(const PlanContext& c, uint32_t index, int64_t tile);
 /// A stencil of taps that a product reads point by point, in one nest with it: a tile of columns or a row at a time.
 bool is_chain(const PlanContext& producer, const PlanContext& host);
-Plan plan_chain(const PlanContext& producer, const PlanContext& host, bool by_rows);
+/// past_caches: the product's output is stored past the caches. rows_ahead: that many rows of what the stencil reads are asked for early; 0: none.
+struct ChainForm {
+  bool by_rows = false, past_caches = false;
+  int64_t rows_ahead = 0;
+};
+Plan plan_chain(const PlanContext& producer, const PlanContext& host, const ChainForm& form);
 /// [d / f, the other dimensions, d % f] for dimension `dim` of what the row reads.
 std::vector<LayoutDigit> panel_layout(const ReadRow& row, uint32_t dim, const Size& factor);
 /// The same as a register tile of `reader`, inside its loop `place`.

@@ -155,7 +155,8 @@ class NestCode {
   };
   void serial_loop(const Loop& loop) { serial_loop(loop, LoopBody{nullptr, 0}); }
   void serial_loop(const Loop&, const LoopBody& body);
-  void loop_around_streams(const Loop&);
+  void with_streams(const Loop& loop, const std::function<void()>& code);
+  void add_streamed_by(const Loop& loop, std::vector<BufferId>& out) const;
   bool is_entered(const Loop&) const;
   std::vector<BufferId> streamed_arguments(NodeId id) const;
   void unroll_loop(const Loop&);
@@ -391,7 +392,8 @@ class NestCode {
   std::vector<bool> short_;                     // of those: indices of argmax and argmin, held in 32 bits
   std::map<RegKey, DeclaredLanes> declared_;    // of the one that is being declared
   std::vector<int64_t> in_use_;                 // of those: lanes that any access reads or writes
-  std::vector<bool> aligned_;                   // arguments whose address was tested
+  std::vector<bool> aligned_;                   // arguments that begin on lines here
+  std::vector<bool> is_tested_;                 // arguments of which the code here knows whether they do
   std::vector<bool> is_met_by_others_;          // made outside the parallel loop around
   bool is_in_place_ = false;                    // does the statement at hand read what it stores?
   std::vector<std::vector<BufferId>> sharers_;  // of each buffer: others with bytes in common

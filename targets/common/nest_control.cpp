@@ -34,6 +34,7 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       short_(nest.buffers.size(), false),
       in_use_(nest.buffers.size(), 0),
       aligned_(nest.buffers.size(), false),
+      is_tested_(nest.buffers.size(), false),
       is_met_by_others_(nest.buffers.size(), false),
       sharers_(ir::sharers_of(nest)) {
   for (size_t p = 0; p < nest.params.size() && !nest.symbolic; ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
@@ -159,16 +160,16 @@ void NestCode::on(const Loop& loop) {
   if (facts.hi < facts.lo) return;
   switch (loop.mark.kind) {
     case MarkKind::unroll:
-      return unroll_loop(loop);
+      return with_streams(loop, [&] { unroll_loop(loop); });
     case MarkKind::vector:
-      return vector_loop(loop);
+      return with_streams(loop, [&] { vector_loop(loop); });
     case MarkKind::parallel:
       return parallel_loop(loop);
     case MarkKind::tensor:
       return tensor_loop(loop);
     default: {
       const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
-      if (!turning_copy(loop) && !turning_groups(loop) && !late_loop(loop)) loop_around_streams(loop);
+      if (!turning_copy(loop) && !turning_groups(loop) && !late_loop(loop)) with_streams(loop, [&] { serial_loop(loop); });
       for (size_t k = opened.size(); k-- > 0;) {
         free_last();
         bases_[opened[k]] = nullptr;
@@ -180,44 +181,44 @@ void NestCode::on(const Loop& loop) {
 /// Arguments that vector loops in there store past the caches.
 std::vector<BufferId> NestCode::streamed_arguments(NodeId id) const {
   std::vector<BufferId> out;
-  if (id == kNoNode) return out;
-  const auto gather = [&](NodeId child) {
-    for (BufferId buffer : streamed_arguments(child)) out.push_back(buffer);
-  };
-  const Node& node = nest_.nodes[id];
-  if (const auto* seq = std::get_if<Seq>(&node)) std::for_each(seq->children.begin(), seq->children.end(), gather);
-  if (const auto* choice = std::get_if<If>(&node)) gather(choice->then), gather(choice->otherwise);
-  if (const auto* alloc = std::get_if<Alloc>(&node)) gather(alloc->body);
-  if (const auto* loop = std::get_if<Loop>(&node)) {
-    gather(loop->body);
-    if (loop->mark.non_temporal)
-      visit_accesses(loop->body, [&](const Access& access, bool written) {
-        if (written && nest_.buffers[access.id].scope == Scope::argument) out.push_back(access.id);
-      });
-  }
+  walk_nodes(nest_, id, [&](const Node& node) {
+    if (const auto* loop = std::get_if<Loop>(&node)) add_streamed_by(*loop, out);
+    return true;
+  });
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
+}
+
+void NestCode::add_streamed_by(const Loop& loop, std::vector<BufferId>& out) const {
+  if (!loop.mark.non_temporal) return;
+  visit_accesses(loop.body, [&](const Access& access, bool written) {
+    if (written && nest_.buffers[access.id].scope == Scope::argument) out.push_back(access.id);
+  });
 }
 
 void NestCode::fence_after(NodeId id) {
   if (!streamed_arguments(id).empty()) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
-/// Stores past the caches want whole lines, and an argument's address is known at the call only: the innermost loop exists twice.
-void NestCode::loop_around_streams(const Loop& loop) {
+/// Stores past the caches want whole lines, and an argument's address is known at the call only: the code exists twice, an innermost loop or, where sums are stored
+/// behind theirs, what is written out of the block.
+void NestCode::with_streams(const Loop& loop, const std::function<void()>& code) {
   std::vector<BufferId> open;
-  if (lanes_.width == 1 && is_straight(nest_, loop.body, false))
-    for (BufferId id : streamed_arguments(loop.body))
-      if (!aligned_[id]) open.push_back(id);
-  if (open.empty()) return serial_loop(loop);
+  if (lanes_.width == 1 && is_straight(nest_, loop.body, false)) {
+    std::vector<BufferId> streamed = streamed_arguments(loop.body);
+    add_streamed_by(loop, streamed);
+    for (BufferId id : streamed)
+      if (!is_tested_[id] && std::find(open.begin(), open.end(), id) == open.end()) open.push_back(id);
+  }
+  if (open.empty()) return code();
   llvm::Value* together = b_.getInt64(0);
   for (BufferId id : open) together = b_.CreateOr(together, b_.CreatePtrToInt(base_of(id), b_.getInt64Ty()));
   llvm::Value* is_aligned = b_.CreateICmpEQ(b_.CreateAnd(together, b_.getInt64(kAlignment - 1)), b_.getInt64(0));
   const auto with = [&](bool aligned) {
-    for (BufferId id : open) aligned_[id] = aligned;
-    serial_loop(loop);
-    for (BufferId id : open) aligned_[id] = false;
+    for (BufferId id : open) aligned_[id] = aligned, is_tested_[id] = true;
+    code();
+    for (BufferId id : open) aligned_[id] = is_tested_[id] = false;
   };
   branch(
       is_aligned, [&] { with(true); }, [&] { with(false); });
@@ -502,6 +503,7 @@ void NestCode::parallel_loop(const Loop& loop) {
     ib.SetInsertPoint(start);
     inner.substitution_ = substitution_;
     inner.aligned_ = aligned_;
+    inner.is_tested_ = is_tested_;
     for (BufferId id = 0; id < bases_.size(); ++id) inner.is_met_by_others_[id] = bases_[id] != nullptr;
     inner.facts_ = facts_;
     for (const auto& [var, value] : variables) inner.variables_[var] = work->getArg(m++);

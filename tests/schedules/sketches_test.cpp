@@ -117,6 +117,12 @@ TEST(ChainSketches, run_a_stencil_inside_the_product_that_reads_it) {
     const std::string texts = checked_sketches(program);
     EXPECT_NE(texts.find("compute_at T in Y at x.1 heap"), std::string::npos) << texts;
     EXPECT_NE(texts.find("compute_at T in Y at y heap"), std::string::npos) << texts;
+    EXPECT_EQ(texts.find("stream Y"), std::string::npos) << texts;
+    // Where no cache holds the images the product is stored past them, and rows that come from memory are asked for.
+    std::string large;
+    for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, {64, 32, {1 << 10, 2 << 10, 4 << 10}, 1})) large += trace.text() + "\n";
+    EXPECT_NE(large.find("stream Y"), std::string::npos) << large;
+    EXPECT_NE(large.find("prefetch X in T along y by 2"), std::string::npos) << large;
   }
 }
 

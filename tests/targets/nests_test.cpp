@@ -219,6 +219,37 @@ body {
   }
 }
 )"},
+    {"sums_leave_registers_past_the_caches", R"(nest 1 rows class strict
+loops i, r0, v0, k, r1, v1, r2, v2
+buffer A: f32[6, 8] argument align 4
+buffer B: f32[8, 16] argument align 4
+buffer C: f32[6, 16] argument align 4 output
+buffer acc: f32[2, 16] reg align 64
+arguments A, B, C
+body {
+  for i in 0 .. 6 step 2 {
+    alloc acc {
+      for r0 in 0 .. 2 unroll {
+        for v0 in 0 .. 16 vector 16 {
+          compute 0(i + r0, v0) init sum: acc[r0, v0]
+        }
+      }
+      for k in 0 .. 8 {
+        for r1 in 0 .. 2 unroll {
+          for v1 in 0 .. 16 vector 16 {
+            compute 0(i + r1, v1, k) accumulate sum: acc[r1, v1] <- (A[i + r1, k] * B[k, v1])
+          }
+        }
+      }
+      for r2 in 0 .. 2 unroll {
+        for v2 in 0 .. 16 vector 16 non_temporal {
+          copy C[i + r2, v2] <- acc[r2, v2]
+        }
+      }
+    }
+  }
+}
+)"},
     {"a_transposition_is_streamed", R"(nest 1 turned class strict
 loops i1, j1, i, j
 buffer X: f32[35, 48] argument align 4
@@ -492,6 +523,13 @@ TEST(Nests, rows_of_a_block_ask_for_a_line_once) {
   auto code = targets::assembly_text(parsed(text_of("rows_share_a_prefetched_vector")), *find_target("x86-64-v4"));
   ASSERT_TRUE(code.ok());
   EXPECT_EQ(count_of("prefetcht0", *code), 2u);
+}
+
+// Two rows of one line, each as a store past the caches where the output begins on a line and as a plain one where it does not.
+TEST(Nests, sums_pass_the_caches_behind_their_loop) {
+  auto code = targets::assembly_text(parsed(text_of("sums_leave_registers_past_the_caches")), *find_target("x86-64-v4"));
+  ASSERT_TRUE(code.ok());
+  EXPECT_EQ(count_of("vmovntps", *code), 2u) << *code;
 }
 
 // Blends of lanes that nothing reads would lengthen every step of the sums.
