@@ -19,6 +19,7 @@
 #include <chrono>
 
 #include "targets/cpu/kept_values.h"
+#include "targets/cpu/quick_quotients.h"
 #include "targets/cpu/side_by_side.h"
 
 namespace polyweft::targets {
@@ -84,6 +85,7 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   passes.add(llvm::createLICMPass());
   passes.add(chains_side_by_side());
   passes.add(values_kept_between_iterations());
+  passes.add(quick_quotients());
 }
 
 // Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is expanded, and addresses move to

@@ -15,13 +15,14 @@ namespace {
 constexpr int64_t kRows = 20'000;
 using Kernel3 = int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*);
 
-/// `divisor` as loop nests write it: of a row, or one number.
-LoopNest quotients(const std::string& type, int64_t lanes, const std::string& cls, const std::string& divisor = "d[i]") {
+/// `divisor` as loop nests write it: of a row, or one number. So many rows are written out.
+LoopNest quotients(const std::string& type, int64_t lanes, const std::string& cls, const std::string& divisor = "d[i]", int64_t rows = 1) {
   const std::string l = std::to_string(lanes), r = std::to_string(kRows), bytes = std::to_string(64 / lanes);
-  return parsed("nest 1 quotients class " + cls + "\nloops i, v\nbuffer X: " + type + "[" + r + ", " + l + "] argument align " + bytes + "\nbuffer d: " + type + "[" + r +
-                "] argument align " + bytes + "\nbuffer Y: " + type + "[" + r + ", " + l + "] argument align " + bytes +
-                " output\narguments X, d, Y\nbody {\n  for i in 0 .. " + r + " {\n    for v in 0 .. " + l + " vector " + l +
-                " {\n      compute 0(i, v) store: Y[i, v] <- (X[i, v] / " + divisor + ")\n    }\n  }\n}\n");
+  return parsed("nest 1 quotients class " + cls + "\nloops i, u, v\nbuffer X: " + type + "[" + r + ", " + l + "] argument align " + bytes + "\nbuffer d: " + type + "[" +
+                r + "] argument align " + bytes + "\nbuffer Y: " + type + "[" + r + ", " + l + "] argument align " + bytes +
+                " output\narguments X, d, Y\nbody {\n  for i in 0 .. " + r + " step " + std::to_string(rows) + " {\n    for u in 0 .. " + std::to_string(rows) +
+                " unroll {\n      for v in 0 .. " + l + " vector " + l + " {\n        compute 0(i + u, v) store: Y[i + u, v] <- (X[i + u, v] / " + divisor +
+                ")\n      }\n    }\n  }\n}\n");
 }
 
 /// Any bits; or, more often, a number whose exponent lets the fast way be taken, with few or many leading ones in its fraction.
@@ -80,7 +81,7 @@ TEST(Division, by_one_number_has_the_bits_of_the_division) {
 }
 
 template <class T, class Bits>
-void expect_quotients_by(double divisor, const std::string& type, ElementType element) {
+void expect_quotients_by(double divisor, const std::string& type, ElementType element, int64_t rows) {
   constexpr int64_t kLanes = 64 / sizeof(T);
   Rng rng(5);
   TensorData x = make_tensor(element, {kRows, kLanes}), d = make_tensor(element, {kRows}), y = make_tensor(element, {kRows, kLanes});
@@ -90,9 +91,20 @@ void expect_quotients_by(double divisor, const std::string& type, ElementType el
   for (int64_t k = 0; k < kRows; k += 3)                                                                      // beside the middle of two quotients
     for (int64_t v = 0; v < kLanes; ++v)
       xs[k * kLanes + v] = std::nextafter(static_cast<T>(divisor) * (number<T, Bits>(rng) + T(0.5)), static_cast<T>(rng.below(3) - 1.0));
+  const auto ordinary = [&] {
+    for (;;)
+      if (const T value = number<T, Bits>(rng); std::abs(value) > T(1e-9) && std::abs(value) < T(1e9)) return value;
+  };
+  for (int64_t k = 0; k < kRows; ++k)  // four rows of nothing else, and four with zeros and infinities between
+    for (int64_t v = 0; v < kLanes && k / 4 % 4 < 2; ++v) {
+      T& x = xs[k * kLanes + v];
+      x = std::nextafter(static_cast<T>(divisor) * (ordinary() + T(0.5)), static_cast<T>(rng.below(3) - 1.0));
+      if (k / 4 % 4 == 1 && rng.below(8) == 0) x = rng.below(2) == 0 ? std::copysign(T(0), x) : std::copysign(std::numeric_limits<T>::infinity(), x);
+      if (k / 4 % 4 == 1 && rng.below(64) == 0) x = std::numeric_limits<T>::quiet_NaN();
+    }
   xs[0] = T(0), xs[1] = T(-0.0), xs[2] = std::numeric_limits<T>::infinity(), xs[3] = -xs[2], xs[4] = std::numeric_limits<T>::max();
   for (const Target& target : runnable_targets()) {
-    const Loaded kernel = load(quotients(type, kLanes, "strict", std::to_string(static_cast<int>(divisor)) + ":" + type), target);
+    const Loaded kernel = load(quotients(type, kLanes, "strict", std::to_string(static_cast<int>(divisor)) + ":" + type, rows), target);
     Argument ax(x), ad(d), ay(y);
     ASSERT_EQ(reinterpret_cast<Kernel3>(kernel.code->address("quotients"))(ax.get(), ad.get(), ay.get()), 0);
     const auto* ys = reinterpret_cast<const T*>(y.bytes.data());
@@ -107,9 +119,30 @@ void expect_quotients_by(double divisor, const std::string& type, ElementType el
 
 TEST(Division, by_an_odd_number_of_few_bits_has_the_bits_of_the_division_in_class_strict) {
   for (double divisor : {3.0, -5.0, 9.0, 1048575.0, 6.0}) {
-    expect_quotients_by<float, uint32_t>(divisor, "f32", ElementType::f32);
-    expect_quotients_by<double, uint64_t>(divisor, "f64", ElementType::f64);
+    const int64_t rows = divisor == 9 || divisor == 1048575 ? 5 : 1;
+    expect_quotients_by<float, uint32_t>(divisor, "f32", ElementType::f32, rows);
+    expect_quotients_by<double, uint64_t>(divisor, "f64", ElementType::f64, rows);
   }
+}
+
+// Of several rows tiny elements are looked for at once; what depends on the quotients waits for it, in loops that hand values on too.
+TEST(Division, rows_by_an_odd_number_take_two_operations_each_and_one_test) {
+  const LoopNest nest = parsed(
+      "nest 1 p class strict\nloops a, b, i, u, v, c, d\nbuffer X: f64[12, 40] argument align 8\nbuffer A: f64[12, 40] heap align 64\nbuffer Y: f64[12, 40] argument "
+      "align 8 output\narguments X, Y\nbody { alloc A {\nfor a in 0 .. 12 { for b in 0 .. 40 { copy A[a, b] <- X[a, b] } }\nfor i in 1 .. 12 { for u in 0 .. 5 unroll { "
+      "for "
+      "v in 0 .. 8 vector 8 { compute 0(i, 8*u + v) store: A[i, 8*u + v] <- (((A[i, 8*u + v] + A[i - 1, 8*u + v]) / 9:f64) + A[i, 8*u + v]) } } }\nfor c in 0 .. 12 { "
+      "for d in 0 "
+      ".. 40 { copy Y[c, d] <- A[c, d] } }\n} }\n");
+  expect_same_bits(nest, 6);
+  const Target host = runnable_targets().front();
+  if (!host.has("avx512f")) GTEST_SKIP() << "no masks";
+  const auto text = targets::assembly_text(nest, host);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_NE(text->find("vptestmq"), std::string::npos);
+  const auto other = targets::assembly_text(quotients("f32", 16, "strict", "9:f32", 5), host);
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_NE(other->find("vptestmd"), std::string::npos);
 }
 
 }  // namespace
