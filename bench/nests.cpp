@@ -1,4 +1,4 @@
-// Texts of nests beside each other and beside plain C, in one process, one thread, rounds interleaved: what a schedule is worth before any step makes it.
+// Texts of nests beside each other and beside plain C, in one process, one thread, rounds interleaved, on the same inputs: what a schedule is worth before any step makes it.
 // Usage: bench_nests ROUNDS NEST.. [PLAIN.so]: the first nest's argument shapes hold for all; PLAIN.so has plain(inputs.., outputs..) over bare pointers
 // (bench/polybench/polybench.c) and is the judge of the others' results. PW_ASM=FILE writes the first nest's assembly.
 #include <HalideRuntime.h>
@@ -50,11 +50,16 @@ struct Argument {
   }
   Argument(const Argument&) = delete;
 };
-using Arguments = std::vector<std::unique_ptr<Argument>>;
+using Arguments = std::vector<std::shared_ptr<Argument>>;
 
-Arguments arguments_of(const LoopNest& nest) {
+/// Inputs are those of `first`, where there is one: all racers read the same memory, near or far.
+Arguments arguments_of(const LoopNest& nest, const Arguments* first) {
   Arguments out;
-  for (BufferId id : nest.arguments) out.push_back(std::make_unique<Argument>(nest.buffers[id], 17 + out.size()));
+  for (BufferId id : nest.arguments) {
+    const size_t k = out.size();
+    const bool is_shared = first && !nest.buffers[id].is_output && k < first->size();
+    out.push_back(is_shared ? (*first)[k] : std::make_shared<Argument>(nest.buffers[id], 17 + k));
+  }
   return out;
 }
 
@@ -77,12 +82,12 @@ struct Racer {
   }
 };
 
-Racer nest_racer(const std::string& path, const LoopNest& nest, const Target& host) {
+Racer nest_racer(const std::string& path, const LoopNest& nest, const Target& host, const Arguments* first) {
   Racer out{path, nullptr};
   const auto object = or_die(targets::compile_object(nest, host));
   out.loaded = or_die(targets::load_code(object));
   out.code = out.loaded->address(nest.name);
-  out.arguments = arguments_of(nest);
+  out.arguments = arguments_of(nest, first);
   std::printf("%s: code %.1f ms, %zu bytes, %d spills\n", path.c_str(), object.codegen_ms, object.object.size(), object.spills);
   return out;
 }
@@ -110,7 +115,7 @@ int main(int argc, char** argv) {
       void* plain = dlopen(path.c_str(), RTLD_NOW);
       if (!plain || !first) return std::fprintf(stderr, "%s: %s\n", path.c_str(), first ? dlerror() : "comes after a nest"), 1;
       Racer racer{path, dlsym(plain, "plain"), true};
-      racer.arguments = arguments_of(*first);
+      racer.arguments = arguments_of(*first, &racers.front().arguments);
       racers.push_back(std::move(racer));
       continue;
     }
@@ -119,7 +124,7 @@ int main(int argc, char** argv) {
     LoopNest nest = or_die(parse_loop_nest(text.str()));
     if (auto status = verify(nest); !status) return std::fprintf(stderr, "%s: %s %s\n", path.c_str(), status.error().code.c_str(), status.error().message.c_str()), 1;
     if (!first && std::getenv("PW_ASM")) std::ofstream(std::getenv("PW_ASM")) << or_die(targets::assembly_text(nest, host));
-    racers.push_back(nest_racer(path, nest, host));
+    racers.push_back(nest_racer(path, nest, host, racers.empty() ? nullptr : &racers.front().arguments));
     if (!first) first = std::move(nest);
   }
   for (int round = 0; round < std::atoi(argv[1]); ++round)
