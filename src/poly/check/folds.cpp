@@ -165,8 +165,8 @@ bool Folds::is_kept(const Group& group, unsigned dimension) const {
   return true;
 }
 
-/// { S -> K[key.., slots..] } or { S -> P[key.., slots.., reduced..] }
-Map Folds::keyed(size_t number, const Group& group, bool with_point) const {
+/// key.., slots.. and, where asked for, reduced indices of the statement, over its dimensions.
+std::vector<Affine> Folds::coordinates_of(size_t number, const Group& group, bool with_point) const {
   const Statement& s = statements_.all[number];
   const Equation& equation = program_.equations[s.compute->equation];
   Indices indices = indices_of(program_, s);
@@ -175,7 +175,12 @@ Map Folds::keyed(size_t number, const Group& group, bool with_point) const {
   for (VarId v : slot_variables(equation)) coordinates.push_back(indices.at(v));
   if (with_point)
     for (const IndexRange& range : equation.rhs->reduction.ranges) coordinates.push_back(indices.at(range.var));
-  return restrict_domain(map_of(s.space, coordinates, with_point ? "P" : "K"), with_point ? points_[number] : flow_.good(number));
+  return coordinates;
+}
+
+/// { S -> K[key.., slots..] } or { S -> P[key.., slots.., reduced..] }
+Map Folds::keyed(size_t number, const Group& group, bool with_point) const {
+  return restrict_domain(map_of(statements_.all[number].space, coordinates_of(number, group, with_point), with_point ? "P" : "K"), with_point ? points_[number] : flow_.good(number));
 }
 
 /// Without a key first, which is the least work. That an element is computed anew (by tiles that overlap) shows as a point folded
@@ -221,7 +226,11 @@ void Folds::prove_forest(EquationId q, const Group& group, const UnionMap& links
   const std::string& tensor = program_.tensors[program_.equations[q].targets[0]].name;
   if (!yes(isl_union_map_is_injective(links.get()))) throw Refuted{"PW0401", "two folds of one element of " + tensor + " go on from the same state: one of them is lost"};
   UnionMap points = nothing(context_);
-  for (size_t m : group.folds) points = UnionMap(isl_union_map_add_map(points.take(), keyed(m, group, true).take()));
+  const FoldedTiles tiles = folded_tiles(group);
+  for (size_t k = 0; k < group.folds.size(); ++k) {
+    const Map point = tiles.are_of_points ? tiles.points[k] : keyed(group.folds[k], group, true);
+    points = UnionMap(isl_union_map_add_map(points.take(), Map(point).take()));
+  }
   if (!yes(isl_union_map_is_injective(points.get()))) throw Refuted{"PW0401", "a reduced point of " + tensor + " is folded twice"};
 }
 
@@ -229,19 +238,21 @@ void Folds::prove_forest(EquationId q, const Group& group, const UnionMap& links
 UnionSet Folds::prove_ends(EquationId q, const Group& group, const UnionMap& links) {
   UnionSet continued(isl_union_map_range(links.copy()));
   UnionSet needed(isl_union_set_empty(isl_space_params_alloc(context_.get(), 0)));
+  for (size_t m : group.members()) {
+    auto last = finals_.find(m);
+    if (last == finals_.end()) continue;
+    Set unfinished = intersect(last->second, Set(isl_union_set_extract_set(continued.get(), statements_.all[m].space.copy())));
+    if (!is_empty(unfinished)) throw Refuted{"PW0401", flow_.describe_sample(m, unfinished) + " is read before the last fold into it"};
+    needed = UnionSet(isl_union_set_union(needed.take(), isl_union_set_from_set(apply(last->second, keyed(m, group, false)).take())));
+  }
+  if (starts_once(group)) return needed;
   std::map<size_t, Set> ends;
   for (size_t m : group.members()) {
     const Statement& s = statements_.all[m];
-    Set going_on(isl_union_set_extract_set(continued.get(), s.space.copy()));
     auto last = finals_.find(m);
-    if (last != finals_.end()) {
-      Set unfinished = intersect(last->second, going_on);
-      if (!is_empty(unfinished)) throw Refuted{"PW0401", flow_.describe_sample(m, unfinished) + " is read before the last fold into it"};
-      needed = UnionSet(isl_union_set_union(needed.take(), isl_union_set_from_set(apply(last->second, keyed(m, group, false)).take())));
-    }
     Set end(isl_set_empty(s.space.copy()));
     if (!is_init(s))
-      end = subtract(flow_.good(m), std::move(going_on));
+      end = subtract(flow_.good(m), Set(isl_union_set_extract_set(continued.get(), s.space.copy())));
     else if (last != finals_.end())
       end = last->second;
     ends.emplace(m, Set(isl_set_coalesce(end.take())));
@@ -253,6 +264,15 @@ UnionSet Folds::prove_ends(EquationId q, const Group& group, const UnionMap& lin
   if (!alone(ending) && !alone(UnionMap(isl_union_map_intersect_range(ending.copy(), needed.copy()))))
     throw Refuted{"PW0401", "an element of " + program_.tensors[program_.equations[q].targets[0]].name + " is folded in parts that are never put together"};
   return needed;
+}
+
+/// Without merges each event has one predecessor, an earlier one, and at most one successor: paths, each from an init to an end. Where each key and element
+/// starts once, it therefore ends once.
+bool Folds::starts_once(const Group& group) const {
+  if (!group.merges.empty()) return false;
+  UnionMap starts = nothing(context_);
+  for (size_t m : group.inits) starts = UnionMap(isl_union_map_add_map(starts.take(), keyed(m, group, false).take()));
+  return yes(isl_union_map_is_injective(starts.get()));
 }
 
 void Folds::prove_complete(EquationId q, const Group& group, const UnionSet& needed) {
@@ -267,7 +287,9 @@ void Folds::prove_complete(EquationId q, const Group& group, const UnionSet& nee
   for (VarId p = 0; p < program_.parameters.size(); ++p) indices[p] = Affine::of(program_.parameters[p].value);
   for (size_t k = 0; k < slots.size(); ++k) indices[slots[k]] = Affine::variable(static_cast<VarId>(key + k));
   for (size_t k = 0; k < reduced; ++k) indices[equation.rhs->reduction.ranges[k].var] = Affine::variable(static_cast<VarId>(count + k));
-  Set domain = holds(domain_guard(equation, indices, true), points);
+  const Guard inside = domain_guard(equation, indices, true);
+  if (covers_by_tiles(group, inside, count + reduced)) return;
+  Set domain = holds(inside, points);
   Set have(isl_set_empty(points.copy()));
   for (size_t f : group.folds) have = unite(std::move(have), range_of(keyed(f, group, true)));
   have = Set(isl_set_coalesce(have.take()));
@@ -280,6 +302,39 @@ void Folds::prove_complete(EquationId q, const Group& group, const UnionSet& nee
   std::string point;
   for (size_t d = key; d < at.size(); ++d) point += (point.empty() ? "" : ", ") + std::to_string(at[d]);
   throw Refuted{"PW0401", "the point [" + point + "] is never folded into " + tensor};
+}
+
+/// { S -> P[key.., slots.., reduced.., tile numbers..] } of each fold, by the loops over tiles that all of them share.
+Folds::FoldedTiles Folds::folded_tiles(const Group& group) const {
+  std::vector<const Statement*> folds;
+  std::vector<std::vector<Affine>> points;
+  for (size_t f : group.folds) {
+    folds.push_back(&statements_.all[f]);
+    points.push_back(coordinates_of(f, group, true));
+  }
+  FoldedTiles out;
+  out.numbers = tile_numbers(folds, points);
+  if (out.numbers.empty()) return out;
+  const size_t coordinates = points[0].size();
+  out.of_points = numbers_of_points(out.numbers, coordinates);
+  const Set tied = holds(out.of_points, named_space(context_, "P", coordinates + out.numbers.size()));
+  out.are_of_points = true;
+  for (size_t k = 0; k < folds.size(); ++k) {
+    for (const TileNumber& n : out.numbers) points[k].push_back(Affine::variable(n.loop));
+    out.points.push_back(restrict_domain(map_of(folds[k]->space, points[k], "P"), points_[group.folds[k]]));
+    out.are_of_points = out.are_of_points && is_subset(range_of(out.points[k]), tied);
+  }
+  return out;
+}
+
+/// Whether each point of the domain is folded in the tile whose numbers are its own: more than that each is folded.
+bool Folds::covers_by_tiles(const Group& group, const Guard& inside, size_t coordinates) const {
+  const FoldedTiles tiles = folded_tiles(group);
+  if (tiles.numbers.empty()) return false;
+  const Space space = named_space(context_, "P", coordinates + tiles.numbers.size());
+  Set have(isl_set_empty(space.copy()));
+  for (const Map& points : tiles.points) have = unite(std::move(have), range_of(points));
+  return is_subset(holds(guard_all({inside, tiles.of_points}), space), Set(isl_set_coalesce(have.take())));
 }
 
 bool Folds::order_counts(const Equation& equation) const {

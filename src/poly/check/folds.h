@@ -11,6 +11,7 @@
 #pragma once
 
 #include "poly/check/flow.h"
+#include "poly/check/tile_numbers.h"
 
 namespace polyweft::poly::check {
 
@@ -30,6 +31,13 @@ class Folds {
     bool has(size_t statement) const;
     std::vector<size_t> members() const;
   };
+  /// Where all points of all folds have the numbers of their own tiles, a point determines these: two folds of one point agree in them too.
+  struct FoldedTiles {
+    std::vector<TileNumber> numbers;
+    std::vector<Map> points;
+    Guard of_points;
+    bool are_of_points = false;
+  };
   void link(EquationId q);
   Writers linked(const Statement& s, const std::vector<const Access*>& components) const;
   void require_two(const Statement& s, const Writers& state, const Writers& operand) const;
@@ -39,11 +47,15 @@ class Folds {
   void prove_forest(EquationId q, const Group& group, const UnionMap& links);
   UnionSet prove_ends(EquationId q, const Group& group, const UnionMap& links);
   void prove_complete(EquationId q, const Group& group, const UnionSet& needed);
+  bool starts_once(const Group& group) const;
+  FoldedTiles folded_tiles(const Group& group) const;
+  bool covers_by_tiles(const Group& group, const Guard& inside, size_t coordinates) const;
   void prove_order(EquationId q, const Group& group);
   void prove_forward(EquationId q, size_t writer, size_t fold, const Map& pairs);
   [[noreturn]] void refuse_merge(EquationId q, const Group& group) const;
   std::vector<unsigned> widest_key(const Group& group) const;
   bool is_kept(const Group& group, unsigned dimension) const;
+  std::vector<Affine> coordinates_of(size_t statement, const Group& group, bool with_point) const;
   Map keyed(size_t statement, const Group& group, bool with_point) const;
   bool order_counts(const Equation& equation) const;
 
