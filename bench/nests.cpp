@@ -1,5 +1,5 @@
-// Texts of nests beside each other and beside plain C, in one process, one thread, rounds interleaved, on the same inputs: what a schedule is worth before any step makes it.
-// Usage: bench_nests ROUNDS NEST.. [PLAIN.so]: the first nest's argument shapes hold for all; PLAIN.so has plain(inputs.., outputs..) over bare pointers
+// Texts of nests beside each other and beside plain C, in one process, one thread, rounds interleaved, on the same inputs: what a schedule is worth before any step makes
+// it. Usage: bench_nests ROUNDS NEST.. [PLAIN.so]: the first nest's argument shapes hold for all; PLAIN.so has plain(inputs.., outputs..) over bare pointers
 // (bench/polybench/polybench.c) and is the judge of the others' results. PW_ASM=FILE writes the first nest's assembly.
 #include <HalideRuntime.h>
 #include <dlfcn.h>

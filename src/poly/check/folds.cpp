@@ -180,7 +180,8 @@ std::vector<Affine> Folds::coordinates_of(size_t number, const Group& group, boo
 
 /// { S -> K[key.., slots..] } or { S -> P[key.., slots.., reduced..] }
 Map Folds::keyed(size_t number, const Group& group, bool with_point) const {
-  return restrict_domain(map_of(statements_.all[number].space, coordinates_of(number, group, with_point), with_point ? "P" : "K"), with_point ? points_[number] : flow_.good(number));
+  return restrict_domain(map_of(statements_.all[number].space, coordinates_of(number, group, with_point), with_point ? "P" : "K"),
+                         with_point ? points_[number] : flow_.good(number));
 }
 
 /// Without a key first, which is the least work. That an element is computed anew (by tiles that overlap) shows as a point folded
