@@ -125,6 +125,17 @@ TEST(Division, by_an_odd_number_of_few_bits_has_the_bits_of_the_division_in_clas
   }
 }
 
+// A row reads some lanes of what the row before has stored in the same block: its quotients cannot wait.
+TEST(Division, rows_that_read_quotients_from_memory) {
+  expect_same_bits(parsed(
+      "nest 1 p class strict\nloops a, b, i, u, v, c, d\nbuffer X: f64[12, 40] argument align 8\nbuffer A: f64[12, 40] heap align 64\nbuffer Y: f64[12, 40] argument "
+      "align 8 output\narguments X, Y\nbody { alloc A {\nfor a in 0 .. 12 { for b in 0 .. 40 { copy A[a, b] <- X[a, b] } }\nfor i in 1 .. 11 step 5 { for u in 0 .. 5 "
+      "unroll "
+      "{ for v in 0 .. 8 vector 8 { compute 0(i + u, v) store: A[i + u, v + 8] <- ((A[i + u, v + 8] + A[i + u - 1, v + 9]) / 9:f64) } } }\nfor c in 0 .. 12 { for d in 0 "
+      ".. 40 { "
+      "copy Y[c, d] <- A[c, d] } }\n} }\n"));
+}
+
 // Of several rows tiny elements are looked for at once; what depends on the quotients waits for it, in loops that hand values on too.
 TEST(Division, rows_by_an_odd_number_take_two_operations_each_and_one_test) {
   const LoopNest nest = parsed(

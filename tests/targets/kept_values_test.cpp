@@ -15,10 +15,11 @@ constexpr int kColumns = 40;
 struct Term {
   int column = 0, row = 0;  ///< from those of the element that is stored
 };
-/// A[i + to, r] <- sum of terms, for all r of two vectors.
+/// A[i + to, r + row] <- sum of terms, for all r of two vectors.
 struct Statement {
   int to = 0;
   std::vector<Term> terms;
+  int row = 0;
 };
 
 std::string by(int64_t k) {
@@ -32,7 +33,7 @@ LoopNest sweep(const std::vector<Statement>& statements, bool in_lines) {
     const auto cell = [&](int column, int row) { return "A[i" + by(column) + ", 8*u + v" + by(row + 8) + "]"; };
     std::string sum;
     for (const Term& term : statements[s].terms) sum = sum.empty() ? cell(term.column, term.row) : "(" + sum + " + " + cell(term.column, term.row) + ")";
-    body += "compute " + std::to_string(s) + "(i, 8*u + v) store: " + cell(statements[s].to, 0) + " <- (" + sum + " * 0.25:f64)\n";
+    body += "compute " + std::to_string(s) + "(i, 8*u + v) store: " + cell(statements[s].to, statements[s].row) + " <- (" + sum + " * 0.25:f64)\n";
   }
   const std::string columns = std::to_string(kColumns);
   return parsed("nest 1 p class strict\nloops a, b, i, u, v, c, d\nbuffer X: f64[" + columns + ", 32] argument align 8\nbuffer A: f64[" + columns + ", 32] heap" +
@@ -76,6 +77,8 @@ TEST(KeptValues, what_was_stored_and_what_was_stored_again) {
     expect_same_bits(sweep({{0, {{-1, 0}, {1, 0}}}, {0, {{0, 0}, {-1, 0}}}}, in_lines));
     expect_same_bits(sweep({{0, {{-1, 0}, {1, 0}}}, {-1, {{0, 0}, {-1, 0}}}}, in_lines));
     expect_same_bits(sweep({{1, {{0, 0}, {1, 0}}}, {0, {{1, 0}, {0, 0}}}}, in_lines));
+    // Four lanes of what the column before has stored are others by now.
+    if (!in_lines) expect_same_bits(sweep({{-1, {{1, 0}, {2, 0}}, 4}, {0, {{-1, 0}, {1, 0}}}}, false));
   }
 }
 
