@@ -23,6 +23,7 @@
 #include "driver/workshop.h"
 #include "ir/instruction.h"
 #include "ir/scalar.h"
+#include "poly/band.h"
 #include "polyweft/cost_model.h"
 #include "polyweft/search.h"
 #include "schedules/sketches/sketches.h"
@@ -191,7 +192,8 @@ double judge(const Json& store, const Workshop& workshop, bool verbose) {
   std::vector<size_t> order;
   for (const auto& s : store["schedules"]) {
     const Trace trace = take(parse_trace(s["trace"].get<std::string>()));
-    const NestTemplate nest_template = take(schedules::replay(task.program, task.key.cls, trace));
+    const schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(task.program, question); }};
+    const NestTemplate nest_template = take(schedules::replay(task.program, task.key.cls, trace, isl));
     predicted.push_back(model->predict_ns(take(instantiate(nest_template, values_of(nest_template.trace)))));
     ns.push_back(s["ns"].get<double>());
     order.push_back(order.size());

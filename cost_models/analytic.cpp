@@ -13,7 +13,8 @@ namespace polyweft {
 namespace cost {
 namespace {
 
-constexpr int kSamples = 6;
+constexpr int kSamples = 6, kManySamples = 96;
+constexpr double kApart = 0.1;   // samples that differ by more of their mean: bounds that depend on one another, as waves' and triangles' do
 constexpr double kWindow = 256;  // instructions in flight that wait for one another's results
 // Intel 64 and IA-32 Architectures Optimization Reference Manual, Intel AMX: a product of tiles every 16 cycles, done after 52; a tile from L1 in 8 cycles (two
 // rows a cycle), to memory in 16. The 16 cycles are `issues` of the instruction files: multiply-adds of vectors in that time. bench_tile_rates measures the same,
@@ -260,20 +261,29 @@ class AnalyticModel final : public CostModel {
   explicit AnalyticModel(MachineModel machine) : machine_(std::move(machine)) {}
   std::string name() const override { return "analytic/2"; }
   double predict_ns(const LoopNest& nest) const override {
-    const Estimate estimate(nest, machine_);
-    double cycles = 0, joins = 0;
-    for (int s = 0; s < kSamples; ++s) {
-      const std::vector<Leaf> leaves = leaves_at(nest, s, kSamples);
-      joins += forks(leaves, machine_.threads) / kSamples;
-      for (const Leaf& leaf : leaves) {
-        const double share = parallel_factor(leaf, machine_.threads);
-        cycles += estimate.cycles(leaf, bytes_elsewhere(nest, leaves, leaf)) * share / kSamples;
+    double sum = 0, least = 0, most = 0;
+    int samples = 0;
+    for (int wanted : {kSamples, kManySamples}) {
+      for (; samples < wanted; ++samples) {
+        const double ns = ns_of_sample(nest, samples);
+        sum += ns;
+        least = samples == 0 ? ns : std::min(least, ns);
+        most = std::max(most, ns);
       }
+      if (most - least <= kApart * sum / samples) break;
     }
-    return cycles / machine_.clock_ghz + joins * machine_.fork_join_ns + first_touch_ns(nest);
+    return sum / samples + first_touch_ns(nest);
   }
 
  private:
+  double ns_of_sample(const LoopNest& nest, int sample) const {
+    const Estimate estimate(nest, machine_);
+    const std::vector<Leaf> leaves = leaves_at(nest, sample);
+    double cycles = 0;
+    for (const Leaf& leaf : leaves) cycles += estimate.cycles(leaf, bytes_elsewhere(nest, leaves, leaf)) * parallel_factor(leaf, machine_.threads);
+    return cycles / machine_.clock_ghz + forks(leaves, machine_.threads) * machine_.fork_join_ns;
+  }
+
   MachineModel machine_;
 };
 

@@ -8,6 +8,7 @@ namespace polyweft::cost {
 namespace {
 
 constexpr double kPageBytes = 4096;
+constexpr double kSkewed = 1;  ///< of a row: windows that move by more of it along the row are others
 
 struct Step {
   double stride = 0, trips = 1;
@@ -30,16 +31,24 @@ double places_of(const Step& step, double places, const Store& store) {
   return places * std::min(step.trips, round_trip(step.stride, store));
 }
 
-// Windows that move by less than their own length (rows of a stencil, taps and columns) share what lies in both.
+// Adds a step to those with narrower strides, narrowest first. Windows that move by less than their own length (rows of a stencil, taps and columns, tiles skewed in
+// time) share what lies in both: so many rows more, and what is left over moves the row itself.
+void add_window(std::vector<Step>& steps, size_t below, Step step) {
+  for (size_t k = below; k-- > 0;) {
+    Step& inner = steps[k];
+    const double rows = std::round(step.stride / inner.stride), rest = std::abs(step.stride - rows * inner.stride);
+    const bool is_aligned = rest == 0 || (k > 0 && rest * (step.trips - 1) <= kSkewed * inner.stride);
+    if (rows < 1 || !is_aligned || step.stride > inner.stride * inner.trips) continue;
+    inner.trips += rows * (step.trips - 1);
+    if (rest > 0) add_window(steps, k, {rest, step.trips});
+    return;
+  }
+  steps.insert(std::upper_bound(steps.begin(), steps.end(), step, [](const Step& a, const Step& b) { return a.stride < b.stride; }), step);
+}
+
 std::vector<Step> without_overlap(const std::vector<Step>& sorted) {
   std::vector<Step> out;
-  for (const Step& step : sorted) {
-    const auto narrower = std::find_if(out.rbegin(), out.rend(), [&](const Step& inner) { return std::fmod(step.stride, inner.stride) == 0; });
-    if (narrower != out.rend() && step.stride <= narrower->stride * narrower->trips)
-      narrower->trips += step.stride / narrower->stride * (step.trips - 1);
-    else
-      out.push_back(step);
-  }
+  for (const Step& step : sorted) add_window(out, out.size(), step);
   return out;
 }
 
@@ -51,7 +60,40 @@ double buffer_bytes(const Buffer& buffer) {
 
 }  // namespace
 
-std::vector<double> strides_bytes(const Buffer& buffer, const AccessUse& use) {
+namespace {
+
+struct Move {
+  double inside = 0;  ///< along the dimensions that are not folded
+  double turn = 0;    ///< from one cell of a folded dimension to the next
+  int64_t turns = 1;  ///< as many cells it has
+  double bytes() const { return inside != 0 ? std::abs(inside) : std::abs(turn); }
+};
+
+/// What a loop moves an access by. A loop beyond a digit of the layout counts with the digit that it moves first.
+Move move_of(const Buffer& buffer, const AccessUse& use, size_t loop, const std::vector<double>& unit) {
+  const auto& pieces = buffer.layout.pieces;
+  Move out;
+  for (size_t d = 0; d < use.coeff[loop].size(); ++d) {
+    int64_t rest = std::abs(use.coeff[loop][d]);
+    const double sign = use.coeff[loop][d] < 0 ? -1 : 1;
+    const auto fold = std::find_if(buffer.folds.begin(), buffer.folds.end(), [&](const Fold& f) { return f.dim == d; });
+    for (size_t p = pieces.size(); p-- > 0 && rest != 0;) {
+      if (pieces[p].dim != d) continue;
+      const bool is_last = std::none_of(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(p), [&](const Piece& q) { return q.dim == d; });
+      const int64_t digit = is_last ? rest : rest % pieces[p].factor;
+      if (!is_last || fold == buffer.folds.end()) {
+        out.inside += sign * static_cast<double>(digit) * unit[p];
+      } else if (digit % fold->window != 0) {
+        out.turn = static_cast<double>(digit % fold->window) * unit[p];
+        out.turns = fold->window / std::gcd(fold->window, digit);
+      }
+      rest = is_last ? 0 : rest / pieces[p].factor;
+    }
+  }
+  return out;
+}
+
+std::vector<double> unit_bytes(const Buffer& buffer) {
   const auto& pieces = buffer.layout.pieces;
   std::vector<double> unit(pieces.size());
   double bytes = static_cast<double>(size_bytes(buffer.type));
@@ -59,20 +101,15 @@ std::vector<double> strides_bytes(const Buffer& buffer, const AccessUse& use) {
     unit[p] = bytes;
     bytes *= static_cast<double>(pieces[p].factor + (p < buffer.layout.pad.size() ? buffer.layout.pad[p] : 0));
   }
-  std::vector<double> out(use.coeff.size(), 0);
-  for (size_t l = 0; l < use.coeff.size(); ++l)
-    for (size_t d = 0; d < use.coeff[l].size(); ++d) {
-      int64_t rest = std::abs(use.coeff[l][d]);
-      const double sign = use.coeff[l][d] < 0 ? -1 : 1;
-      for (size_t p = pieces.size(); p-- > 0 && rest != 0;) {
-        if (pieces[p].dim != d) continue;
-        const bool is_last = std::none_of(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(p), [&](const Piece& q) { return q.dim == d; });
-        const int64_t digit = is_last ? rest : rest % pieces[p].factor;
-        out[l] += sign * static_cast<double>(digit) * unit[p];
-        rest = is_last ? 0 : rest / pieces[p].factor;
-      }
-    }
-  for (double& stride : out) stride = std::abs(stride);
+  return unit;
+}
+
+}  // namespace
+
+std::vector<double> strides_bytes(const Buffer& buffer, const AccessUse& use) {
+  const std::vector<double> unit = unit_bytes(buffer);
+  std::vector<double> out;
+  for (size_t l = 0; l < use.coeff.size(); ++l) out.push_back(move_of(buffer, use, l, unit).bytes());
   return out;
 }
 
@@ -85,8 +122,14 @@ Reach reach_of(const Buffer& buffer, const AccessUse& use, const std::vector<dou
     return out;
   }
   std::vector<Step> steps;
-  for (size_t l = from; l < leaf.loops.size(); ++l)
-    if (strides[l] > 0 && leaf.loops[l].trips > 1) steps.push_back({strides[l], leaf.loops[l].trips});
+  const std::vector<double> unit = unit_bytes(buffer);
+  for (size_t l = from; l < leaf.loops.size(); ++l) {
+    if (strides[l] == 0 || leaf.loops[l].trips <= 1) continue;
+    steps.push_back({strides[l], leaf.loops[l].trips});
+    // Planes in turn, and what moves in each of them.
+    if (const Move move = move_of(buffer, use, l, unit); move.inside != 0 && move.turn != 0)
+      steps.push_back({move.turn, std::min(leaf.loops[l].trips, static_cast<double>(move.turns))});
+  }
   std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.stride < b.stride; });
   double run = static_cast<double>(size_bytes(buffer.type)), pieces = 1, places = 0;  // places: sets that are met
   for (const Step& step : without_overlap(steps)) {

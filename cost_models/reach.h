@@ -22,7 +22,8 @@ struct Reach {
   }
 };
 
-/// Bytes that each loop of a leaf moves an access; a loop beyond a digit of the layout counts with the digit that it moves first.
+/// Bytes that each loop of a leaf moves an access, in one cell of its folded dimensions where it moves in others as well; a loop beyond a digit of the layout counts with
+/// the digit that it moves first.
 std::vector<double> strides_bytes(const Buffer& buffer, const AccessUse& use);
 /// What loops [from, end) of the leaf reach.
 Reach reach_of(const Buffer& buffer, const AccessUse& use, const std::vector<double>& strides, const Leaf& leaf, size_t from, const Store& store);

@@ -74,6 +74,19 @@ class Traffic {
       return true;
     });
   }
+  // Do the loops from there on take another access to all that this one touches, a few elements and steps aside? (What a step of time writes the next one reads.)
+  bool is_reached_by_another(size_t a, size_t from) const {
+    const AccessUse& use = *uses_[a];
+    return std::any_of(uses_.begin(), uses_.begin() + static_cast<std::ptrdiff_t>(a), [&](const AccessUse* other) {
+      if (use.has_gather || other->has_gather || other->buffer != use.buffer || other->coeff != use.coeff) return false;
+      for (size_t d = 0; d < use.at.size(); ++d) {
+        int64_t reached = 0;
+        for (size_t l = from; l < leaf_.loops.size(); ++l) reached = std::max(reached, std::abs(use.coeff[l][d]) * static_cast<int64_t>(leaf_.loops[l].trips - 1));
+        if (std::abs(use.at[d] - other->at[d]) > std::min(reached, kNeighbours)) return false;
+      }
+      return true;
+    });
+  }
   // reaches_[from][access] and their sums.
   void measure(const Store& store) {
     const size_t depth = leaf_.loops.size();
@@ -82,7 +95,7 @@ class Traffic {
     for (size_t from = 0; from <= depth; ++from)
       for (size_t a = 0; a < uses_.size(); ++a) {
         reaches_[from].push_back(reach_of(nest_.buffers[uses_[a]->buffer], *uses_[a], strides_[a], leaf_, from, store));
-        sums_[from] += reaches_[from].back().granules;
+        if (!is_reached_by_another(a, from)) sums_[from] += reaches_[from].back().granules;
       }
   }
   // From one call to the next the other statements' data come in between.

@@ -40,7 +40,7 @@ bool is_leaf_op(Op op) {
 
 class Walker {
  public:
-  Walker(const LoopNest& nest, int sample, int samples) : nest_(nest), sample_(sample), samples_(samples), values_(nest.params.size() + nest.loop_names.size(), 0) {
+  Walker(const LoopNest& nest, int sample) : nest_(nest), sample_(sample), values_(nest.params.size() + nest.loop_names.size(), 0) {
     for (size_t p = 0; p < nest.params.size(); ++p) values_[p] = nest.params[p].value;
   }
   std::vector<Leaf> run() {
@@ -166,15 +166,16 @@ class Walker {
     }
     return out;
   }
-  // Sample s of n at loop depth d: a low-discrepancy point, so that inner and outer loops are not tied together.
+  // Sample s at loop depth d: multiples of another irrational number for each depth, so that samples fill the product of the loops evenly, however many there are.
   int64_t chosen(int64_t trips) const {
-    constexpr double kGolden = 0.6180339887498949;
-    const double u = (sample_ + 0.5) / samples_ + kGolden * static_cast<double>(loops_.size());
+    constexpr double kSteps[] = {0.6180339887, 0.4142135624, 0.7320508076, 0.2360679775, 0.6457513111, 0.3166247904, 0.6055512755, 0.1231056256,
+                                 0.3588989435, 0.7958315233, 0.3851648071, 0.5677643628, 0.0827625303, 0.4031242374, 0.5574385243, 0.8556546004};
+    const double u = 0.5 + sample_ * kSteps[loops_.size() % std::size(kSteps)];
     return std::min<int64_t>(trips - 1, static_cast<int64_t>((u - std::floor(u)) * static_cast<double>(trips)));
   }
 
   const LoopNest& nest_;
-  int sample_, samples_;
+  int sample_;
   std::vector<int64_t> values_;
   std::vector<LoopContext> loops_;
   const ir::Instruction* instruction_ = nullptr;  ///< of the tensor mark around
@@ -184,8 +185,8 @@ class Walker {
 
 }  // namespace
 
-std::vector<Leaf> leaves_at(const LoopNest& nest, int sample, int samples) {
-  return Walker(nest, sample, samples).run();
+std::vector<Leaf> leaves_at(const LoopNest& nest, int sample) {
+  return Walker(nest, sample).run();
 }
 
 }  // namespace polyweft::cost

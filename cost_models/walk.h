@@ -45,7 +45,7 @@ struct Leaf {
   std::vector<std::pair<BufferId, size_t>> allocs;  ///< buffers allocated around it and the loop depth of their Alloc
 };
 
-/// Follows one sample point down the nest and lists what is met.
-std::vector<Leaf> leaves_at(const LoopNest& nest, int sample, int samples);
+/// Follows a sample point (0, 1, ..) down the nest and lists what is met. Means over samples are those over all iterations.
+std::vector<Leaf> leaves_at(const LoopNest& nest, int sample);
 
 }  // namespace polyweft::cost

@@ -2,7 +2,7 @@
 //
 //   plain        band | loops that carry | each statement: the other loops, lanes along the one that is dense
 //   panels       first values, finished values, folds of sums as statements | tiles of j, k, i | k | rows of vectors; tiles of folds alone in registers
-//   time tiles   band, skewed and shifted until all distances are >= 0 | t.1 | i.1 | t | each statement: j vectors, rows i jammed
+//   time tiles   time_tiles.h
 //
 // A step that its relations refuse is left out; a trace is kept if something was gained.
 #include "schedules/sketches/recurrences.h"
@@ -13,16 +13,13 @@
 #include "ir/trace_names.h"
 #include "schedules/bands.h"
 #include "schedules/sketches/band_forms.h"
+#include "schedules/sketches/guests.h"
 #include "schedules/sketches/plans.h"
 #include "schedules/sketches/sketcher.h"
+#include "schedules/sketches/time_tiles.h"
 
 namespace polyweft::schedules {
 namespace {
-
-constexpr int64_t kMostSkew = 8;
-constexpr int64_t kRowsJammed = 8;
-constexpr int64_t kSums = 4;         ///< vectors of partial sums at once
-constexpr size_t kMostInTiles = 12;  ///< statements, pieces of borders included, of a band in time tiles: each meets each in the proof
 
 /// Tensors of a band keep as few planes along its first member as their readers allow.
 void fold_storage(Sketcher& s, uint32_t band) {
@@ -36,120 +33,6 @@ void fold_storage(Sketcher& s, uint32_t band) {
     for (int64_t window : {1, 2, 3})
       if (window < s.t_.boxes[id].hi[0] - s.t_.boxes[id].lo[0] && s.take(FoldStep{tensor.name, "d0", window, true})) break;
   }
-}
-
-/// Multiples of `unit` for the statements' shifts along a member, with a skew by f times the first member, so that no distance is negative: a shortest path among the
-/// differences. Nothing where there are none.
-std::optional<std::vector<int64_t>> shifts_for(const Band& band, uint32_t m, int64_t f, int64_t unit) {
-  std::vector<int64_t> shift(band.places.size(), 0);
-  for (size_t round = 0; round <= shift.size(); ++round) {
-    bool changed = false;
-    for (const BandRelation& r : band.relations) {
-      const int64_t distance = r.lo[m] + f * r.lo[0] + shift[r.sink] - shift[r.source];
-      if (distance >= 0) continue;
-      if (r.source == r.sink) return std::nullopt;
-      shift[r.sink] += (-distance + unit - 1) / unit * unit;
-      changed = true;
-    }
-    if (!changed) return shift;
-  }
-  return std::nullopt;
-}
-
-/// The band with members whose distances are all >= 0 along the first and every other member; nothing where no small skew does it.
-std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const BandStep& step, int64_t lanes) {
-  const Band& band = t.bands[number];
-  if (step.members.size() < 2 || std::any_of(band.relations.begin(), band.relations.end(), [](const BandRelation& r) { return r.lo[0] < 0; })) return std::nullopt;
-  const std::vector<uint32_t> guests = stages_of(t, number);
-  BandStep out = step;
-  for (uint32_t m = 1; m < step.members.size(); ++m) {
-    const int64_t unit = m + 1 == step.members.size() ? lanes : 1;
-    std::optional<std::vector<int64_t>> shift;
-    int64_t f = 0;
-    for (; f <= kMostSkew * unit && !shift; f += unit) shift = shifts_for(band, m, f, unit);
-    if (!shift) return std::nullopt;
-    f -= unit;
-    for (auto& statement : out.statements) {
-      LinearText& value = statement.members[m];
-      const LinearText& first = statement.members[0];
-      for (const auto& [coeff, name] : first.terms)
-        if (f != 0) value.terms.push_back({f * coeff, name});
-      value.constant += f * first.constant;
-      // Pieces of a statement move together: the greatest of their shifts.
-      int64_t by = 0;
-      for (size_t k = 0; k < guests.size(); ++k)
-        if (const std::string& own = t.stages[guests[k]].name; own == statement.name || own.starts_with(statement.name + ".p")) by = std::max(by, (*shift)[k]);
-      value.constant += by;
-    }
-  }
-  return out;
-}
-
-/// Instances of a stage; of two conditions e >= 0 and -e >= 0, as borders have them, one index is given by the others.
-double points_inside(const NestTemplate& t, const Stage& stage) {
-  double out = points_of(stage);
-  for (size_t k = 0; k < stage.inside.size(); ++k)
-    for (size_t other = 0; other < k; ++other) {
-      if (!(stage.inside[k] + stage.inside[other] == Affine::of(0))) continue;
-      int64_t extent = 1;
-      for (const Term& term : stage.inside[k].terms) {
-        const uint32_t index = term.var - t.program.index_var(0);
-        extent = std::max(extent, stage.hi[index] - stage.lo[index]);
-      }
-      out /= static_cast<double>(extent);
-    }
-  return out;
-}
-
-/// Lanes for a statement that has loops of its own: along the index whose neighbours are neighbours in memory.
-bool vectorize_guest(Sketcher& s, const std::string& name) {
-  auto id = stage_named(s.t_, name);
-  if (!id) return false;
-  const Stage stage = s.t_.stages[*id];
-  const Equation& equation = equation_of(s.t_, stage);
-  const int64_t lanes = std::max<int64_t>(1, s.facts_->vector_bytes / size_bytes(s.t_.program.tensors[equation.targets[0]].type));
-  bool sums_along = false;  // lanes along the sum find neighbours in memory
-  for (uint32_t k = stage.data_indices; stage.reduces && k < stage.lo.size(); ++k)
-    sums_along |= stage.hi[k] - stage.lo[k] >= 2 * lanes && reads_along(equation, s.t_.program.index_var(k));
-  if (!equation.slots.empty()) {
-    const Slot& last = equation.slots.back();
-    const Affine position = last.var == kNoVar ? last.position : Affine::variable(last.var);
-    for (uint32_t k = 0; k < stage.data_indices; ++k) {
-      const int64_t coeff = position.coefficient(s.t_.program.index_var(k));
-      if (coeff != 1 || stage.hi[k] - stage.lo[k] < lanes / 2) continue;
-      const std::string index = index_name(s.t_, stage, k);
-      if (sums_along && !reads_along(equation, s.t_.program.index_var(k))) continue;
-      if (stage.reduces) {
-        const bool has_own_sum = std::any_of(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& l) {
-          const bool is_tied = std::any_of(stage.placement.ties.begin(), stage.placement.ties.end(), [&](const auto& tie) { return tie.first == l.index; });
-          return l.index >= stage.data_indices && !is_tied;
-        });
-        if (has_own_sum &&
-            s.take_all({TileStep{name, {{index, Size{4 * lanes, ""}}}}, VectorizeStep{name, index, Size{lanes, ""}}, AccumulateStep{name, index + ".1", Scope::reg}}))
-          return true;
-      }
-      if (s.take(VectorizeStep{name, index, Size{lanes, ""}})) return true;
-    }
-  }
-  if (!stage.reduces || equation.targets.size() != 1) return false;
-  for (uint32_t k = stage.data_indices; k < stage.lo.size(); ++k) {  // lanes are partial sums
-    const std::string index = index_name(s.t_, stage, k);
-    if (stage.hi[k] - stage.lo[k] < 2 * lanes || !reads_along(equation, s.t_.program.index_var(k))) continue;
-    std::vector<std::string> order;
-    for (uint32_t d = 0; d < stage.data_indices; ++d) order.push_back(index_name(s.t_, stage, d));
-    const std::string at = order.empty() ? "root" : order.back();
-    order.insert(order.end(), {index + ".1", index});
-    if (s.take_all({TileStep{name, {{index, Size{kSums * lanes, ""}}}}, PermuteStep{name, order}, AccumulateStep{name, at, Scope::reg},
-                    VectorizeStep{name, index, Size{lanes, ""}}}))
-      return true;
-  }
-  return false;
-}
-
-std::vector<std::string> names_of_guests(const NestTemplate& t, uint32_t band) {
-  std::vector<std::string> out;
-  for (uint32_t guest : stages_of(t, band)) out.push_back(t.stages[guest].name);
-  return out;
 }
 
 /// Operations at each point; functions are some twenty.
@@ -187,52 +70,6 @@ bool add_rows(Sketcher& s, uint32_t band) {
   }
   if (best) s = *std::move(best);
   return best.has_value();
-}
-
-/// t.1, tiles of rows, t: each statement has whole rows of vectors, a few rows at a time.
-bool add_time_tiles(Sketcher& s, uint32_t band) {
-  const Stage& frame = s.t_.stages[s.t_.bands[band].frame];
-  const std::string name = frame.name;
-  const size_t members = frame.lo.size();
-  std::vector<std::string> index;
-  for (uint32_t m = 0; m < members; ++m) index.push_back(index_name(s.t_, frame, m));
-  const int64_t row = frame.hi.back() - frame.lo.back();
-  const std::string time = "tt" + std::to_string(band + 1), row_tile = "jj" + std::to_string(band + 1);
-  s.decide(time, 24, {8, 16, 24, 48});
-  std::vector<TileStep::Level> levels = {{index[0], Size{0, time}}};
-  std::vector<std::string> order = {index[0] + ".1"};
-  if (members >= 3 && row > 1024) {
-    s.decide(row_tile, 1024, {256, 512, 1024, 4096});
-    levels.push_back({index[members - 1], Size{0, row_tile}});
-    order.push_back(index[members - 1] + ".1");
-  }
-  const bool jams = members >= 3;
-  const size_t rows = jams ? members - 2 : 1;
-  levels.push_back({index[rows], Size{!jams ? 2048 : members > 3 ? 32 : kRowsJammed, ""}});
-  order.push_back(index[rows] + ".1");
-  order.insert(order.end(), index.begin() + 1, index.begin() + static_cast<std::ptrdiff_t>(rows));  // these only move with time
-  order.push_back(index[0]);
-  if (!s.take(TileStep{name, levels}) || !s.take(PermuteStep{name, order}) || !s.take(DistributeStep{name, index[0]})) return false;
-  double vectorized = 0, all = 0;
-  for (const std::string& guest : names_of_guests(s.t_, band)) {
-    const double points = points_inside(s.t_, s.t_.stages[*stage_named(s.t_, guest)]);
-    all += points;
-    const bool is_large = 16 * points > points_of(s.t_.stages[s.t_.bands[band].frame]);
-    if (!is_large) continue;
-    if (jams) {
-      const std::string jammed = index[rows], lanes = index[members - 1];
-      if (members > 3)
-        s.take_all({TileStep{guest, {{jammed, Size{kRowsJammed, ""}}}}, PermuteStep{guest, {jammed + ".1", lanes, jammed}}});
-      else
-        s.take(PermuteStep{guest, {lanes, jammed}});
-      if (!vectorize_guest(s, guest)) continue;
-      s.take(UnrollStep{guest, {jammed}});
-    } else if (!vectorize_guest(s, guest)) {
-      continue;
-    }
-    vectorized += points;
-  }
-  return 2 * vectorized > all;
 }
 
 constexpr int64_t kPanels[] = {96, 48, 16, 8};  ///< widths of tiles of a factorization: multiples of the register blocks' rows, so that the diagonal cuts few of them
@@ -411,7 +248,7 @@ std::vector<int64_t> panels_for(const Program& program, const std::vector<poly::
   return out;
 }
 
-enum class Style : uint8_t { panels, time, rows };
+enum class Style : uint8_t { panels, time, diamonds, rows };
 
 std::optional<Trace> sketch(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
                             Style style, int64_t panel = 0) {
@@ -431,14 +268,15 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
         gained |= done;
         if (done) s = std::move(panels);
       }
-    if (style == Style::time) {
+    if (style == Style::time || style == Style::diamonds) {
       const int64_t lanes = facts.vector_bytes / 8;
       const bool is_small = stages_of(first.t_, number).size() <= kMostInTiles;
-      if (const auto skewed = is_small ? permutable(first.t_, number, plain, lanes) : std::nullopt) {
+      const auto made = style == Style::time ? permutable : diamonds;
+      if (const auto skewed = is_small ? made(first.t_, number, plain, lanes) : std::nullopt) {
         Sketcher tiled = s;
         if (tiled.take(*skewed)) {
           fold_storage(tiled, number);
-          done = add_time_tiles(tiled, number);
+          done = style == Style::time ? add_time_tiles(tiled, number) : add_diamonds(tiled, number);
           gained |= done;
           if (done) s = std::move(tiled);
         }
@@ -480,6 +318,7 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
   };
   for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, facts, isl, *proposals, Style::panels, panel));
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::time));
+  keep(sketch(normalized, cls, facts, isl, *proposals, Style::diamonds));
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::rows));
   return out;
 }

@@ -156,7 +156,9 @@ int64_t Emitter::first_vector(const Stage& stage, uint32_t index) const {
   const Stage& host = t_.stages[at.host];
   const auto tie = std::find_if(at.ties.begin(), at.ties.end(), [&](const auto& own_and_host) { return own_and_host.first == index; });
   if (tie == at.ties.end()) return stage.lo[index];
-  const bool is_tiled = std::any_of(host.loops.begin(), host.loops.begin() + at.depth, [&](const TemplateLoop& loop) { return loop.index == tie->second; });
+  const int64_t values = host.hi[tie->second] - host.lo[tie->second];  // one tile of all of them is none
+  const bool is_tiled =
+      std::any_of(host.loops.begin(), host.loops.begin() + at.depth, [&](const TemplateLoop& loop) { return loop.index == tie->second && size_of(loop.step) < values; });
   return is_tiled ? host.lo[tie->second] : stage.lo[index];
 }
 

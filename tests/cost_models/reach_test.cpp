@@ -93,5 +93,27 @@ TEST(Reach, windows_that_overlap_share_their_rows) {
   }
 }
 
+// Tiles of time: each step takes rows two further down and columns a little to the left; planes in one place. The hull is what is counted.
+TEST(Reach, windows_skewed_in_time_share_their_rows) {
+  Buffer b = matrix(500, 400);
+  b.extents.insert(b.extents.begin(), 100);
+  b.folds = {{0, 1}};
+  b.layout = row_major(folded_extents(b));
+  for (const auto& [steps, down, left, rows, columns] : {std::array<int64_t, 5>{20, 2, 8, 30, 128}, {10, 1, 16, 8, 96}, {30, 2, 4, 64, 64}, {12, 0, 16, 20, 64}}) {
+    Leaf leaf;
+    leaf.loops = {{0, static_cast<double>(steps), 1}, {1, static_cast<double>(rows), 1}, {2, static_cast<double>(columns), 1}};
+    AccessUse use;
+    use.coeff = {{1, down, -left}, {0, 1, 0}, {0, 0, 1}};
+    leaf.accesses = {use};
+    std::set<int64_t> lines;
+    for (int64_t t = 0; t < steps; ++t)
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c) lines.insert((400 * (t * down + r) + c + left * (steps - t)) * size_bytes(b.type) / 64);
+    const double counted = reach_of(b, use, strides_bytes(b, use), leaf, 0, {64, 1e6, 0}).granules;
+    EXPECT_GE(counted, 0.9 * static_cast<double>(lines.size())) << steps << " " << down;
+    EXPECT_LE(counted, 2.5 * static_cast<double>(lines.size())) << steps << " " << down;
+  }
+}
+
 }  // namespace
 }  // namespace polyweft::cost

@@ -1,0 +1,17 @@
+// Statements of a band inside its loops: which they are, how much they do, and lanes for them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/sketches/sketcher.h"
+
+namespace polyweft::schedules {
+
+std::vector<std::string> names_of_guests(const NestTemplate& t, uint32_t band);
+/// Instances of a stage; of two conditions e >= 0 and -e >= 0, as borders have them, one index is given by the others.
+double points_inside(const NestTemplate& t, const Stage& stage);
+/// Lanes for a statement that has loops of its own: along the index whose neighbours are neighbours in memory. False where it gets none.
+bool vectorize_guest(Sketcher& s, const std::string& name);
+
+}  // namespace polyweft::schedules
