@@ -33,10 +33,13 @@ bool mentions(const Trace& trace, const std::string& what) {
 TEST(RecurrenceSketches, stencils_in_time_get_skewed_tiles_folded_planes_and_jammed_rows) {
   const Program program = example(kExamples / "polybench" / "jacobi_2d.weft");
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
-  ASSERT_EQ(traces.size(), 2u);
+  ASSERT_EQ(traces.size(), 3u);
   for (const char* step :
        {"i + 2*t", "j + 16*t + 8", "fold A d0 mod 1", "fold B d0 mod 1", "tile band1 [t: tt1", "distribute band1 at t", "vectorize A@2 j 8", "unroll A@2 i"})
     EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
+  for (const char* step : {"[p, q, t, j] of B@1: [i + 2*t, -i + 2*t, t, j + 16*t]", "A@2: [i + 2*t + 1, -i + 2*t + 1, t, j + 16*t + 8]", "fold A d0 mod 1",
+                           "fold B d0 mod 1", "tile band1 [p: pp1, q: pp1, j: jj1]", "distribute band1 at t", "vectorize A@2 j 8", "wavefront band1 [p.1, q.1]"})
+    EXPECT_TRUE(mentions(traces[1], step)) << step << "\n" << traces[1].text();
 }
 
 // Sums that no band member moves along: lanes are partial sums, where the statements' sequence can be one that inner loops allow.
