@@ -10,7 +10,7 @@
 
 namespace polyweft::schedules {
 
-constexpr size_t kMostInTiles = 12;  ///< statements, pieces of borders included, of a band in time tiles: each meets each in the proof
+constexpr size_t kMostInTiles = 16;  ///< statements, pieces of borders included, of a band in time tiles: each meets each in the proof
 
 /// The band with members whose distances are all >= 0 along the first and every other member; nothing where no small skew does it.
 std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const BandStep& step, int64_t lanes);
