@@ -46,14 +46,6 @@ bool contains(const std::vector<VarId>& all, VarId var) {
   return std::find(all.begin(), all.end(), var) != all.end();
 }
 
-/// The subscript that gives the index back; as many as there are where none does.
-size_t place_of(const Access& access, VarId var) {
-  const auto at = std::find_if(access.index.begin(), access.index.end(), [&](const Subscript& s) {
-    return s.affine.is_linear() && s.affine.terms.size() == 1 && s.affine.terms[0].var == var && std::abs(s.affine.terms[0].coeff) == 1;
-  });
-  return static_cast<size_t>(at - access.index.begin());
-}
-
 bool is_plain(const Expr& e, const std::vector<char>& may_read) {
   bool plain = true;
   visit(e, [&](const ExprNode& node) {
@@ -79,7 +71,7 @@ const ExprNode* like_what_is_made(const Program& program, const Expr& e, const s
   const ExprNode* found = nullptr;
   visit(e, [&](const ExprNode& node) {
     if (found || node.op != Op::read || program.tensors[node.access.id].is_const_input || size_bytes(node.type) < size_bytes(e->type)) return;
-    if (std::all_of(used.begin(), used.end(), [&](VarId var) { return place_of(node.access, var) < node.access.index.size(); })) found = &node;
+    if (std::all_of(used.begin(), used.end(), [&](VarId var) { return dimension_of(node.access, var).has_value(); })) found = &node;
   });
   return found;
 }
@@ -89,7 +81,7 @@ void order_as(const Access& access, const std::vector<VarId>& used, OwnDomain& d
   for (const IndexRange& range : domain)
     for (VarId var : used)
       if (range.lo.coefficient(var) != 0 || range.hi.coefficient(var) != 0) return;
-  std::stable_sort(domain.begin(), domain.end(), [&](const IndexRange& a, const IndexRange& b) { return place_of(access, a.var) < place_of(access, b.var); });
+  std::stable_sort(domain.begin(), domain.end(), [&](const IndexRange& a, const IndexRange& b) { return dimension_of(access, a.var) < dimension_of(access, b.var); });
 }
 
 }  // namespace

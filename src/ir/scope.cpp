@@ -1,5 +1,7 @@
 #include "ir/scope.h"
 
+#include <cstdlib>
+
 namespace polyweft::ir {
 namespace {
 
@@ -122,6 +124,14 @@ bool is_never_empty(const Scope& scope, const std::map<VarId, int64_t>& least, c
     size = substitute(size, {{index->var, end}});
   }
   return size.is_linear() && least_value(size, least) >= 1;
+}
+
+std::optional<uint32_t> dimension_of(const Access& access, VarId var) {
+  for (uint32_t d = 0; d < access.index.size(); ++d) {
+    const Affine& e = access.index[d].affine;
+    if (!access.index[d].data && e.is_linear() && e.terms.size() == 1 && e.terms[0].var == var && std::abs(e.terms[0].coeff) == 1) return d;
+  }
+  return std::nullopt;
 }
 
 void renumber(const Program& program, Equation& equation) {

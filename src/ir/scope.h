@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -28,6 +29,8 @@ std::map<VarId, int64_t> least_parameters(const Program& program);
 std::set<VarId> needed_indices(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index, const std::vector<VarId>& used);
 /// Has the range an element whatever the values of the scope's other indices and of the parameters?
 bool is_never_empty(const Scope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range);
+/// The first dimension whose subscript gives the index back: it, or its negation, and a constant.
+std::optional<uint32_t> dimension_of(const Access& access, VarId var);
 /// Indices become those that the equation binds: slots in order, then its own reduction's.
 void renumber(const Program& program, Equation& equation);
 

@@ -25,13 +25,6 @@ void find(const Expr& e, const Scope& scope, TensorId tensor, uint32_t& left, Fo
     if (s.data) find(s.data, own, tensor, left, out);
 }
 
-/// Does some subscript give the index back?
-bool is_given_back(const Access& access, VarId var) {
-  return std::any_of(access.index.begin(), access.index.end(), [&](const Subscript& s) {
-    return s.affine.is_linear() && s.affine.terms.size() == 1 && s.affine.terms[0].var == var && std::abs(s.affine.terms[0].coeff) == 1;
-  });
-}
-
 Error malformed(const std::string& what) {
   return fail("PW0605", "snapshot: " + what);
 }
@@ -64,7 +57,7 @@ Result<Program> with_snapshot(const Program& program, const Snapshot& snapshot) 
   const VarId first = program.index_var(0);
   const std::set<VarId> needed = needed_indices(found.scope, least_parameters(program), first, used);
   for (VarId var : needed)
-    if (!is_given_back(access, var))
+    if (!dimension_of(access, var))
       return fail("PW0308", subject + ": it would hold an element once for each " + reader.index_names[var - first],
                   {"each index that the read or its conditions move with is to be a subscript of its own"});
   Program out = program;
