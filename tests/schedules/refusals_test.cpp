@@ -68,6 +68,7 @@ const Refusal kRefusals[] = {
     {gemm_text(), NumericsClass::reassoc, "permute C [k, i, j]\n accumulate C at j reg", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "inline C", "PW0308"},
     {kConv, NumericsClass::strict, "permute Y [c, r]", "PW0305"},
+    {kConv, NumericsClass::strict, "tile Y [c: 7]\n split Y c.1 at 1", "PW0305"},
     {kConv, NumericsClass::contract, "tile Y [c: 2]", "PW0305"},
     {kRows, NumericsClass::reassoc, "accumulate e at i reg", "PW0308"},
     {kRows, NumericsClass::reassoc, "compute_at s in Y at i heap", "PW0314"},
