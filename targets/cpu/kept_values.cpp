@@ -18,6 +18,8 @@
 #include <tuple>
 #include <vector>
 
+#include "targets/cpu/llvm_queries.h"
+
 namespace polyweft::targets {
 namespace {
 
@@ -31,11 +33,6 @@ struct Place {
   llvm::Value* base = nullptr;
   int64_t offset = 0, step = 0;
 };
-
-bool is_prefetch(const llvm::Instruction& i) {
-  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
-  return call && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
-}
 
 class Loop {
  public:

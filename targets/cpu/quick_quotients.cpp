@@ -21,6 +21,8 @@
 #include <set>
 #include <vector>
 
+#include "targets/cpu/llvm_queries.h"
+
 namespace polyweft::targets {
 namespace {
 
@@ -123,11 +125,6 @@ class Block {
         if (!is_plain || may_meet(*before, i)) return false;
     }
     return true;
-  }
-
-  static bool is_prefetch(const llvm::Instruction& i) {
-    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
-    return call && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
   }
 
   static llvm::Value* bits_of(llvm::IRBuilder<>& b, llvm::Value* a) {

@@ -14,6 +14,8 @@
 #include <set>
 #include <vector>
 
+#include "targets/cpu/llvm_queries.h"
+
 namespace polyweft::targets {
 namespace {
 
@@ -28,11 +30,6 @@ struct Step {
   int height = 0;          ///< operations from here to the end of the longest chain
   size_t first_store = 0;  ///< number of the first store that needs it
 };
-
-bool is_prefetch(const llvm::Instruction& i) {
-  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
-  return call && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
-}
 
 /// Loads and shuffles come just before the operation that needs them.
 int length(const llvm::Instruction& i) {
