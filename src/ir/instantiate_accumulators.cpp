@@ -235,8 +235,7 @@ NodeId Emitter::hook_init(Body body, size_t depth, size_t which) {
   return seq({init, hooks(std::move(body), depth, which + 1)});
 }
 
-/// The loops over data indices from `depth` inwards, with another leaf.
-NodeId Emitter::data_nest(const Body& body, size_t depth, Leaf leaf) {
+Body Emitter::without_sum(const Body& body, size_t depth, Leaf leaf) const {
   Body data = body;
   data.leaf = leaf;
   data.loops.clear();
@@ -244,6 +243,11 @@ NodeId Emitter::data_nest(const Body& body, size_t depth, Leaf leaf) {
     if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
   for (size_t k = 0; k < data.done.size(); ++k)
     if (mentions_reduced(body, body.conditions()[k])) data.done[k] = 1;
+  return data;
+}
+
+NodeId Emitter::data_nest(const Body& body, size_t depth, Leaf leaf) {
+  Body data = without_sum(body, depth, leaf);
   data.inset_tried = false;
   return emit(std::move(data), 0);
 }
@@ -258,12 +262,7 @@ bool has_reduced_vector(const Body& body) {
 
 /// Sets every lane of an accumulator to the reducer's identity.
 NodeId Emitter::lane_nest(const Body& body, size_t depth) {
-  Body data = body;
-  data.leaf = Leaf::init;
-  data.loops.clear();
-  for (size_t k = depth; k < body.loops.size(); ++k)
-    if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
-  for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.conditions()[k]) ? 1 : data.done[k];
+  Body data = without_sum(body, depth, Leaf::init);
   const Buffer& buffer = nest_.buffers[body.accumulators[0].buffer];
   size_t rank = equation_of(*body.stage).slots.size();
   data.lane_loops = buffer.extents.size() - rank;
@@ -273,12 +272,7 @@ NodeId Emitter::lane_nest(const Body& body, size_t depth) {
 
 /// Merges the lanes pairwise (a tree), then stores the result. Unrolled elements go level by level: each level waits for the one before, but not for the other elements.
 NodeId Emitter::finish_lanes(const Body& body, size_t depth) {
-  Body data = body;
-  data.leaf = Leaf::store;
-  data.loops.clear();
-  for (size_t k = depth; k < body.loops.size(); ++k)
-    if (!body.loops[k].reduced) data.loops.push_back(body.loops[k]);
-  for (size_t k = 0; k < data.done.size(); ++k) data.done[k] = mentions_reduced(body, body.conditions()[k]) ? 1 : data.done[k];
+  Body data = without_sum(body, depth, Leaf::store);
   data.merge_lanes = true;
   const bool is_unrolled = !data.loops.empty() && std::all_of(data.loops.begin(), data.loops.end(), [](const SizedLoop& loop) { return loop.mark == MarkKind::unroll; });
   if (!is_unrolled || body.stage->accumulator->scope != Scope::reg) return emit(std::move(data), 0);

@@ -260,6 +260,8 @@ class Emitter {
   NodeId hook_init(Body body, size_t depth, size_t which);
   NodeId after_hooks(Body body, size_t depth);
   NodeId data_nest(const Body& body, size_t depth, Leaf leaf);
+  /// The loops over data indices from `depth` inwards, with another leaf, and no condition that moves with a sum.
+  Body without_sum(const Body& body, size_t depth, Leaf leaf) const;
   NodeId lane_nest(const Body& body, size_t depth);
   NodeId finish_lanes(const Body& body, size_t depth);
   Guard first_reduced(const Body& body) const;
