@@ -58,10 +58,6 @@ double buffer_bytes(const Buffer& buffer) {
   return bytes;
 }
 
-}  // namespace
-
-namespace {
-
 struct Move {
   double inside = 0;  ///< along the dimensions that are not folded
   double turn = 0;    ///< from one cell of a folded dimension to the next
@@ -122,10 +118,11 @@ Reach reach_of(const Buffer& buffer, const AccessUse& use, const std::vector<dou
     return out;
   }
   std::vector<Step> steps;
-  const std::vector<double> unit = unit_bytes(buffer);
+  const std::vector<double> unit = buffer.folds.empty() ? std::vector<double>{} : unit_bytes(buffer);
   for (size_t l = from; l < leaf.loops.size(); ++l) {
     if (strides[l] == 0 || leaf.loops[l].trips <= 1) continue;
     steps.push_back({strides[l], leaf.loops[l].trips});
+    if (buffer.folds.empty()) continue;
     // Planes in turn, and what moves in each of them.
     if (const Move move = move_of(buffer, use, l, unit); move.inside != 0 && move.turn != 0)
       steps.push_back({move.turn, std::min(leaf.loops[l].trips, static_cast<double>(move.turns))});

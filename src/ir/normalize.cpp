@@ -188,7 +188,6 @@ class Normalizer {
     for (const MadeOnce& known : made)
       if (equal(known.value, e)) return known.read;
     const bool is_contracted = e->op == Op::mul && (around == Op::add || around == Op::sub);
-    may_read_.resize(out_.tensors.size(), 0);
     if (!is_contracted)
       if (auto domain = ir::domain_if_repeated(out_, e, scope, reduction, least_, may_read_))
         return made.emplace_back(MadeOnce{e, read_of_values(e, *domain, scope)}).read;

@@ -51,19 +51,16 @@ bool is_plain(const Expr& e, const std::vector<char>& may_read) {
   visit(e, [&](const ExprNode& node) {
     plain = plain && node.op != Op::reduce && node.op != Op::guarded && node.op != Op::tuple && node.op != Op::component;
     if (node.op != Op::read) return;
-    plain = plain && may_read[node.access.id];
+    plain = plain && node.access.id < may_read.size() && may_read[node.access.id];
     for (const Subscript& s : node.access.index) plain = plain && !s.data && s.affine.is_linear();
   });
   return plain;
 }
 
 /// The most that the extent of a range of the scope can be; 1 where it depends on parameters.
-int64_t most_values(const Scope& scope, Affine extent) {
-  for (auto index = scope.indices.rbegin(); index != scope.indices.rend(); ++index) {
-    const int64_t coeff = extent.coefficient(index->var);
-    if (coeff != 0) extent = substitute(extent, {{index->var, coeff > 0 ? index->hi - Affine::of(1) : index->lo}});
-  }
-  return extent.is_constant() ? extent.constant : 1;
+int64_t most_values(const Scope& scope, const Affine& extent) {
+  const Affine least = least_over(scope, Affine::of(0) - extent);
+  return least.is_constant() ? -least.constant : 1;
 }
 
 /// A read with an element for each point, no smaller than what is made of it; weights that are packed ahead are better left as they are.
@@ -129,8 +126,7 @@ std::vector<char> independent_of(const Program& program, const std::vector<Tenso
     changed = false;
     for (const Equation& equation : program.equations) {
       bool depends = false;
-      const auto look = [&](const Expr& e) { visit(e, [&](const ExprNode& node) { depends = depends || (node.op == Op::read && !out[node.access.id]); }); };
-      look(equation.rhs);
+      visit(equation.rhs, [&](const ExprNode& node) { depends = depends || (node.op == Op::read && !out[node.access.id]); });
       for (TensorId target : equation.targets) {
         if (!depends || !out[target]) continue;
         out[target] = 0;

@@ -17,7 +17,7 @@ using OwnDomain = std::vector<IndexRange>;
 /// the reduction but not with other indices of many values (known ones: programs that keep their sizes as parameters stay as they are), and is no larger than one of the
 /// tensors that it reads. The domain holds exactly the points that are needed: an index that is left out stands in the range of one that is kept at most once, and is put
 /// there at the end that makes that range widest. Nothing where the expression looks data up, has conditions or reductions inside, or reads a tensor for which `may_read`
-/// is false.
+/// is false, or that it does not count.
 std::optional<OwnDomain> domain_if_repeated(const Program& program, const Expr& e, const Scope& scope, const Reduction& reduction, const std::map<VarId, int64_t>& least,
                                             const std::vector<char>& may_read);
 

@@ -113,16 +113,16 @@ std::set<VarId> needed_indices(const Scope& scope, const std::map<VarId, int64_t
   return DomainChooser(scope, least, first_index).needed_by(used);
 }
 
-// hi - lo >= 1, proved by putting each index at the end of its range that makes the difference least.
-bool is_never_empty(const Scope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range) {
-  Affine size = range.hi - range.lo;
-  for (auto index = scope.indices.rbegin(); index != scope.indices.rend(); ++index) {
-    if (!size.is_linear()) return false;
-    int64_t coeff = size.coefficient(index->var);
-    if (coeff == 0) continue;
-    Affine end = coeff > 0 ? index->lo : index->hi - Affine::of(1);
-    size = substitute(size, {{index->var, end}});
+Affine least_over(const Scope& scope, Affine e) {
+  for (auto index = scope.indices.rbegin(); index != scope.indices.rend() && e.is_linear(); ++index) {
+    const int64_t coeff = e.coefficient(index->var);
+    if (coeff != 0) e = substitute(e, {{index->var, coeff > 0 ? index->lo : index->hi - Affine::of(1)}});
   }
+  return e;
+}
+
+bool is_never_empty(const Scope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range) {
+  const Affine size = least_over(scope, range.hi - range.lo);
   return size.is_linear() && least_value(size, least) >= 1;
 }
 

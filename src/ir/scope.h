@@ -27,6 +27,9 @@ Scope inside(const Scope& scope, const Reduction& reduction);
 std::map<VarId, int64_t> least_parameters(const Program& program);
 /// The indices that a tensor in place of an expression with these variables needs. All conditions of the scope mention no others.
 std::set<VarId> needed_indices(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index, const std::vector<VarId>& used);
+/// A linear expression's least value over the scope's indices, by putting each at the end of its range that makes it least; one that is not linear is left somewhere
+/// between.
+Affine least_over(const Scope& scope, Affine e);
 /// Has the range an element whatever the values of the scope's other indices and of the parameters?
 bool is_never_empty(const Scope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range);
 /// The first dimension whose subscript gives the index back: it, or its negation, and a constant.
