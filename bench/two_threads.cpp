@@ -1,6 +1,7 @@
 // How near programs on two threads come to what both cores can do, in one run: multiply-adds in registers on both cores at once for products, a copy past the caches by
-// both cores for softmax. The model's first schedules are timed briefly, the best one is judged: rounds of ceiling, kernel, ceiling; a round is quiet where both ceilings
-// are within 3 % of their upper decile. Prints the median share of quiet rounds. Run it alone on the machine.
+// both cores for softmax. The model's first schedules are timed briefly, the best one is judged: rounds of ceiling, kernel, ceiling, the multiply-adds for as long as the
+// kernel (a clock is higher in short bursts); a round is quiet where both ceilings are within 3 % of their upper decile. Prints the median share of quiet rounds. Run it
+// alone on the machine.
 //
 //   bench_two_threads [CANDIDATES [ROUNDS [FILE.weft [FILE.trace]]]]       (by default 8 and 40, and three programs of its own)
 #include <HalideRuntime.h>
@@ -78,11 +79,16 @@ double ns_of(const F& work) {
 /// Work of both cores at once, in the kernels' own pool.
 class Ceiling {
  public:
-  Ceiling(const Target& target, const Subject& subject) : target_(target), subject_(subject), from_(subject.flops > 0 ? 0 : lines()), to_(from_.size()) {}
+  Ceiling(const Target& target, const Subject& subject, double kernel_ns)
+      : target_(target),
+        subject_(subject),
+        loops_(std::max(1, static_cast<int>(kernel_ns / loop_ns(target) + 0.5))),
+        from_(subject.flops > 0 ? 0 : lines()),
+        to_(from_.size()) {}
   /// Flops or bytes a nanosecond.
   double rate() {
     const auto work = [&] { halide_do_par_for(nullptr, subject_.flops > 0 ? multiply : copy, 0, kThreads, reinterpret_cast<uint8_t*>(this)); };
-    work();  // the second core may have been asleep
+    if (subject_.flops == 0) work();  // the second core may have been asleep
     const double ns = ns_of(work);
     return subject_.flops > 0 ? done_[0] + done_[1] > 0 ? (done_[0] + done_[1]) / ns : 0 : subject_.bytes / ns;
   }
@@ -91,11 +97,16 @@ class Ceiling {
   struct alignas(64) Line {
     float cells[16];
   };
+  static double loop_ns(const Target& target) {
+    double least = 1e300;
+    for (int k = 0; k < 20; ++k) least = std::min(least, ns_of([&] { targets::run_fma_loop(target); }));
+    return least;
+  }
   size_t lines() const { return static_cast<size_t>(subject_.bytes / 2 / sizeof(Line)); }
   static int multiply(void*, int thread, uint8_t* data) {
     auto& self = *reinterpret_cast<Ceiling*>(data);
     double flops = 0;
-    for (int k = 0; k < 20; ++k) flops += targets::run_fma_loop(self.target_);
+    for (int k = 0; k < self.loops_; ++k) flops += targets::run_fma_loop(self.target_);
     self.done_[static_cast<size_t>(thread)] = flops;
     return 0;
   }
@@ -111,6 +122,7 @@ class Ceiling {
   }
   const Target& target_;
   const Subject& subject_;
+  int loops_;  ///< of multiply-adds, on each core
   std::vector<Line> from_, to_;
   double done_[kThreads] = {};
 };
@@ -209,7 +221,7 @@ void judge(const Subject& subject, const Workshop& workshop, size_t candidates, 
   const auto base = take(schedules::base_template(task.program, task.key.cls));
   Arguments arguments(argument_specs(take(instantiate(base, {})), task.program));
   Contestant best = best_of(std::move(two), arguments.raw), alone = best_of(contestants(workshop, task, 1, candidates), arguments.raw);
-  Ceiling ceiling(workshop.target(), subject);
+  Ceiling ceiling(workshop.target(), subject, best.ns);
   std::vector<Round> all;
   for (int r = 0; r < rounds; ++r) {
     Round round{};

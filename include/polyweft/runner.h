@@ -71,6 +71,7 @@ struct RunRequest {
   std::chrono::milliseconds time_budget{200};  ///< for timing; zero: compare only
   double incumbent_ns = 0;                     ///< known median; 0: none. Drop early when clearly slower
   bool pair_with_incumbent = false;            ///< interleave with the kernel set by set_incumbent
+  bool pair_to_the_end = false;                ///< the incumbent is a yardstick, no rival: pairs until the budget is spent, whoever is faster
   std::chrono::milliseconds deadline{0};       ///< 0: derived from the expected time
 };
 struct Timing {

@@ -180,7 +180,8 @@ struct BenchReport {
   Timing kernel, reference;
   std::vector<BenchRow> rivals;  ///< in the order in which they were given
   double flops = 0;
-  double peak_gflops = 0;  ///< FMA peak of the used threads, measured in the same run
+  double peak_gflops = 0;  ///< of the used threads, by `peak_of` in registers alone, in turns with the kernel and for as long; 0: none known
+  std::string peak_of;     ///< the instruction that the kernel multiplies and adds with: "f32 multiply-adds", "tdpbusd"; empty: none known
 };
 
 struct TunerOptions {

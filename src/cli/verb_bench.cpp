@@ -57,7 +57,8 @@ void print_json_report(const BenchReport& r, const Program& program) {
                        {"samples", r.kernel.samples},
                        {"reference_ns", r.reference.median_ns},
                        {"gflops", gflops(r.flops, r.kernel.median_ns)},
-                       {"peak_gflops", r.peak_gflops}});
+                       {"peak_gflops", r.peak_gflops},
+                       {"peak_of", r.peak_of}});
 }
 
 constexpr double kNoInterval = 1e6;  // the runner's upper end where pairs were too few
@@ -78,7 +79,7 @@ void print_table(const BenchReport& r) {
   print_row(r.origin, r.kernel, r.flops, r.peak_gflops, true);
   for (const auto& row : r.rivals) print_row(row.name, row.timing, r.flops, r.peak_gflops, false);
   print_row("base nest", beside(r.reference, r.kernel), r.flops, r.peak_gflops, false);
-  if (r.peak_gflops > 0) std::cout << fmt::format("FMA peak in the same run: {:.1f} GFLOP/s\n", r.peak_gflops);
+  if (r.peak_gflops > 0) std::cout << fmt::format("peak: {:.1f} GFLOP/s, {} in registers, in turns with the kernel\n", r.peak_gflops, r.peak_of);
 }
 
 Result<BenchRival> parse_rival(const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "driver/bench_timing.h"
 #include "driver/isl_client.h"
 #include "driver/kernel_impl.h"
 #include "driver/memory.h"
@@ -576,16 +577,14 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   BenchReport report;
   report.origin = plan->origin;
   report.flops = count_flops(*base);
-  for (auto* slot : {&report.kernel, &report.reference}) {
-    RunRequest request;
-    request.candidate = slot == &report.kernel ? *kernel : lab_task->reference;
-    request.time_budget = budget / 2;
-    auto outcome = impl_->runner->run(request);
-    if (!outcome) return outcome.error();
-    if (outcome->status != RunStatus::ok) return fail("PW0651", std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
-    *slot = outcome->timing;
-    if (slot == &report.kernel) report.peak_gflops = impl_->workshop.measured_peak_gflops(options.threads) * peak_factor(task->program, impl_->workshop.target());
-  }
+  if (auto timed = time_kernel(*impl_->runner, impl_->workshop, plan->nest, *kernel, options.threads, budget / 2, report); !timed) return timed.error();
+  RunRequest request;
+  request.candidate = lab_task->reference;
+  request.time_budget = budget / 2;
+  auto outcome = impl_->runner->run(request);
+  if (!outcome) return outcome.error();
+  if (outcome->status != RunStatus::ok) return fail("PW0651", std::string("the base nest did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
+  report.reference = outcome->timing;
   if (against.empty()) return report;
   if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
   for (const auto& rival : against) {

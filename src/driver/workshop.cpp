@@ -8,6 +8,7 @@
 #include "support/hash.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/calibrate.h"
+#include "targets/cpu/yardstick.h"
 
 namespace polyweft {
 namespace {
@@ -225,6 +226,23 @@ MachineModel Workshop::calibrated_model(int threads, double peak_gflops, double 
   if (peak_gflops > 0) machine.clock_ghz = peak_gflops / flops_per_cycle;
   if (memory_gb_s > 0) machine.bytes_per_cycle.back() = memory_gb_s / std::max(1, threads) / machine.clock_ghz;
   return machine;
+}
+
+std::optional<Workshop::Yardstick> Workshop::yardstick(const LoopNest& nest, int threads, int64_t instructions) const {
+  constexpr const char* kSymbol = "yardstick";
+  const auto unit = targets::unit_of(nest, target_);
+  if (!unit) return std::nullopt;
+  auto object = targets::compile_yardstick(*unit, target_, kSymbol, threads, instructions);
+  if (!object) return std::nullopt;
+  auto shared = targets::shared_object(*object, {kSymbol}, targets::Runtime::external);
+  if (!shared) return std::nullopt;
+  Yardstick out;
+  out.kernel.symbol = kSymbol;
+  out.kernel.id = id_of(object->object);
+  out.kernel.shared_object = std::move(shared).value();
+  out.unit = targets::name_of(*unit);
+  out.operations = threads * targets::operations_of(*unit, target_) * static_cast<double>(targets::yardstick_instructions(*unit, instructions));
+  return out;
 }
 
 double Workshop::measured_peak_gflops(int threads) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,14 @@ class Workshop {
   Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& symbol) const;
   /// Calibrated once a process where the target is this machine.
   MachineModel machine_model(int threads) const;
-  /// FMA peak of `threads` threads of this machine, measured now; 0 where the target is not this machine.
+  /// A kernel that runs `instructions` of the unit that bounds the nest on each of `threads` threads, in registers; none where no such unit is known.
+  struct Yardstick {
+    LoadableKernel kernel;
+    std::string unit;
+    double operations = 0;  ///< of a call
+  };
+  std::optional<Yardstick> yardstick(const LoopNest& nest, int threads, int64_t instructions) const;
+  /// FMA peak of `threads` threads of this machine, measured now in bursts of 50 us; 0 where the target is not this machine.
   double measured_peak_gflops(int threads) const;
   /// The same model with clock and memory rate as just measured (0: not known). For searches; a first choice without measurements must not depend on the
   /// machine's mood.

@@ -180,6 +180,7 @@ Trial::Verdict Trial::time_alone() {
 
 Trial::Verdict Trial::time_against_incumbent() {
   PairRace race({.drop_ratio = kDropRatio, .max_pairs = kMostSamples});
+  const auto decided = [&] { return request_.pair_to_the_end ? race.pairs() >= kMostSamples : race.look() != RaceVerdict::undecided; };
   Slot first = Slot::candidate;
   size_t wanted = kFirstSamples;
   do {
@@ -188,9 +189,9 @@ Trial::Verdict Trial::time_against_incumbent() {
     first = first == Slot::candidate ? Slot::incumbent : Slot::candidate;  // so that neither profits from being next after the pause
     const Control& control = process_->control();
     for (uint32_t i = 0; i < count; ++i) race.add(std::max(control.samples_ns[0][i], 1e-3), std::max(control.samples_ns[1][i], 1e-3));
-    if (race.hopeless()) out_.status = RunStatus::slower;
-    wanted = race.wanted();
-  } while (out_.status != RunStatus::slower && race.look() == RaceVerdict::undecided && budget_left_ns() > 0);
+    if (!request_.pair_to_the_end && race.hopeless()) out_.status = RunStatus::slower;
+    wanted = request_.pair_to_the_end ? std::max<size_t>(6, race.pairs() / 2) : race.wanted();
+  } while (out_.status != RunStatus::slower && !decided() && budget_left_ns() > 0);
   keep_timing(race.candidate_samples());
   const Interval ratio = race.ratio();
   out_.timing.ratio = ratio.estimate;

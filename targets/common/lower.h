@@ -23,4 +23,7 @@ struct LowerOptions {
 /// A verified module with the kernel and its pack functions. PW0501.. where the nest cannot be lowered.
 Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest, const LowerOptions& options);
 
+/// The constant that LDTILECFG reads: every tile has 16 rows of 64 bytes.
+llvm::Constant* tile_configuration(llvm::Module& module);
+
 }  // namespace polyweft::targets

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "targets/common/lower.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
@@ -23,8 +24,10 @@ bool is_tile_operand(const ir::Instruction::Operand& operand) {
   return operand.register_element == "tile16" && operand.register_lanes == kTileRowBytes;
 }
 
-/// The palette of 16 x 64 bytes for every tile: palette 1, rows and bytes a row (Intel's LDTILECFG).
-llvm::Constant* configuration(llvm::Module& module) {
+}  // namespace
+
+// Palette 1, rows and bytes a row (Intel's LDTILECFG).
+llvm::Constant* tile_configuration(llvm::Module& module) {
   if (auto* known = module.getGlobalVariable("tile_configuration", true)) return known;
   std::vector<uint8_t> bytes(64, 0);
   bytes[0] = 1;
@@ -34,8 +37,6 @@ llvm::Constant* configuration(llvm::Module& module) {
   global->setAlignment(llvm::Align(64));
   return global;
 }
-
-}  // namespace
 
 // Which nodes hold tile instructions and no parallel loop: tasks configure for themselves, and may run on this thread as well.
 void NestCode::scan_for_tiles() {
@@ -70,7 +71,7 @@ void NestCode::with_tiles(NodeId id) {
   const bool used_before = uses_tiles_;
   uses_tiles_ = false;
   tiles_on_ = true;
-  tile_settings_ = {b_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {configuration(module_)})};
+  tile_settings_ = {b_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {tile_configuration(module_)})};
   emit(id);
   release_tiles();
   tiles_on_ = false;

@@ -35,12 +35,6 @@ void initialize_llvm() {
   });
 }
 
-std::string feature_string(const Target& target) {
-  std::string out;
-  for (const auto& feature : target.features) out += (out.empty() ? "+" : ",+") + feature;
-  return out;
-}
-
 Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const std::string& features) {
   initialize_llvm();
   const llvm::Triple triple("x86_64-unknown-linux-gnu");
@@ -53,9 +47,18 @@ Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const std::string& feat
       llvm_target->createTargetMachine(triple, "x86-64", features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
-/// The thread's machine for these features, kept for its next kernel: it holds tables of the chip's instructions that take a while to make.
-Result<llvm::TargetMachine*> machine_for(const std::string& features) {
+}  // namespace
+
+std::string feature_string(const Target& target) {
+  std::string out;
+  for (const auto& feature : target.features) out += (out.empty() ? "+" : ",+") + feature;
+  return out;
+}
+
+// It holds tables of the chip's instructions that take a while to make, so that the last one is kept.
+Result<llvm::TargetMachine*> machine_for(const Target& target) {
   static thread_local std::pair<std::string, std::unique_ptr<llvm::TargetMachine>> kept;
+  const std::string features = feature_string(target);
   if (!kept.second || kept.first != features) {
     auto made = new_machine(features);
     if (!made) return made.error();
@@ -63,6 +66,8 @@ Result<llvm::TargetMachine*> machine_for(const std::string& features) {
   }
   return kept.second.get();
 }
+
+namespace {
 
 struct Lowered {
   std::unique_ptr<llvm::LLVMContext> context;
@@ -94,7 +99,7 @@ Status has_instructions(const LoopNest& nest, const Target& target) {
 
 Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller = Caller::anyone) {
   if (auto status = has_instructions(nest, target); !status) return status.error();
-  auto machine = machine_for(feature_string(target));
+  auto machine = machine_for(target);
   if (!machine) return machine.error();
   LowerOptions options;
   options.symbol = symbol.empty() ? nest.name : symbol;

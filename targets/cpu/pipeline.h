@@ -14,6 +14,11 @@ class TargetMachine;
 
 namespace polyweft::targets {
 
+/// LLVM's words for the target's features: "+avx2,+fma".
+std::string feature_string(const Target& target);
+/// The thread's machine for the target; it lives until the thread asks for another one.
+Result<llvm::TargetMachine*> machine_for(const Target& target);
+
 /// What is worth doing to the code as a whole before the back end sees it.
 void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine);
 

@@ -135,7 +135,7 @@ std::string encode(const RunRequest& request) {
   put(out, request.candidate);
   out.u32(static_cast<uint32_t>(request.compare_on.size()));
   for (const InputSet set : request.compare_on) out.u8(static_cast<uint8_t>(set));
-  out.i64(request.time_budget.count()).f64(request.incumbent_ns).u8(request.pair_with_incumbent).i64(request.deadline.count());
+  out.i64(request.time_budget.count()).f64(request.incumbent_ns).u8(request.pair_with_incumbent).u8(request.pair_to_the_end).i64(request.deadline.count());
   return std::move(out).bytes();
 }
 
@@ -153,6 +153,7 @@ Result<RunRequest> decode_request(std::string_view payload) {
   request.incumbent_ns = in.f64();
   if (!(request.incumbent_ns >= 0)) in.mark_failed("has a time that is no number >= 0");
   request.pair_with_incumbent = in.u8() != 0;
+  request.pair_to_the_end = in.u8() != 0;
   request.deadline = std::chrono::milliseconds(take_ms(in));
   return finished(in, std::move(request));
 }

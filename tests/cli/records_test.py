@@ -57,6 +57,7 @@ class Records(CliTest):
         self.assertRegex(lines[2], r"^record:1 .* (tie|slower|faster|too noisy)$")
         self.assertIn("trace:", lines[3])
         self.assertRegex(lines[4], r"^base nest .* (slower|too noisy)$")
+        self.assertRegex(lines[5], r"^peak: [\d.]+ GFLOP/s, f32 multiply-adds in registers, in turns with the kernel$")
 
     def test_bench_refuses_rivals_that_do_not_fit(self):
         self.refused(2, "error: --against record1: expected record:NUMBER or trace:FILE [PW0003]", "bench", GEMM, "--against", "record1")

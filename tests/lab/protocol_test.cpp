@@ -43,6 +43,7 @@ RunRequest some_request() {
   request.compare_on = {InputSet::adversarial, InputSet::random};
   request.incumbent_ns = 12.5;
   request.pair_with_incumbent = true;
+  request.pair_to_the_end = true;
   request.deadline = std::chrono::milliseconds(77);
   return request;
 }

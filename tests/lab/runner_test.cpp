@@ -234,6 +234,19 @@ TEST(Runner, interleaved_pairs_tell_faster_from_slower) {
   EXPECT_EQ(against_incumbent("times_8", "times_4").status, RunStatus::slower);
 }
 
+TEST(Runner, a_yardstick_is_no_rival_pairs_are_taken_to_the_end) {
+  ASSERT_TRUE(shared_runner().begin(matrix_task()).ok());
+  ASSERT_TRUE(shared_runner().set_incumbent(kernel("times_4")).ok());
+  RunRequest request = compare("times_8");
+  request.pair_with_incumbent = request.pair_to_the_end = true;
+  request.time_budget = milliseconds(400);
+  const auto outcome = shared_runner().run(request);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->status, RunStatus::ok) << "half as fast, and not dropped";
+  EXPECT_GT(outcome->timing.samples, 30);
+  EXPECT_GT(outcome->timing.ratio, 1.25);
+}
+
 TEST(Runner, a_hang_at_any_position_of_the_pairs_is_one_lost_candidate) {
   ASSERT_TRUE(shared_runner().begin(matrix_task()).ok());
   ASSERT_TRUE(shared_runner().set_incumbent(kernel("reference")).ok());
