@@ -125,9 +125,16 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
 void NestCode::on(const If& node) {
   const Guard g = fold(node.condition);
   if (const auto known = facts_.decide(g)) return emit(*known ? node.then : node.otherwise);
-  if (!depends_on_lane(g))
+  if (!depends_on_lane(g)) {
+    const Facts before = facts_;
+    const auto side = [&](bool holds) {
+      facts_.assume(g, holds);
+      emit(holds ? node.then : node.otherwise);
+      facts_ = before;
+    };
     return branch(
-        condition(g), [&] { emit(node.then); }, [&] { emit(node.otherwise); });
+        condition(g), [&] { side(true); }, [&] { side(false); });
+  }
   llvm::Value* chosen = scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
   lanes_.guarded = true;
@@ -145,7 +152,11 @@ VarFacts NestCode::loop_facts(const Loop& loop) const {
   out.lo = INT64_MIN / 4;
   out.hi = INT64_MAX / 4;
   for (const auto& e : loop.lo.of) out.lo = std::max(out.lo, facts_.range(fold(e)).lo);
-  for (const auto& e : loop.hi.of) out.hi = std::min(out.hi, facts_.range(fold(e)).hi - 1);
+  for (const auto& e : loop.hi.of) {
+    const Affine end = fold(e);
+    out.hi = std::min(out.hi, facts_.range(end).hi - 1);
+    if (!end.is_constant()) out.at_most.push_back(end - Affine::of(1));
+  }
   out.divisor = loop.step;
   for (const auto& e : loop.lo.of) out.divisor = std::gcd(out.divisor, facts_.divisor(fold(e)));
   // The last value taken: lo + step * floor((hi - lo) / step), where lo is a constant.
@@ -358,7 +369,10 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
     file_[key] = phi;
     phis[key] = phi;
   }
+  const Facts outside = facts_;
   bind_variable(loop.var, iv, facts);
+  for (const Affine& first : loop.lo.of)  // an iteration runs
+    for (const Affine& end : loop.hi.of) facts_.assume(fold(end) - fold(first) - Affine::of(1));
   loads_.clear();
   quotients_ = 0;
   std::vector<bool> stored(nest_.buffers.size(), false);
@@ -402,7 +416,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   else
     merge_registers(entry, before, leaving, left);
   variables_.erase(loop.var);
-  facts_.forget(loop.var);
+  facts_ = outside;
   integers_ = integers;
   loads_.clear();
 }

@@ -73,7 +73,7 @@ llvm::Value* NestCode::load_neighbours(const Access& access) {
   if (!near || near->span > 2 * width) return nullptr;
   const int64_t elements = allocated_elements(buffer);
   const auto lies_inside = [&](const Neighbours& n) {
-    const Interval first = facts_.range(n.low);
+    const Interval first = facts_.range_by_neighbours(n.low);
     return first.lo >= 0 && first.hi + (n.span > width ? 2 : 1) * width <= elements;
   };
   const Neighbours even = from_even(*near);

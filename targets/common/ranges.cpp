@@ -55,6 +55,17 @@ Interval Facts::range(const Affine& e) const {
     const int64_t a = scaled(t.lo, term.coeff), b = scaled(t.hi, term.coeff);
     out = {bounded(out.lo + std::min(a, b)), bounded(out.hi + std::max(a, b))};
   }
+  // k (x - den * floor(x / den)) is a remainder, k times: the row of a ring.
+  for (const auto& term : e.terms) {
+    if (!term.quasi || term.quasi->kind != Quasi::Kind::floor_div || term.coeff % term.quasi->den != 0) continue;
+    const int64_t times = -term.coeff / term.quasi->den, most = scaled(term.quasi->den - 1, times);
+    Affine quotient;
+    quotient.terms = {term};
+    const Affine others = e - without_exact_quotients(times * term.quasi->e) - quotient;
+    if (others.terms.size() >= e.terms.size()) continue;
+    const Interval rest = range(others);
+    out = {std::max(out.lo, bounded(rest.lo + std::min<int64_t>(most, 0))), std::min(out.hi, bounded(rest.hi + std::max<int64_t>(most, 0)))};
+  }
   return out;
 }
 
@@ -66,6 +77,40 @@ Interval Facts::range_by_neighbours(const Affine& e) const {
     for (const Affine& most : known->second.at_most) out.hi = std::min(out.hi, range(e + term.coeff * (most - Affine::variable(term.var))).hi);
   }
   return out;
+}
+
+void Facts::assume(const Affine& e) {
+  for (const auto& term : e.terms) {
+    const auto known = term.quasi ? facts_.end() : facts_.find(term.var);
+    if (known == facts_.end()) continue;
+    Affine others = e;
+    std::erase_if(others.terms, [&](const Term& other) { return !other.quasi && other.var == term.var; });
+    const int64_t most = range(others).hi, unit = std::max<int64_t>(known->second.divisor, 1);  // coeff * v >= -most
+    if (most >= kFar) continue;
+    VarFacts narrower = known->second;
+    if (term.coeff > 0)
+      narrower.lo = std::max(narrower.lo, ceil_quotient(ceil_quotient(-most, term.coeff), unit) * unit);
+    else
+      narrower.hi = std::min(narrower.hi, floor_quotient(floor_quotient(most, -term.coeff), unit) * unit);
+    if (narrower.lo <= narrower.hi) known->second = std::move(narrower);  // else nothing runs here
+  }
+}
+
+void Facts::assume(const Guard& g, bool holds) {
+  switch (g.kind) {
+    case Guard::Kind::ge0:
+      return assume(holds ? g.e : Affine::of(-1) - g.e);
+    case Guard::Kind::eq0:
+      if (!holds) return;
+      assume(g.e);
+      return assume(Affine::of(0) - g.e);
+    case Guard::Kind::negation:
+      return assume(g.of[0], !holds);
+    case Guard::Kind::all:
+    case Guard::Kind::any:
+      if ((g.kind == Guard::Kind::all) != holds && g.of.size() != 1) return;
+      for (const auto& part : g.of) assume(part, holds);
+  }
 }
 
 std::optional<bool> Facts::decide(const Guard& g) const {
@@ -158,7 +203,7 @@ Affine Facts::simplify(const Affine& e) const {
       continue;
     }
     const Affine lo = simplify(term.quasi->lo), hi = simplify(term.quasi->hi);
-    const bool above = range(inner - lo).lo >= 0, below = range(hi - inner).lo >= 0;
+    const bool above = range(inner - lo).lo >= 0, below = range_by_neighbours(inner - hi).hi <= 0;
     out = out + term.coeff * (above && below ? inner : clamp(inner, lo, hi));
   }
   return out;

@@ -31,6 +31,12 @@ class Facts {
   void set(VarId var, VarFacts facts) { facts_[var] = std::move(facts); }
   void forget(VarId var) { facts_.erase(var); }
   Interval range(const Affine& e) const;
+  /// By `at_most` too: a row that others end.
+  Interval range_by_neighbours(const Affine& e) const;
+  /// From here on e >= 0 holds: narrower ranges of its variables.
+  void assume(const Affine& e);
+  /// What a branch is taken on: the condition, or its opposite. Only what ranges can say is kept.
+  void assume(const Guard& guard, bool holds);
   /// Truth of the condition where ranges decide it.
   std::optional<bool> decide(const Guard& guard) const;
   /// floor(e / den) and e mod den, split exactly where divisibility and ranges allow it.
@@ -53,8 +59,6 @@ class Facts {
     Affine rest;
   };
   Split split(const Affine& e, int64_t den) const;
-  /// By `at_most` too.
-  Interval range_by_neighbours(const Affine& e) const;
   std::map<VarId, VarFacts> facts_;
 };
 

@@ -51,5 +51,81 @@ TEST(Facts, remainders_and_quotients_are_exact_within_what_is_known) {
   }
 }
 
+Affine random_sum(Rng& rng) {
+  Affine e = Affine::of(static_cast<int64_t>(rng.below(40)) - 20);
+  for (VarId v = 0; v < 3; ++v) e = e + Affine::variable(v, static_cast<int64_t>(rng.below(7)) - 3);
+  return e;
+}
+
+// Three variables with random ranges and divisors; f sees all their values.
+template <class F>
+void at_all_values(const std::vector<VarFacts>& known, const F& f) {
+  std::vector<int64_t> at(3);
+  for (at[0] = known[0].lo; at[0] <= known[0].hi; at[0] += known[0].divisor)
+    for (at[1] = known[1].lo; at[1] <= known[1].hi; at[1] += known[1].divisor)
+      for (at[2] = known[2].lo; at[2] <= known[2].hi; at[2] += known[2].divisor) f(at);
+}
+
+std::vector<VarFacts> random_variables(Rng& rng, Facts& facts) {
+  std::vector<VarFacts> known;
+  for (VarId v = 0; v < 3; ++v) {
+    const int64_t divisor = int64_t{1} << rng.below(4), lo = divisor * (static_cast<int64_t>(rng.below(5)) - 2);
+    known.push_back({lo, lo + divisor * static_cast<int64_t>(rng.below(5)), divisor});
+    facts.set(v, known[v]);
+  }
+  return known;
+}
+
+// What a branch says of its variables: no value that takes the branch is lost, and single bounds are exact.
+TEST(Facts, conditions_narrow_ranges_and_lose_nothing) {
+  Rng rng(11);
+  for (int round = 0; round < 600; ++round) {
+    Facts facts;
+    const std::vector<VarFacts> known = random_variables(rng, facts);
+    const std::vector<Guard> parts = {guard_ge0(random_sum(rng)), guard_ge0(random_sum(rng))};
+    Guard guard = guard_all(parts);
+    if (rng.below(3) == 0) guard.kind = Guard::Kind::any;
+    const bool holds = rng.below(2) != 0;
+    facts.assume(guard, holds);
+    at_all_values(known, [&](const std::vector<int64_t>& at) {
+      const bool first = evaluate(parts[0].e, at) >= 0, second = evaluate(parts[1].e, at) >= 0;
+      if ((guard.kind == Guard::Kind::any ? first || second : first && second) != holds) return;
+      for (VarId v = 0; v < 3; ++v) {
+        const Interval range = facts.range(Affine::variable(v));
+        ASSERT_TRUE(range.lo <= at[v] && at[v] <= range.hi) << "round " << round;
+      }
+    });
+  }
+  Facts facts;
+  facts.set(0, {0, 1538, 2});
+  facts.assume(Affine::variable(0) - Affine::of(3));
+  EXPECT_EQ(facts.range(Affine::variable(0)).lo, 4);
+  facts.assume(Affine::of(1001) - Affine::variable(0, 2));
+  EXPECT_EQ(facts.range(Affine::variable(0)).hi, 500);
+}
+
+// Rows of rings: k * (x mod n) beside other terms.
+TEST(Facts, ranges_hold_all_values_and_know_remainders) {
+  Rng rng(12);
+  for (int round = 0; round < 400; ++round) {
+    Facts facts;
+    const std::vector<VarFacts> known = random_variables(rng, facts);
+    const int64_t den = 1 + static_cast<int64_t>(rng.below(9)), times = static_cast<int64_t>(rng.below(9)) - 4;
+    Affine inner = random_sum(rng);
+    if (rng.below(2)) inner = inner + floor_div(Affine::variable(0), 2);
+    const Affine e = random_sum(rng) + times * modulo(inner, den), alone = facts.without_exact_quotients(times * modulo(inner, den));
+    at_all_values(known, [&](const std::vector<int64_t>& at) {
+      const Interval range = facts.range(e), ring = facts.range(alone);
+      ASSERT_TRUE(range.lo <= evaluate(e, at) && evaluate(e, at) <= range.hi) << key_of(e);
+      ASSERT_TRUE(ring.lo <= evaluate(alone, at) && evaluate(alone, at) <= ring.hi) << key_of(alone);
+    });
+  }
+  Facts facts;
+  facts.set(0, {0, 1538, 2});
+  const Affine row = facts.without_exact_quotients(1296 * modulo(floor_div(Affine::variable(0), 2) + Affine::of(14), 16));
+  EXPECT_EQ(facts.range(row).lo, 0);
+  EXPECT_EQ(facts.range(row).hi, 1296 * 15);
+}
+
 }  // namespace
 }  // namespace polyweft::targets
