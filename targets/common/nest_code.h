@@ -190,8 +190,10 @@ class NestCode {
   /// Lanes of an element of a register buffer: as wide as it is held, and those that are computed with.
   struct DeclaredLanes {
     int64_t width = 0, active = 0;
+    bool is_written = false;
   };
   static bool are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& elements);
+  void leave_out_spans(std::map<RegKey, DeclaredLanes>& elements);
   bool holds_small_indices(BufferId id, NodeId at);  ///< of argmax, argmin; below 2^31
   void declare_registers(BufferId id, NodeId at);
   void declare_registers_of_loop(BufferId id, const Loop& loop);

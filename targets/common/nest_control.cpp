@@ -429,6 +429,7 @@ void NestCode::on(const Alloc& alloc) {
     short_[alloc.buffer] = holds_small_indices(alloc.buffer, alloc.body);
     declared_.clear();
     declare_registers(alloc.buffer, alloc.body);
+    leave_out_spans(declared_);
     const bool holds = are_apart_or_parts(declared_);
     if (holds) emit(alloc.body);
     registers_[alloc.buffer] = false;

@@ -28,23 +28,26 @@ NestCode::RegKey NestCode::register_key(const Access& access) const {
   return {access.id, at_lane_0.constant};
 }
 
-/// The element of that key, or the lanes from there on of a wider vector that holds it (merges of lanes read its upper half); null where there
-/// is none.
+/// The element of that key; the lanes from there on of a wider vector that holds it (merges of lanes read its upper half); lanes of two vectors that lie side by side (a
+/// window that moves by less than a vector). Null where there is none.
 llvm::Value* NestCode::register_value(const RegKey& key) {
   auto found = file_.upper_bound(key);
   if (found == file_.begin()) return nullptr;
-  --found;
+  const auto next = found--;
   const auto& [start, value] = *found;
   const int64_t lanes = ScalarCode::lanes(value), first = key.second - start.second;
   if (start.first != key.first || (first > 0 && first >= lanes)) return nullptr;
-  if (lanes <= static_cast<int64_t>(lanes_.width)) return first == 0 ? value : nullptr;
+  if (first == 0 && lanes <= static_cast<int64_t>(lanes_.width)) return value;
   if (lanes_.width == 1) return b_.CreateExtractElement(value, static_cast<uint64_t>(first));
   std::vector<int> part;
   for (int lane = 0; lane < static_cast<int>(lanes_.width); ++lane) part.push_back(static_cast<int>(first) + lane);
-  return b_.CreateShuffleVector(value, part);
+  if (first + static_cast<int64_t>(lanes_.width) <= lanes) return b_.CreateShuffleVector(value, part);
+  if (lanes != static_cast<int64_t>(lanes_.width)) return nullptr;
+  const bool goes_on = next != file_.end() && next->first == RegKey{key.first, start.second + lanes} && next->second->getType() == value->getType();
+  return b_.CreateShuffleVector(value, goes_on ? next->second : llvm::PoisonValue::get(value->getType()), part);
 }
 
-// Elements lie apart, or a narrower one is part of a wider one: two that share some of their lanes would be two values of these.
+// Elements that are written lie apart, or a narrower one is part of a wider one: two that share some of their lanes would be two values of these.
 bool NestCode::are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& elements) {
   for (auto later = elements.begin(); later != elements.end(); ++later)
     for (auto earlier = later; earlier != elements.begin();) {
@@ -54,6 +57,27 @@ bool NestCode::are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& element
       if (apart < earlier->second.active && later->second.width >= earlier->second.width) return false;
     }
   return true;
+}
+
+/// Elements that are only read, out of two that are written: no values of their own. Their lanes must all be written, by vectors as wide as they are.
+void NestCode::leave_out_spans(std::map<RegKey, DeclaredLanes>& elements) {
+  std::vector<RegKey> spans;
+  const auto holds = [&](const std::map<RegKey, DeclaredLanes>::const_iterator& at, int64_t width) {
+    return at != elements.end() && at->second.is_written && at->second.width == width;
+  };
+  for (auto at = elements.begin(); at != elements.end(); ++at) {
+    if (at->second.is_written || at->second.width == 1) continue;
+    auto low = at;
+    while (low != elements.begin() && !low->second.is_written) --low;
+    const int64_t width = at->second.width, first = at->first.second - low->first.second, past = first + at->second.active - width;
+    if (!holds(low, width) || first >= width) continue;
+    const auto high = elements.find({at->first.first, low->first.second + width});
+    if (first + at->second.active <= low->second.active || (low->second.active == width && holds(high, width) && past <= high->second.active)) spans.push_back(at->first);
+  }
+  for (const RegKey& key : spans) {
+    elements.erase(key);
+    file_.erase(key);
+  }
 }
 
 // Puts every element that `at` touches into the register file, undefined.
@@ -72,13 +96,14 @@ void NestCode::declare_registers(BufferId id, NodeId at) {
   } else {
     llvm::Type* type = register_type_of(id);
     if (lanes_.width > 1) type = llvm::FixedVectorType::get(type, lanes_.width);
-    visit_accesses(at, [&](const Access& access, bool) {
+    visit_accesses(at, [&](const Access& access, bool is_write) {
       if (access.id != id) return;
       const RegKey key = register_key(access);
       file_.emplace(key, llvm::PoisonValue::get(type));
       DeclaredLanes& known = declared_[key];
       known.width = std::max<int64_t>(known.width, lanes_.width);
       known.active = std::max<int64_t>(known.active, lanes_.width > 1 ? lanes_.active : 1);
+      known.is_written |= is_write;
     });
   }
 }

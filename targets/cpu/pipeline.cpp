@@ -18,6 +18,7 @@
 
 #include <chrono>
 
+#include "targets/cpu/integer_sums.h"
 #include "targets/cpu/kept_values.h"
 #include "targets/cpu/quick_quotients.h"
 #include "targets/cpu/side_by_side.h"
@@ -83,6 +84,7 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   passes.add(llvm::createSROAPass());
   passes.add(llvm::createEarlyCSEPass(true));
   passes.add(llvm::createLICMPass());
+  passes.add(integer_sums());
   passes.add(chains_side_by_side());
   passes.add(values_kept_between_iterations());
   passes.add(quick_quotients());

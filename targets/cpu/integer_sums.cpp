@@ -1,0 +1,200 @@
+// With the constants in order, 0 < c1 < .. < cm, and gk the sum of all terms of ck, the whole is c1 (g1 + .. + gm) + (c2 - c1) (g2 + .. + gm) + .. : each partial sum is
+// the one before and one addition, each difference a factor, often 1. A stencil's weights are such numbers: 1 2 3 4 5 takes 8 additions, not 4 and 6 operations that
+// multiply.
+#include "targets/cpu/integer_sums.h"
+
+#include <llvm/ADT/APInt.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/Pass.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace polyweft::targets {
+namespace {
+
+using namespace llvm::PatternMatch;
+
+constexpr size_t kLeastTerms = 3, kMostTerms = 256;
+constexpr unsigned kMostBits = 64;
+
+/// Operations that multiply a vector by a number: none, an addition or a shift, both, or a product.
+int64_t operations(uint64_t factor, unsigned bits) {
+  if (factor == 1) return 0;
+  if (llvm::isPowerOf2_64(factor)) return 1;
+  if (llvm::isPowerOf2_64(factor - 1) || llvm::isPowerOf2_64(factor + 1)) return 2;
+  return bits == 16 ? 1 : bits == 32 ? 2 : 3;
+}
+
+/// One tree of additions and of products by constants whose inner nodes nothing else uses.
+class Sum {
+ public:
+  explicit Sum(llvm::Instruction& root) : root_(root), bits_(root.getType()->getScalarSizeInBits()) {}
+
+  /// Its terms, each vector once.
+  bool read() {
+    take(&root_, 1);
+    size_t terms = 0;
+    for (const auto& [term, factor] : factors_) terms += factor != 0;
+    return known_ && terms >= kLeastTerms && terms <= kMostTerms;
+  }
+
+  bool is_cheaper() {
+    for (llvm::Value* term : order_) {
+      const int64_t factor = signed_factor(factors_.at(term));
+      if (factor != 0) groups_[static_cast<uint64_t>(factor < 0 ? -factor : factor)].push_back({term, factor < 0});
+    }
+    int64_t within = 0, apart = -1, nested = -1;
+    uint64_t below = 0;
+    for (const auto& [factor, terms] : groups_) {
+      within += static_cast<int64_t>(terms.size()) - 1;
+      apart += 1 + operations(factor, bits_);
+      nested += (below == 0 ? 1 : 2) + operations(factor - below, bits_);
+      below = factor;
+    }
+    is_nested_ = nested < apart;
+    return within + std::min(nested, apart) < operations_;
+  }
+
+  void write() {
+    llvm::IRBuilder<> b(&root_);
+    llvm::Value *partial = nullptr, *whole = nullptr;
+    for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
+      const auto below = std::next(group);
+      Signed own = sum_of(b, group->second);
+      if (!is_nested_) {
+        own.value = times(b, own.value, group->first);
+        whole = joined(b, whole, own);
+        continue;
+      }
+      partial = joined(b, partial, own);
+      whole = joined(b, whole, {times(b, partial, group->first - (below == groups_.rend() ? 0 : below->first)), false});
+    }
+    root_.replaceAllUsesWith(whole);
+  }
+
+  const std::vector<llvm::Instruction*>& inner() const { return inner_; }
+
+ private:
+  struct Signed {
+    llvm::Value* value = nullptr;
+    bool is_negative = false;
+  };
+
+  uint64_t cut(uint64_t factor) const { return bits_ == 64 ? factor : factor & ((uint64_t{1} << bits_) - 1); }
+  int64_t signed_factor(uint64_t factor) const { return llvm::SignExtend64(factor, bits_); }
+
+  static std::optional<uint64_t> constant_of(llvm::Value* value) {
+    const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+    const auto* number = constant ? llvm::dyn_cast_or_null<llvm::ConstantInt>(constant->getSplatValue()) : nullptr;
+    if (!number) return std::nullopt;
+    return number->getValue().getZExtValue();
+  }
+
+  void take(llvm::Value* value, uint64_t factor) {
+    auto* i = llvm::dyn_cast<llvm::Instruction>(value);
+    if (i && (i == &root_ || (i->hasOneUse() && i->getParent() == root_.getParent())) && factors_.size() < kMostTerms) {
+      llvm::Value *a = nullptr, *b = nullptr;
+      if (match(i, m_Add(m_Value(a), m_Value(b)))) return inside(*i, 1), take(a, factor), take(b, factor);
+      if (match(i, m_Sub(m_Value(a), m_Value(b)))) return inside(*i, 1), take(a, factor), take(b, cut(0 - factor));
+      if (match(i, m_Shl(m_Value(a), m_Value(b))))
+        if (const auto by = constant_of(b); by && *by < bits_) return inside(*i, 1), take(a, cut(factor << *by));
+      if (match(i, m_Mul(m_Value(a), m_Value(b)))) {
+        if (constant_of(a)) std::swap(a, b);
+        if (const auto by = constant_of(b)) {
+          const int64_t number = signed_factor(*by);
+          return inside(*i, operations(static_cast<uint64_t>(number < 0 ? -number : number), bits_) + (number < 0)), take(a, cut(factor * *by));
+        }
+      }
+    }
+    if (llvm::isa<llvm::Constant>(value)) known_ &= llvm::isa<llvm::ConstantAggregateZero>(value);
+    if (llvm::isa<llvm::ConstantAggregateZero>(value)) return;
+    const auto [at, is_new] = factors_.emplace(value, 0);
+    if (is_new) order_.push_back(value);
+    at->second = cut(at->second + factor);
+  }
+
+  void inside(llvm::Instruction& i, int64_t cost) {
+    inner_.push_back(&i);
+    operations_ += cost;
+  }
+
+  static llvm::Value* joined(llvm::IRBuilder<>& b, llvm::Value* sum, const Signed& more) {
+    if (!sum) return more.is_negative ? b.CreateNeg(more.value) : more.value;
+    return more.is_negative ? b.CreateSub(sum, more.value) : b.CreateAdd(sum, more.value);
+  }
+
+  llvm::Value* times(llvm::IRBuilder<>& b, llvm::Value* value, uint64_t factor) const {
+    if (factor == 1) return value;
+    if (llvm::isPowerOf2_64(factor)) return b.CreateShl(value, llvm::ConstantInt::get(value->getType(), llvm::Log2_64(factor)));
+    return b.CreateMul(value, llvm::ConstantInt::get(value->getType(), factor));
+  }
+
+  llvm::Instruction& root_;
+  unsigned bits_;
+  bool known_ = true, is_nested_ = false;
+  int64_t operations_ = 0;
+  std::map<llvm::Value*, uint64_t> factors_;  // modulo 2^bits
+  std::vector<llvm::Value*> order_;
+  std::vector<llvm::Instruction*> inner_;
+  std::map<uint64_t, std::vector<Signed>> groups_;
+
+  /// Terms of one factor: negative as a whole where all of them are.
+  static Signed sum_of(llvm::IRBuilder<>& b, const std::vector<Signed>& terms) {
+    const bool is_negative = std::all_of(terms.begin(), terms.end(), [](const Signed& term) { return term.is_negative; });
+    const auto first = std::find_if(terms.begin(), terms.end(), [&](const Signed& term) { return term.is_negative == is_negative; });
+    llvm::Value* sum = first->value;
+    for (auto term = terms.begin(); term != terms.end(); ++term) {
+      if (term == first) continue;
+      sum = term->is_negative == is_negative ? b.CreateAdd(sum, term->value) : b.CreateSub(sum, term->value);
+    }
+    return {sum, is_negative};
+  }
+};
+
+class IntegerSums final : public llvm::FunctionPass {
+ public:
+  static char ID;
+  IntegerSums() : FunctionPass(ID) {}
+  bool runOnFunction(llvm::Function& function) override {
+    bool changed = false;
+    for (llvm::BasicBlock& block : function) changed |= change(block);
+    return changed;
+  }
+
+ private:
+  static bool change(llvm::BasicBlock& block) {
+    std::set<llvm::Instruction*> taken;
+    std::vector<llvm::Instruction*> dead, backwards;
+    for (auto i = block.rbegin(); i != block.rend(); ++i) backwards.push_back(&*i);
+    for (llvm::Instruction* i : backwards) {
+      const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(i->getType());
+      const bool is_sum = i->getOpcode() == llvm::Instruction::Add || i->getOpcode() == llvm::Instruction::Sub;
+      if (!is_sum || !type || type->getScalarSizeInBits() < 16 || type->getScalarSizeInBits() > kMostBits || taken.contains(i)) continue;
+      Sum sum(*i);
+      const bool is_known = sum.read();
+      taken.insert(sum.inner().begin(), sum.inner().end());
+      if (!is_known || !sum.is_cheaper()) continue;
+      sum.write();
+      dead.insert(dead.end(), sum.inner().begin(), sum.inner().end());
+    }
+    for (llvm::Instruction* i : dead)
+      if (i->use_empty()) i->eraseFromParent();
+    return !dead.empty();
+  }
+};
+char IntegerSums::ID = 0;
+
+}  // namespace
+
+llvm::FunctionPass* integer_sums() {
+  return new IntegerSums;
+}
+
+}  // namespace polyweft::targets
