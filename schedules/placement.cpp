@@ -22,6 +22,13 @@ Result<uint32_t> dimension_of(const NestTemplate& t, const Stage& stage, TensorI
               {"name dimensions by number: d0, d1"});
 }
 
+/// Is that place loops[depth - 1] of `host`, or one further out?
+bool is_around(const NestTemplate& t, const Placement& place, uint32_t host, uint32_t depth) {
+  if (place.host == host) return place.depth <= depth;
+  const Placement& outer = t.stages[host].placement;
+  return outer.kind == Placement::Kind::compute_at && is_around(t, place, outer.host, outer.depth);
+}
+
 }  // namespace
 
 Status is_digit_order(const std::vector<LayoutPart>& parts, uint32_t rank, const std::string& subject) {
@@ -29,8 +36,7 @@ Status is_digit_order(const std::vector<LayoutPart>& parts, uint32_t rank, const
     std::vector<LayoutPart> own;
     std::copy_if(parts.begin(), parts.end(), std::back_inserter(own), [&](const auto& part) { return part.dim == d; });
     const bool is_whole = own.size() == 1 && own[0].part == LayoutDigit::Part::whole;
-    const bool is_split =
-        own.size() == 2 && own[0].part == LayoutDigit::Part::quotient && own[1].part == LayoutDigit::Part::remainder && own[0].factor == own[1].factor;
+    const bool is_split = own.size() == 2 && own[0].part == LayoutDigit::Part::quotient && own[1].part == LayoutDigit::Part::remainder && own[0].factor == own[1].factor;
     if (!is_whole && !is_split)
       return fail("PW0308", subject + ": the layout does not hold dimension " + std::to_string(d) + " exactly once", {"write it whole, or as d / f and later d % f"});
   }
@@ -57,7 +63,7 @@ Status sources_are_ready(const NestTemplate& t, uint32_t guest, uint32_t host, u
     for (TensorId id : equation_of(t, source).targets) is_read |= reads(t, t.stages[guest], id);
     if (!is_read || k == guest || k == host) continue;
     bool is_earlier_nest = source.placement.kind == Placement::Kind::at_root && k < host;
-    bool is_neighbour = source.placement.kind == Placement::Kind::compute_at && source.placement.host == host && source.placement.depth <= depth;
+    bool is_neighbour = source.placement.kind == Placement::Kind::compute_at && is_around(t, source.placement, host, depth);
     bool is_before = source.placement.kind == Placement::Kind::fused && source.placement.host < host;
     if (is_earlier_nest || is_neighbour || is_before || source.placement.kind == Placement::Kind::inlined) continue;
     error.notes.push_back(source.name + " is made elsewhere: place it at the same loop or further out first");

@@ -254,6 +254,13 @@ bool is_guest_of(const Stage& guest, uint32_t host) {
 
 }  // namespace
 
+bool runs_inside(const NestTemplate& t, uint32_t stage, uint32_t host, uint32_t depth) {
+  for (const Stage* at = &t.stages[stage]; at->placement.kind == Placement::Kind::compute_at || at->placement.kind == Placement::Kind::fused;
+       at = &t.stages[at->placement.host])
+    if (at->placement.host == host) return at->placement.depth >= depth;
+  return false;
+}
+
 std::vector<uint32_t> used_depths(const NestTemplate& t, uint32_t stage) {
   std::vector<uint32_t> out;
   for (const auto& promotion : t.stages[stage].promotions) out.push_back(promotion.depth);

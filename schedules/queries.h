@@ -67,6 +67,8 @@ bool reads_any(const NestTemplate& t, const Stage& stage, const std::vector<Tens
 bool defines(const Equation& equation, TensorId tensor);
 /// Stages that define a tensor.
 std::vector<uint32_t> definitions(const NestTemplate& t, TensorId tensor);
+/// Does a stage run inside loops[depth - 1] of `host`, as its guest or as one of a guest?
+bool runs_inside(const NestTemplate& t, uint32_t stage, uint32_t host, uint32_t depth);
 /// Loop places that promotions, accumulator or guests of a stage are tied to.
 std::vector<uint32_t> used_depths(const NestTemplate& t, uint32_t stage);
 /// Moves every place at or inside `from` inwards by `by`.

@@ -52,10 +52,7 @@ class Movement {
     return std::move(*out);
   }
 
-  bool is_inside(uint32_t k) const {
-    const Placement& p = t_.stages[k].placement;
-    return k == place_.host || ((p.kind == Placement::Kind::compute_at || p.kind == Placement::Kind::fused) && p.host == place_.host && p.depth >= place_.depth);
-  }
+  bool is_inside(uint32_t k) const { return k == place_.host || runs_inside(t_, k, place_.host, place_.depth); }
 
   Result<std::vector<int64_t>> of_indices(uint32_t k) {
     const Stage& stage = t_.stages[k];

@@ -47,24 +47,26 @@ Status check_readers(const NestTemplate& t, uint32_t id, uint32_t host, uint32_t
   for (uint32_t k = 0; k < t.stages.size(); ++k) {
     const Stage& reader = t.stages[k];
     if (k == host || reader.placement.kind == Placement::Kind::inlined || !reads_any(t, reader, equation_of(t, t.stages[id]).targets)) continue;
-    bool is_inside = reader.placement.kind != Placement::Kind::at_root && reader.placement.host == host && reader.placement.depth >= depth;
-    if (!is_inside) return fail("PW0314", subject + ": " + reader.name + " reads it outside that loop", {"place " + reader.name + " there first"});
+    if (!runs_inside(t, k, host, depth)) return fail("PW0314", subject + ": " + reader.name + " reads it outside that loop", {"place " + reader.name + " there first"});
   }
   return Ok{};
 }
 
-/// Windows that slide move with the loop of one nest, one tensor each: with states of several components, or nests inside a nest inside the host, they do not go
-/// together.
-Status check_sliding(const NestTemplate& t, uint32_t host, bool slides, const std::string& subject) {
-  bool is_deep = t.stages[host].placement.kind == Placement::Kind::compute_at;
-  for (const Stage& guest : t.stages) {
-    if (guest.placement.kind != Placement::Kind::compute_at) continue;
-    slides |= guest.placement.slide.has_value();
-    if (guest.placement.host == host) is_deep |= equation_of(t, guest).targets.size() > 1;
+/// Windows that slide move with a loop of the outermost nest, one tensor each: states of several components do not go together with them.
+Status check_sliding(const NestTemplate& t, const std::string& subject) {
+  std::vector<uint32_t> outermost(t.stages.size());  // of each guest: the host of its hosts
+  const auto is_guest = [&](uint32_t k) { return t.stages[k].placement.kind == Placement::Kind::compute_at; };
+  for (uint32_t k = 0; k < t.stages.size(); ++k)
+    for (outermost[k] = k; is_guest(outermost[k]);) outermost[k] = t.stages[outermost[k]].placement.host;
+  for (uint32_t k = 0; k < t.stages.size(); ++k) {
+    if (!is_guest(k) || !t.stages[k].placement.slide) continue;
+    const auto has_state = [&](uint32_t other) { return is_guest(other) && outermost[other] == outermost[k] && equation_of(t, t.stages[other]).targets.size() > 1; };
+    bool is_deep = t.stages[k].placement.host != outermost[k];
+    for (uint32_t other = 0; other < t.stages.size(); ++other) is_deep |= has_state(other);
+    if (is_deep)
+      return fail("PW0315", subject + ": windows slide in a nest that is one nest deep and makes one tensor a statement",
+                  {"leave out 'slide', or place the states elsewhere"});
   }
-  if (slides && is_deep)
-    return fail("PW0315", subject + ": windows slide in a nest that is one nest deep and makes one tensor a statement",
-                {"leave out 'slide', or place the states elsewhere"});
   return Ok{};
 }
 
@@ -90,7 +92,8 @@ Result<NestTemplate> compute_at(NestTemplate t, const ComputeAtStep& step) {
   for (TemplateLoop& loop : t.stages[*id].loops)
     if (loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis) loop.mark = Mark{};
   t.stages[*id].placement = Placement{Placement::Kind::compute_at, *host, *depth, step.scope, {}, std::move(*layout)};
-  if (auto status = check_sliding(t, *host, step.sliding.has_value(), subject); !status) return status.error();
+  if (step.sliding) t.stages[*id].placement.slide = Slide{};
+  if (auto status = check_sliding(t, subject); !status) return status.error();
   if (!step.sliding) return t;
   auto slide = slide_of(t, *id, *host, *depth, *step.sliding, subject + " slide");
   if (!slide) return slide.error();

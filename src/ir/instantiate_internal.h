@@ -298,6 +298,7 @@ class Emitter {
   void join(std::optional<Window>& window, Window other, TensorId tensor) const;
   std::optional<Window> footprint(const Body& body, TensorId tensor) const;
   using KnownWindows = std::map<TensorId, std::optional<Window>>;  ///< of one body and depth
+  bool reads_inside(uint32_t stage, TensorId tensor) const;
   std::optional<Window> window_at(const Body& host, size_t depth, TensorId tensor);
   std::optional<Window> window_at(const Body& host, size_t depth, TensorId tensor, KnownWindows& known);
   std::optional<Window> window_of_all(const Body& host, size_t depth, const std::vector<TensorId>& targets);

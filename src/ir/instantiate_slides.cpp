@@ -125,7 +125,7 @@ std::vector<char> Emitter::needed_before(const std::vector<Slider>& sliders) con
     out[k] = sliders[k].is_sliding;
     const TensorId tensor = equation_of(t_.stages[sliders[k].stage]).targets[0];
     for (size_t later = k + 1; later < sliders.size(); ++later)
-      if (out[later] && reads_tensor(equation_of(t_.stages[sliders[later].stage]), tensor)) out[k] = 1;
+      if (out[later] && reads_inside(sliders[later].stage, tensor)) out[k] = 1;
   }
   return out;
 }

@@ -146,6 +146,12 @@ std::optional<Window> Emitter::footprint(const Body& body, TensorId tensor) cons
   return window;
 }
 
+/// Does a stage read it, or one placed inside?
+bool Emitter::reads_inside(uint32_t stage, TensorId tensor) const {
+  if (reads_tensor(equation_of(t_.stages[stage]), tensor)) return true;
+  return std::any_of(hosted_[stage].begin(), hosted_[stage].end(), [&](uint32_t guest) { return reads_inside(guest, tensor); });
+}
+
 /// What the host reads of a tensor from loop `depth` inwards, through the stages placed there too.
 std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorId tensor) {
   KnownWindows known;
@@ -159,7 +165,7 @@ std::optional<Window> Emitter::window_at(const Body& host, size_t depth, TensorI
     const Stage& stage = t_.stages[guest];
     if (stage.placement.depth < depth || stage.placement.kind == Placement::Kind::inlined) continue;
     const auto& targets = equation_of(stage).targets;
-    if (!reads_tensor(equation_of(stage), tensor)) continue;
+    if (!reads_inside(guest, tensor)) continue;
     std::optional<Body> body;
     if (stage.placement.kind == Placement::Kind::fused)
       body = body_tied(guest, host);

@@ -39,6 +39,10 @@ const char* kDepthwise =
     "program dw(H = 5, W = 4, C = 3, F = 2)\nin X: f32[H + 2, W + 2, C]\nin K: f32[3, 3, C]\nin G: f32[C, F]\nlet P[y: H + 2, x: W + 2, c: C] = X[y, x, c] - 1\n"
     "let D[y: H, x: W, c: C] = sum[r: 3, s: 3] P[y + r, x + s, c] * K[r, s, c]\nout Y[y: H, x: W, f: F] = sum[c: C] D[y, x, c] * G[c, f]\n";
 
+const char* kSeparable =
+    "program separable(H = 9, W = 5)\nin X: i32[H + 4, W + 4]\nlet T[y: H + 4, x: W + 4] = X[y, x] * 3\nlet V[y: H + 2, x: W + 4] = sum[r: 3] T[y + r, x]\n"
+    "let S[y: H + 2, x: W + 2] = sum[s: 3] V[y, x + s]\nlet U[y: H, x: W + 2] = S[y, x] - S[y + 2, x]\nout Y[y: H, x: W] = sum[s: 3] U[y, x + s]\n";
+
 struct Slid {
   const char* program;
   const char* steps;
@@ -80,6 +84,13 @@ const Slid kSlid[] = {
     {kSeveral,
      "tile Y [x: 2]\npermute Y [y, x.1, x]\ncompute_at C in Y at x.1 stack\ncompute_at B in Y at x.1 heap slide\ncompute_at A in Y at x.1 heap slide\naccumulate Y at "
      "x.1 stack"},
+    {kSeparable, "compute_at U in Y at y heap\ncompute_at S in Y at y heap slide\ncompute_at V in S at y stack\ncompute_at T in Y at y heap slide"},
+    {kSeparable,
+     "tile Y [x: 4]\npermute Y [y, x.1, s, x]\naccumulate Y at x.1 reg\ncompute_at U in Y at x.1 reg\npermute U [y, x]\nvectorize U x 4\nunroll U x\nunroll Y "
+     "s\nvectorize Y x "
+     "4\ntile S [x: 4]\npermute S [y, x.1, s, x]\naccumulate S at x.1 reg\ncompute_at S in Y at y heap slide\ncompute_at V in S at x.1 reg\npermute V [y, r, x]\n"
+     "unroll V r\nvectorize V x 4\nunroll V x\nunroll S s\nvectorize S x 4\ncompute_at T in Y at y heap slide\nvectorize T x 4"},
+    {kSeparable, "tile Y [y: 3]\ncompute_at U in Y at y heap\ncompute_at S in Y at y.1 heap slide\ncompute_at V in S at y stack\ncompute_at T in Y at y.1 heap slide"},
     {kDepthwise, "compute_at D in Y at x heap\ncompute_at P in Y at x heap slide"},
     {kDepthwise, "compute_at D in Y at y heap\ncompute_at P in Y at y heap slide"},
 };
