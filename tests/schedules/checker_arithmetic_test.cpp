@@ -1,7 +1,9 @@
 // What the checker settles by arithmetic against what isl says: the same last writers of every read, the same verdict on every nest.
+#include "bands_harness.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
 #include "poly/check/flow.h"
+#include "poly/check/views.h"
 #include "random_pairs.h"
 
 namespace polyweft::test {
@@ -73,6 +75,27 @@ void compare_flows(const Program& program, const LoopNest& nest, Counts& counts)
     }
 }
 
+/// Intervals hold the iterations, and every form of a coordinate is the coordinate.
+void compare_views(const LoopNest& nest) {
+  Context context;
+  context.set_quota(5'000'000);
+  const Statements statements = statements_of(context, nest);
+  for (const Statement& s : statements.all)
+    for (const Access* access : reads_of(s)) {
+      const auto view = view_of(nest, statements, s.number, *access);
+      if (!view) continue;
+      for (unsigned d = 0; d < view->dimensions(); ++d) {
+        const Set outside = intersect(s.domain, holds(guard_any({guard_ge0(Affine::of(view->box[d].least - 1) - Affine::variable(d)),
+                                                                 guard_ge0(Affine::variable(d) - Affine::of(view->box[d].greatest + 1))}),
+                                                      s.space));
+        EXPECT_TRUE(is_empty(outside)) << "statement " << s.number << ", dimension " << d << "\n" << print(nest);
+      }
+      for (size_t x = 0; x < view->cell.size(); ++x)
+        for (const Affine& form : view->forms[x])
+          EXPECT_TRUE(is_empty(intersect(s.domain, differs(form - view->cell[x], s.space)))) << "statement " << s.number << ", coordinate " << x << "\n" << print(nest);
+    }
+}
+
 void compare_verdicts(const Program& program, const LoopNest& nest, Counts& counts) {
   NestCheckLimits slow;
   slow.by_arithmetic = false;
@@ -103,6 +126,7 @@ std::optional<LoopNest> nudged(const LoopNest& nest, Rng& rng) {
 void compare(const Program& program, const LoopNest& nest, Rng& rng, int mutants, Counts& counts) {
   compare_flows(program, nest, counts);
   compare_verdicts(program, nest, counts);
+  compare_views(nest);
   for (int k = 0; k < mutants; ++k) {
     auto mutant = nudged(nest, rng);
     if (!mutant) continue;
@@ -147,6 +171,64 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_a_packed_gemm_and_its_mutants) {
   }
   EXPECT_GE(made, 1);
   std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled, counts.nests, counts.proven, counts.refuted);
+}
+
+/// Panels of a factorization with blocks inside them: first values that one iteration writes, blocks on the diagonal said by either coordinate, tiles in tiles.
+TEST(ArithmeticOfTheChecker, agrees_with_isl_on_panels_and_their_mutants) {
+  const Program program = normalized_program(
+      "program lu(N = 9)\nin A0: f64[N, N]\nout A[i: N, j: i..N]: f64 = A0[i, j] - sum[k: 0..i] A[i, k] * A[k, j]\n"
+      "out A[i: N, j: 0..i]: f64 = (A0[i, j] - sum[k: 0..j] A[i, k] * A[k, j]) / A[j, j]\n");
+  const std::string band =
+      "band lu [j, k, i] of A.1.first: [j, 0, i], A.2.first: [j, 0, i], A@1: [j, i, i], A@2: [j, j, i], A.1.folds: [j, k, i], A.2.folds: [j, k, i]\n";
+  const std::string apart = "A.1.first, A.2.first, A.1.folds, A.2.folds in lu at ";
+  const std::string blocks =
+      "tile A.1.folds.far [j: 4, i: 2]; permute A.1.folds.far [i.1, j.1, k, i, j]; accumulate A.1.folds.far at j.1 reg; unroll A.1.folds.far i; vectorize A.1.folds.far "
+      "j 2\n";
+  const std::string traces[] = {
+      band + "fold A.1 d1 mod 4; fold A.2 d1 mod 4\ntile lu [j: 4, k: 4, i: 4]; permute lu [j.1, k.1, i.1, k, j, i]\nisolate " + apart +
+          "i.1 where j - k - 1, i - k - 1\ndistribute lu at k\n" + blocks,
+      band + "fold A.1 d1 mod 8; fold A.2 d1 mod 8\ntile lu [j: 8, k: 8, i: 8, j: 4, k: 4, i: 4]; permute lu [j.1, k.1, i.1, j.2, k.2, i.2, k, j, i]\nisolate " + apart +
+          "i.1 where j - k - 1, i - k - 1\nisolate " + apart + "i.2 where j - k - 1, i - k - 1\ndistribute lu at k\n" + blocks,
+  };
+  Counts counts;
+  Rng rng(11);
+  for (const std::string& steps : traces) {
+    auto t = replayed(program, steps);
+    ASSERT_TRUE(t.ok()) << described(t.error());
+    auto nest = instantiate(*t, values_of(t->trace));
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    compare(program, *nest, rng, 3, counts);
+  }
+  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled, counts.nests, counts.proven, counts.refuted);
+  EXPECT_GE(counts.proven, 2);
+}
+
+/// Against all points of small boxes.
+TEST(ArithmeticOfTheChecker, digits_are_all_zero_where_the_number_is) {
+  int split = 0;
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
+    Rng rng(seed * 31337);
+    const int64_t sizes[] = {1, 2, 3, 4, 6, 8, 12, 24};
+    check::Box box;
+    Affine e = Affine::of(static_cast<int64_t>(rng.below(7)) - 3);
+    for (VarId v = 0; v < 4; ++v) {
+      const int64_t least = static_cast<int64_t>(rng.below(5)) - 3;
+      box.push_back({least, least + static_cast<int64_t>(rng.below(5))});
+      e = e + Affine::variable(v, sizes[rng.below(8)] * (rng.below(2) ? 1 : -1));
+    }
+    if (rng.below(3) == 0) e = e + 8 * floor_div(Affine::variable(0) + Affine::of(1), 2);
+    const std::vector<Affine> parts = digits(e, box);
+    split += parts.size() > 1;
+    std::vector<int64_t> at(4);
+    for (at[0] = box[0].least; at[0] <= box[0].greatest; ++at[0])
+      for (at[1] = box[1].least; at[1] <= box[1].greatest; ++at[1])
+        for (at[2] = box[2].least; at[2] <= box[2].greatest; ++at[2])
+          for (at[3] = box[3].least; at[3] <= box[3].greatest; ++at[3]) {
+            const bool is_zero = std::all_of(parts.begin(), parts.end(), [&](const Affine& part) { return evaluate(part, at) == 0; });
+            ASSERT_EQ(is_zero, evaluate(e, at) == 0) << "seed " << seed;
+          }
+  }
+  EXPECT_GT(split, 500);
 }
 
 }  // namespace

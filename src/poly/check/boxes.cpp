@@ -1,6 +1,8 @@
 #include "poly/check/boxes.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 
 #include "support/integer_division.h"
 
@@ -68,6 +70,19 @@ Bounds bounds_of(const Affine& e, const Box& box) {
   return out;
 }
 
+/// Of each dimension of `row`, which is not negative on the box, what its others leave.
+static void tighten(const Affine& row, Box& box) {
+  for (const Term& t : row.terms) {
+    const Bounds others = bounds_of(row - Affine::variable(t.var, t.coeff), box);
+    if (!others) continue;
+    Interval& own = box[t.var];
+    if (t.coeff > 0)
+      own.least = std::max(own.least, -floor_quotient(others->greatest, t.coeff));
+    else
+      own.greatest = std::min(own.greatest, floor_quotient(others->greatest, -t.coeff));
+  }
+}
+
 std::optional<Box> box_of(const Statement& s, const LoopNest& nest) {
   Box box;
   if (s.loops.empty()) {  // a statement of no loop, or the result: no loops tell its range
@@ -81,7 +96,37 @@ std::optional<Box> box_of(const Statement& s, const LoopNest& nest) {
     if (!range) return std::nullopt;
     box.push_back(*range);
   }
+  constexpr int kRounds = 2;
+  for (int round = 0; round < kRounds; ++round) {
+    for (const Affine& row : s.not_negative) tighten(row, box);
+    for (const Affine& row : s.zero) {
+      tighten(row, box);
+      tighten(Affine::of(0) - row, box);
+    }
+  }
+  if (std::any_of(box.begin(), box.end(), [](const Interval& i) { return i.least > i.greatest; })) return std::nullopt;
   return box;
+}
+
+std::vector<Affine> digits(const Affine& e, const Box& box) {
+  std::vector<Affine> out;
+  std::vector<Term> left = e.terms;
+  std::sort(left.begin(), left.end(), [](const Term& a, const Term& b) { return std::abs(a.coeff) < std::abs(b.coeff); });
+  Affine low = Affine::of(e.constant);
+  for (size_t k = 0; k < left.size();) {
+    int64_t rest = 0;
+    for (size_t j = k; j < left.size(); ++j) rest = std::gcd(rest, left[j].coeff);
+    const Bounds range = bounds_of(low, box);
+    if (k > 0 && range && range->least > -rest && range->greatest < rest) {
+      out.push_back(std::move(low));
+      low = Affine();
+      for (size_t j = k; j < left.size(); ++j) left[j].coeff /= rest;
+    }
+    const int64_t size = std::abs(left[k].coeff);
+    for (; k < left.size() && std::abs(left[k].coeff) == size; ++k) low = low + Affine{{left[k]}, 0};
+  }
+  out.push_back(std::move(low));
+  return out;
 }
 
 bool bends_beyond(const Affine& e, VarId first) {

@@ -127,7 +127,7 @@ class Proof {
       access.id = id;
       for (VarId d = 0; d < rank; ++d) access.index.push_back({Affine::variable(d), nullptr, {}, {}});
       results_.push_back(std::move(access));
-      statements_.all.push_back({number, nullptr, nullptr, {}, {}, {Affine::of(int64_t{1} << 40)}, defined(b.tensor, space), space});
+      statements_.all.push_back({number, nullptr, nullptr, {}, {}, {Affine::of(int64_t{1} << 40)}, {}, {}, defined(b.tensor, space), space});
       result_of_.push_back(number);
     }
   }

@@ -6,7 +6,6 @@
 
 namespace polyweft::poly::check {
 namespace {
-
 /// Chains longer than one copy after another of the text: buffers that hand values around in a loop.
 constexpr size_t kMaxRounds = 8;
 
@@ -116,8 +115,8 @@ const UnionMap& Flow::written_cells(BufferId buffer) {
 Writers Flow::last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing, bool* is_same_cell) {
   if (by_arithmetic_) {
     const ReadQuestion question{statement, &access, &when, &writes_[access.id]};
-    auto found = find_last_writers(nest_, statements_, question, windows_);
-    if (!found) found = once_.find(question);
+    auto found = once_.find(question);
+    if (!found) found = find_last_writers(nest_, statements_, question, windows_);
     if (found) {
       if (is_same_cell) *is_same_cell = found->is_same_cell;
       *misses = !is_empty(found->missing);

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "poly/check/sequence.h"
+
 namespace polyweft::poly::check {
 namespace {
-
 UnionMap nothing(Context& context) {
   return UnionMap(isl_union_map_empty(isl_space_params_alloc(context.get(), 0)));
 }
@@ -22,6 +23,15 @@ bool is_merge(const Statement& s) {
 
 bool holds_number(const std::vector<size_t>& all, size_t number) {
   return std::find(all.begin(), all.end(), number) != all.end();
+}
+
+/// The same over dimensions that stand after so many others.
+Affine after(const Affine& e, size_t others) {
+  std::vector<VarId> used;
+  collect_variables(e, used);
+  std::map<VarId, Affine> shifted;
+  for (VarId v : used) shifted[v] = Affine::variable(static_cast<VarId>(v + others));
+  return substitute(e, shifted);
 }
 
 std::vector<VarId> slot_variables(const Equation& equation) {
@@ -190,6 +200,7 @@ void Folds::prove_group(EquationId q, Group& group) {
   bool is_used = false;
   for (const auto& [writer, last] : finals_) is_used |= group.has(writer);
   if (!is_used) return;
+  if (is_in_sequence(q, group)) return;
   if (order_counts(program_.equations[q])) {
     if (!group.merges.empty()) refuse_merge(q, group);
     prove_order(q, group);
@@ -210,6 +221,34 @@ void Folds::refuse_merge(EquationId q, const Group& group) const {
   size_t merge = group.merges[0];
   throw Refuted{"PW0406", "accumulators of " + program_.tensors[program_.equations[q].targets[0]].name + " are merged, at " +
                               flow_.describe_sample(merge, statements_.all[merge].domain) + ": class " + name_of(nest_.cls) + " keeps the order of the text"};
+}
+
+/// Whether each fold follows that of the point before its own (sequence.h). It says nothing against a sum where that is not so.
+bool Folds::is_in_sequence(EquationId q, const Group& group) const {
+  const Equation& equation = program_.equations[q];
+  if (!group.merges.empty() || !PointSequence::is_known(equation)) return false;
+  const PointSequence sequence(equation);
+  for (size_t m : group.members()) {
+    auto last = finals_.find(m);
+    if (last == finals_.end()) continue;
+    const Statement& s = statements_.all[m];
+    const Indices indices = indices_of(program_, s);
+    if (!is_subset(last->second, holds(is_init(s) ? sequence.is_without_points(indices) : sequence.is_last(indices), s.space))) return false;
+  }
+  for (size_t f : group.folds) {
+    const Statement& fold = statements_.all[f];
+    if (!is_subset(flow_.good(f), points_[f])) return false;  // zero padding
+    for (const auto& [writer, pairs] : predecessors_.at(f)[0]) {
+      const Statement& before = statements_.all[writer];
+      Indices own = indices_of(program_, fold);
+      for (auto& [index, value] : own) value = after(value, before.loops.size());
+      const Indices theirs = indices_of(program_, before);
+      const Set both(isl_map_wrap(pairs.copy()));
+      const Space flat(isl_set_get_space(both.get()));
+      if (!is_subset(both, holds(is_init(before) ? sequence.is_first(own) : sequence.is_next(theirs, own), flat))) return false;
+    }
+  }
+  return true;
 }
 
 void Folds::prove_sums(EquationId q, const Group& group) {

@@ -43,6 +43,7 @@ class Folds {
   void require_two(const Statement& s, const Writers& state, const Writers& operand) const;
   std::vector<Group> groups_of(EquationId q);
   void prove_group(EquationId q, Group& group);
+  bool is_in_sequence(EquationId q, const Group& group) const;
   void prove_sums(EquationId q, const Group& group);
   void prove_forest(EquationId q, const Group& group, const UnionMap& links);
   UnionSet prove_ends(EquationId q, const Group& group, const UnionMap& links);

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "poly/check/views.h"
+#include "support/integer_division.h"
 
 namespace polyweft::poly::check {
 namespace {
-
 constexpr size_t kMostBounds = 4;
 
 /// Instances that agree with the reader's in the outer `equal` loops; carried: and are earlier in the next one.
@@ -37,7 +37,9 @@ class Solver {
       if (m >= class_.equal) fix(m, value, Found::solved);
     for (bool progress = true; progress;) {
       progress = false;
-      for (size_t x = 0; x < w_.cell.size(); ++x) progress |= coordinate(x);
+      for (size_t x = 0; x < w_.cell.size(); ++x)
+        for (const Affine& theirs : w_.forms[x])
+          for (const Affine& own : r_.forms[x]) progress |= coordinate(theirs, own);
     }
     if (class_.is_carried && !at_[class_.equal]) fix(class_.equal, Affine::variable(static_cast<VarId>(class_.equal)) - Affine::of(1), Found::previous);
     Guess out;
@@ -57,10 +59,10 @@ class Solver {
   }
 
   /// True where some dimension became known.
-  bool coordinate(size_t x) {
+  bool coordinate(const Affine& theirs, const Affine& own) {
     std::vector<std::pair<int64_t, size_t>> open;  // coefficient, dimension
-    Affine rest = r_.cell[x] - Affine::of(w_.cell[x].constant);
-    for (const Term& t : w_.cell[x].terms) {
+    Affine rest = own - Affine::of(theirs.constant);
+    for (const Term& t : theirs.terms) {
       if (t.quasi) return false;
       if (at_[t.var])
         rest = rest - t.coeff * *at_[t.var];
@@ -68,8 +70,9 @@ class Solver {
         open.push_back({t.coeff, t.var});
     }
     if (open.empty()) return false;
-    if (open.size() == 1 && (open[0].first == 1 || open[0].first == -1)) {
-      fix(open[0].second, open[0].first * rest, Found::solved);
+    if (open.size() == 1) {  // where it does not divide, cells differ: `compare` sees it
+      const int64_t coefficient = open[0].first;
+      fix(open[0].second, quotient(coefficient < 0 ? Affine::of(0) - rest : rest, std::abs(coefficient)), Found::solved);
       return true;
     }
     return by_terms(open, rest) || by_digits(open, rest);
@@ -90,13 +93,27 @@ class Solver {
     return true;
   }
 
+  /// floor(e / by) for readers: without the division where what by does not divide lies inside one multiple.
+  Affine quotient(const Affine& e, int64_t by) const {
+    Affine whole = Affine::of(0), rest = Affine::of(e.constant);
+    for (const Term& t : e.terms) {
+      if (t.coeff % by == 0)
+        whole = whole + Affine{{{t.var, t.coeff / by, t.quasi}}, 0};
+      else
+        rest = rest + Affine{{t}, 0};
+    }
+    const Bounds range = bounds_of(rest, r_.box);
+    const bool is_inside = range && floor_quotient(range->least, by) == floor_quotient(range->greatest, by);
+    return is_inside ? whole + Affine::of(floor_quotient(range->least, by)) : floor_div(e, by);
+  }
+
   /// Digits of a mixed radix, the greatest coefficient first.
   bool by_digits(std::vector<std::pair<int64_t, size_t>> open, Affine rest) {
     std::sort(open.rbegin(), open.rend());
     if (open.back().first != 1) return false;
     for (auto [coefficient, m] : open) rest = rest - Affine::of(coefficient * w_.box[m].least);
     for (auto [coefficient, m] : open) {
-      Affine digit = floor_div(rest, coefficient);
+      Affine digit = quotient(rest, coefficient);
       rest = rest - coefficient * digit;
       fix(m, digit + Affine::of(w_.box[m].least), Found::solved);
     }
@@ -123,9 +140,14 @@ class Solver {
     std::map<VarId, Affine> at;
     for (size_t m = 0; m < guess.at.size(); ++m) at[static_cast<VarId>(m)] = guess.at[m];
     for (size_t x = 0; x < w_.cell.size(); ++x) {
-      Affine apart = substitute(w_.cell[x], at) - r_.cell[x];
-      if (apart.is_constant() && apart.constant != 0) return false;
-      if (!apart.is_constant()) guess.zero.push_back(std::move(apart));
+      std::optional<Affine> apart;  // the least is said by the forms that agree best
+      for (const Affine& theirs : w_.forms[x])
+        for (const Affine& own : r_.forms[x]) {
+          Affine by_these = substitute(theirs, at) - own;
+          if (by_these.is_constant() && by_these.constant != 0) return false;
+          if (!apart || by_these.is_constant()) apart = std::move(by_these);
+        }
+      if (!apart->is_constant()) guess.zero.push_back(*std::move(apart));
     }
     return true;
   }
@@ -228,16 +250,20 @@ class Search {
       const bool is_level = is_carried && m == equal;
       Affine own = Affine::variable(static_cast<VarId>(m));
       if (m >= equal) {
-        const int64_t range = a.box[m].greatest - a.box[m].least;
-        if (is_level && range == 0) return true;
-        box.push_back(is_level ? Interval{1, range} : a.box[m]);
+        const int64_t most = is_level ? b.box[m].greatest - a.box[m].least : 0;
+        if (is_level && most < 1) return true;
+        box.push_back(is_level ? Interval{1, most} : a.box[m]);
         const Affine fresh = Affine::variable(static_cast<VarId>(box.size() - 1));
         own = is_level ? own - fresh : fresh;
       }
       at[static_cast<VarId>(m)] = own;
     }
-    const Bounds above = bounds_of(substitute(a.cell[x], at) - b.cell[x], box);
-    return above && above->greatest < window;
+    for (const Affine& first : a.forms[x])
+      for (const Affine& second : b.forms[x]) {
+        const Bounds above = bounds_of(substitute(first, at) - second, box);
+        if (above && above->greatest < window) return true;
+      }
+    return false;
   }
 
   static bool belongs(const View& w, Class c) {
@@ -262,7 +288,8 @@ class Search {
     std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.writer->s->number > b.writer->s->number; });
     for (size_t a = 0; a < hits.size(); ++a)
       for (size_t b = a + 1; b < hits.size(); ++b)
-        if (!in_order(hits[b], hits[a]) && !keep_later(hits[b], hits[a])) return false;
+        if (!in_order(hits[b], hits[a], c) && !keep_later(hits[b], hits[a])) return false;
+
     for (Hit& hit : hits) {
       Set readers = intersect(std::move(hit.readers), rest_);
       if (is_empty(readers)) continue;
@@ -292,9 +319,11 @@ class Search {
       if (is_empty(left)) return true;
       if (is_only) break;
     }
+
     left = Set(isl_set_coalesce(left.take()));
     Map sources = sources_of(w, c, left);
     if (is_empty(sources)) return true;
+
     Map last(isl_map_lexmax(reverse(std::move(sources)).take()));
     Set readers = domain_of(last);
     hits.push_back({&w, {}, std::move(readers), reverse(std::move(last))});
@@ -319,12 +348,18 @@ class Search {
     return Set(isl_set_preimage_multi_aff(w.s->domain.copy(), g.take()));
   }
 
-  /// Where both have a source, b's is the later one: they part at a place of the text, in the same iteration of the loops around it.
-  bool in_order(const Hit& a, const Hit& b) const {
+  /// Where both have a source, b's is the later one: in the same iteration of the loops around the place where they part, or in a later one.
+  bool in_order(const Hit& a, const Hit& b, Class c) const {
     auto parting = part(*a.writer->s, *b.writer->s);
-    bool same_iteration = parting && parting->first_is_before && !a.pairs && !b.pairs;
-    for (size_t m = 0; same_iteration && m < parting->shared; ++m) same_iteration = a.guess.at[m] == b.guess.at[m];
-    return same_iteration || is_empty(intersect(a.readers, b.readers));
+    bool is_before = parting && parting->first_is_before && !a.pairs && !b.pairs;
+    Box box = reader_.box;
+    if (c.is_carried) box[c.equal].least = std::max(box[c.equal].least, a.writer->box[c.equal].least + 1);
+    for (size_t m = 0; is_before && m < parting->shared; ++m) {
+      const Bounds later = bounds_of(b.guess.at[m] - a.guess.at[m], box);
+      is_before = later && later->least >= 0;
+      if (is_before && later->least > 0) break;
+    }
+    return is_before || is_empty(intersect(a.readers, b.readers));
   }
 
   /// Of readers that have a source in both, each stays with the later one only. False where the text does not tell their times.
@@ -359,14 +394,17 @@ class Search {
     for (size_t m = 0; m < w.dimensions(); ++m) {
       Affine own = Affine::variable(static_cast<VarId>(m));
       bool is_level = c.is_carried && m == c.equal;
-      if (is_level && w.box[m].least == w.box[m].greatest) return true;
-      if (m >= c.equal) own = is_level ? own - fresh({1, w.box[m].greatest - w.box[m].least}) : fresh(w.box[m]);
+      const int64_t most = is_level ? reader_.box[m].greatest - w.box[m].least : 0;  // how many iterations later a reader may be
+      if (is_level && most < 1) return true;
+      if (m >= c.equal) own = is_level ? own - fresh({1, most}) : fresh(w.box[m]);
       at[static_cast<VarId>(m)] = own;
     }
-    for (size_t x = 0; x < w.cell.size(); ++x) {
-      Bounds difference = bounds_of(substitute(w.cell[x], at) - reader_.cell[x], box);
-      if (difference && !difference->has_zero()) return true;
-    }
+    for (size_t x = 0; x < w.cell.size(); ++x)
+      for (const Affine& theirs : w.forms[x])
+        for (const Affine& own : reader_.forms[x]) {
+          const Bounds difference = bounds_of(substitute(theirs, at) - own, box);
+          if (difference && !difference->has_zero()) return true;
+        }
     return false;
   }
 
@@ -378,18 +416,18 @@ class Search {
   }
 
   bool moves_away(const View& w, size_t m) const {
-    int64_t range = w.box[m].greatest - w.box[m].least;
+    const int64_t range = w.box[m].greatest - w.box[m].least;
     if (range == 0) return true;
-    for (const Affine& e : w.cell) {
-      if (bends_beyond(e, static_cast<VarId>(m))) continue;
+    const auto moves = [&](const Affine& e) {
+      if (bends_beyond(e, static_cast<VarId>(m))) return false;
       Bounds moved = scaled(Interval{1, range}, e.coefficient(static_cast<VarId>(m)));
       for (size_t inner = m + 1; inner < w.dimensions(); ++inner) {
-        int64_t free = w.box[inner].greatest - w.box[inner].least;
+        const int64_t free = w.box[inner].greatest - w.box[inner].least;
         moved = sum(moved, scaled(Interval{-free, free}, e.coefficient(static_cast<VarId>(inner))));
       }
-      if (moved && !moved->has_zero()) return true;
-    }
-    return false;
+      return moved && !moved->has_zero();
+    };
+    return std::any_of(w.forms.begin(), w.forms.end(), [&](const auto& forms) { return std::any_of(forms.begin(), forms.end(), moves); });
   }
 
   // --- relations ---
@@ -398,7 +436,9 @@ class Search {
     Space pairs(isl_space_map_from_domain_and_range(w.s->space.copy(), reader_.s->space.copy()));
     Space flat(isl_space_wrap(pairs.copy()));
     std::map<VarId, Affine> shifted = dimensions_after(w, reader_);
-    for (size_t x = 0; x < w.cell.size(); ++x) more.push_back(guard_eq0(w.cell[x] - substitute(reader_.cell[x], shifted)));
+    const Box box = box_of_pair(w, reader_);
+    for (size_t x = 0; x < w.cell.size(); ++x)
+      for (Affine& digit : digits(w.cell[x] - substitute(reader_.cell[x], shifted), box)) more.push_back(guard_eq0(std::move(digit)));
     return Map(isl_set_unwrap(holds(guard_all(std::move(more)), flat).take()));
   }
 

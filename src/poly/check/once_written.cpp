@@ -6,7 +6,6 @@
 
 namespace polyweft::poly::check {
 namespace {
-
 /// Whether in some pair { a -> b } a comes before b (or is the same instance, where `or_same`). True where that is not known.
 bool some_before(Map pairs, const View& a, const View& b, bool or_same) {
   const auto parting = part(*a.s, *b.s);
@@ -52,17 +51,19 @@ bool OnceWritten::look(BufferId buffer, const Writes& writes, Cells& out) const 
 
 /// By intervals.
 bool OnceWritten::can_meet(const View& a, const View& b, const Cells& cells, Meet meet) const {
-  Box box = a.box;
-  box.insert(box.end(), b.box.begin(), b.box.end());
+  const Box box = box_of_pair(a, b);
   const std::map<VarId, Affine> shifted = dimensions_after(a, b);
   for (size_t x = 0; x < a.cell.size(); ++x) {
-    const Bounds apart = bounds_of(a.cell[x] - substitute(b.cell[x], shifted), box);
-    if (!apart) continue;
-    if (meet == Meet::later_cell && x == cells.folded) {
-      if (apart->greatest < cells.window) return false;
-    } else if (!apart->has_zero()) {
-      return false;
-    }
+    for (const Affine& first : a.forms[x])
+      for (const Affine& second : b.forms[x]) {
+        const Bounds apart = bounds_of(first - substitute(second, shifted), box);
+        if (!apart) continue;
+        if (meet == Meet::later_cell && x == cells.folded) {
+          if (apart->greatest < cells.window) return false;
+        } else if (!apart->has_zero()) {
+          return false;
+        }
+      }
   }
   return true;
 }
@@ -80,11 +81,15 @@ Map OnceWritten::meetings(const View& a, const View& b, const Cells& cells, Meet
     else
       more.push_back(is_equality ? guard_eq0(e) : guard_ge0(e));
   };
+  const Box box = box_of_pair(a, b);
   for (size_t x = 0; x < a.cell.size(); ++x) {
     const Affine apart = a.cell[x] - substitute(b.cell[x], shifted);
-    const bool is_later = meet == Meet::later_cell && x == cells.folded;
-    add(is_later ? apart - Affine::of(cells.window) : apart, !is_later);
-    if (is_later && cells.window > 1) more.push_back(guard_eq0(modulo(apart, cells.window)));
+    if (meet != Meet::later_cell || x != cells.folded) {
+      for (const Affine& digit : digits(apart, box)) add(digit, true);
+      continue;
+    }
+    add(apart - Affine::of(cells.window), false);
+    if (cells.window > 1) more.push_back(guard_eq0(modulo(apart, cells.window)));
   }
   Set both(isl_set_from_basic_set(rows));
   if (!more.empty()) both = intersect(std::move(both), holds(guard_all(std::move(more)), flat));

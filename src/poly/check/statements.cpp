@@ -138,7 +138,7 @@ class Collector {
     Statement s = place(out_.all.size(), "S");
     s.compute = compute;
     s.copy = copy;
-    out_.all.push_back(std::move(s));
+    if (!is_empty(s.domain)) out_.all.push_back(std::move(s));
     step_position();
   }
 
@@ -147,7 +147,20 @@ class Collector {
     Set domain(isl_set_universe(space.copy()));
     for (const Guard& g : guards_) domain = intersect(std::move(domain), holds(g, space));
     if (isl_set_n_basic_set(domain.get()) > 1) domain = Set(isl_set_coalesce(domain.take()));  // what is left is asked about piece by piece, and pair by pair
-    return {number, nullptr, nullptr, loops_, dims_, time_, std::move(domain), std::move(space)};
+    return {number, nullptr, nullptr, loops_, dims_, time_, linear_parts(Guard::Kind::eq0), linear_parts(Guard::Kind::ge0), std::move(domain), std::move(space)};
+  }
+
+  /// What the conditions around say of linear expressions, all at once.
+  std::vector<Affine> linear_parts(Guard::Kind kind) const {
+    std::vector<Affine> out;
+    for (const Guard& g : guards_) add_parts(g, kind, out);
+    return out;
+  }
+  static void add_parts(const Guard& g, Guard::Kind kind, std::vector<Affine>& out) {
+    if (g.kind == kind && g.e.is_linear() && !g.e.terms.empty()) out.push_back(g.e);
+    if (g.kind == Guard::Kind::all)
+      for (const Guard& part : g.of) add_parts(part, kind, out);
+    if (g.kind == Guard::Kind::negation && g.of[0].kind == Guard::Kind::ge0 && kind == Guard::Kind::ge0) add_parts(guard_ge0(Affine::of(-1) - g.of[0].e), kind, out);
   }
 
   Context& context_;

@@ -23,9 +23,11 @@ struct Statement {
   size_t number = 0;
   const Compute* compute = nullptr;
   const Copy* copy = nullptr;
-  std::vector<NodeId> loops;     ///< of dimension d
-  std::map<VarId, Affine> dims;  ///< parameters and loop variables over the dimensions
-  std::vector<Affine> time;      ///< positions and loops alternate; a loop over threads with a barrier inside comes after the position between barriers
+  std::vector<NodeId> loops;         ///< of dimension d
+  std::map<VarId, Affine> dims;      ///< parameters and loop variables over the dimensions
+  std::vector<Affine> time;          ///< positions and loops alternate; a loop over threads with a barrier inside comes after the position between barriers
+  std::vector<Affine> zero;          ///< over the dimensions: 0 in every iteration, by conditions around
+  std::vector<Affine> not_negative;  ///< likewise
   Set domain;
   Space space;
 

@@ -23,6 +23,21 @@ std::optional<Parting> part(const Statement& a, const Statement& b) {
   return std::nullopt;
 }
 
+/// The tiles of a block on the diagonal are told by either of its coordinates, whichever was written down.
+static std::vector<Affine> forms_of(const Affine& coordinate, const View& view) {
+  std::vector<Affine> out{coordinate};
+  for (Affine zero : view.s->zero) {
+    zero = substitute(zero, view.single_values());
+    for (const Term& t : zero.terms) {
+      const int64_t own = coordinate.coefficient(t.var);
+      if (own == 0 || own % t.coeff != 0) continue;
+      Affine other = coordinate - (own / t.coeff) * zero;
+      if (bounds_of(other, view.box) && std::find(out.begin(), out.end(), other) == out.end()) out.push_back(std::move(other));
+    }
+  }
+  return out;
+}
+
 std::optional<View> view_of(const LoopNest& nest, const Statements& statements, size_t number, const Access& access) {
   View out;
   out.s = &statements.all[number];
@@ -39,6 +54,7 @@ std::optional<View> view_of(const LoopNest& nest, const Statements& statements, 
     if (!bounds_of(e, out.box)) return std::nullopt;  // so no product below leaves 64 bits
     if (!single.empty()) e = substitute(e, single);
   }
+  for (const Affine& e : out.cell) out.forms.push_back(forms_of(e, out));
   return out;
 }
 

@@ -14,12 +14,13 @@ struct Parting {
 /// Nothing where times do not alternate between shared loops and places of the text.
 std::optional<Parting> part(const Statement& a, const Statement& b);
 
-/// Statement, its cells (loops around the Alloc first) and ranges.
+/// Statement, its cells (loops around the Alloc first) and ranges, of the iterations in its domain.
 struct View {
   const Statement* s = nullptr;
   std::vector<Affine> cell;
   Box box;
-  Parting parting;  ///< of a writer: from the reader
+  std::vector<std::vector<Affine>> forms;  ///< of each cell coordinate: itself, then what equalities of the statement make of it
+  Parting parting;                         ///< of a writer: from the reader
   size_t dimensions() const { return box.size(); }
   /// Dimensions of one value only.
   std::map<VarId, Affine> single_values() const {
@@ -33,6 +34,12 @@ struct View {
 inline std::map<VarId, Affine> dimensions_after(const View& earlier, const View& later) {
   std::map<VarId, Affine> out;
   for (size_t d = 0; d < later.dimensions(); ++d) out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(earlier.dimensions() + d));
+  return out;
+}
+/// Ranges of both, in that order.
+inline Box box_of_pair(const View& earlier, const View& later) {
+  Box out = earlier.box;
+  out.insert(out.end(), later.box.begin(), later.box.end());
   return out;
 }
 /// Nothing where a subscript is gathered, or a range is not known.
