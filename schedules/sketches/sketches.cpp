@@ -13,6 +13,7 @@
 #include "schedules/sketches/one_pass.h"
 #include "schedules/sketches/plans.h"
 #include "schedules/sketches/recurrences.h"
+#include "schedules/sketches/resolutions.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
@@ -582,6 +583,7 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
     traces = recurrence_sketches(normalized, cls, facts, isl);
   else
     traces = one_pass_sketches(normalized, cls, facts, isl);
+  if (traces.empty() && !has_recurrence(normalized)) traces = resolution_sketches(normalized, cls, facts, isl);
   for (Trace& trace : sketches(normalized, cls, facts)) traces.push_back(std::move(trace));
   for (const Trace& trace : traces) {
     auto t = replay(normalized, cls, trace, isl);

@@ -270,6 +270,8 @@ class NestCode {
   void store(const Access& access, llvm::Value* value);
   llvm::Value* load_place(const Place& place, ElementType type);
   void prefetch(const Access& access, const Place& place);
+  void prefetch_near(BufferId id, const Affine& offset);
+  void ask_ahead(BufferId id, llvm::Value* vector);
   void forget_loads(BufferId stored, const Place& place);
   bool are_apart(const Known::Span& a, const Known::Span& b) const;
   llvm::Instruction* store_whole(BufferId id, const Place& place, llvm::Value* value);

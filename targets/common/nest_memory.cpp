@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/integer_division.h"
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
@@ -324,18 +325,30 @@ llvm::Value* NestCode::load_between(BufferId id, const Place& place) {
 void NestCode::prefetch(const Access& access, const Place& place) {
   if (!lanes_.prefetch || place.offsets || place.stride != 1) return;
   if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}};
-  if (!asked_.places.insert(place.key).second) return;
-  const Buffer& buffer = nest_.buffers[access.id];
+  if (asked_.places.insert(place.key).second) ask_ahead(access.id, place.pointer);
+}
+
+/// Of vectors among which lanes pick their elements, one for each line: taps that lie between share them.
+void NestCode::prefetch_near(BufferId id, const Affine& offset) {
+  if (!lanes_.prefetch) return;
+  if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}};
+  const int64_t line = std::max<int64_t>(kLineBytes / size_bytes(nest_.buffers[id].type), 1);
+  const std::string key = std::to_string(id) + " near " + key_of(offset - Affine::of(offset.constant)) + " line " + std::to_string(floor_quotient(offset.constant, line));
+  if (asked_.places.insert(key).second) ask_ahead(id, place_at(id, offset).pointer);
+}
+
+void NestCode::ask_ahead(BufferId id, llvm::Value* vector) {
+  const Buffer& buffer = nest_.buffers[id];
   llvm::Type* memory = scalar_.memory_type(buffer.type);
   for (const Prefetch& ahead : *lanes_.prefetch) {
-    if (ahead.buffer != access.id) continue;
+    if (ahead.buffer != id) continue;
     std::vector<Affine> by;
     for (int64_t distance : ahead.by) by.push_back(Affine::of(distance));
     const Affine offset = facts_.offset(buffer, by);
     if (!offset.is_constant()) continue;
     const int64_t line = std::max<int64_t>(64 / size_bytes(buffer.type), 1);
     for (int64_t at = 0; at < static_cast<int64_t>(lanes_.width); at += line) {
-      llvm::Value* pointer = b_.CreateGEP(memory, place.pointer, b_.getInt64(static_cast<uint64_t>(offset.constant + at)));
+      llvm::Value* pointer = b_.CreateGEP(memory, vector, b_.getInt64(static_cast<uint64_t>(offset.constant + at)));
       b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
     }
   }

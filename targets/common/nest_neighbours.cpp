@@ -88,6 +88,8 @@ llvm::Value* NestCode::picked(BufferId id, const Affine& low, const std::vector<
   const auto width = static_cast<int64_t>(lanes_.width);
   llvm::Value* first = aligned_load(id, low + Affine::variable(kLane));
   llvm::Value* other = second == 0 ? llvm::PoisonValue::get(first->getType()) : aligned_load(id, low + Affine::of(second) + Affine::variable(kLane));
+  prefetch_near(id, low + Affine::variable(kLane));
+  if (second != 0) prefetch_near(id, low + Affine::of(second) + Affine::variable(kLane));
   std::vector<int> lanes;
   for (int64_t place : at) lanes.push_back(static_cast<int>(place < width ? place : width + place - second));
   return b_.CreateShuffleVector(first, other, lanes);
