@@ -218,8 +218,7 @@ struct Writer {
       if (readers.size() < 2) continue;
       const auto [first, last] =
           std::minmax_element(readers.begin(), readers.end(), [&](uint32_t a, uint32_t b) { return std::pair(shifts[a], a) < std::pair(shifts[b], b); });
-      if (scales[*last] == 1 && scales[*first] == 1)
-        out.push_back({s.t_.program.tensors[id].name, s.t_.stages[*last].name, t, Size{shifts[*last] - shifts[*first] + kRowsOfTile, ""}});
+      if (scales[*last] == 1) out.push_back({s.t_.program.tensors[id].name, s.t_.stages[*last].name, t, Size{shifts[*last] - shifts[*first] + kRowsOfTile, ""}});
     }
     return out;
   }

@@ -219,6 +219,21 @@ body {
   }
 }
 )"},
+    {"taps_of_every_second_column_share_prefetched_lines", R"(nest 1 halves class strict
+loops i, x, v
+buffer X: f32[8, 256] argument align 4
+buffer Y: f32[6, 112] argument align 4 output
+arguments X, Y
+body {
+  for i in 0 .. 6 {
+    for x in 0 .. 112 step 16 {
+      for v in 0 .. 16 vector 16 prefetch X[2, 0] {
+        compute 0(i, x + v) store: Y[i, x + v] <- ((X[i, 2*x + 2*v] + X[i, 2*x + 2*v + 1]) + X[i, 2*x + 2*v + 2])
+      }
+    }
+  }
+}
+)"},
     {"sums_leave_registers_past_the_caches", R"(nest 1 rows class strict
 loops i, r0, v0, k, r1, v1, r2, v2
 buffer A: f32[6, 8] argument align 4
@@ -523,6 +538,13 @@ TEST(Nests, rows_of_a_block_ask_for_a_line_once) {
   auto code = targets::assembly_text(parsed(text_of("rows_share_a_prefetched_vector")), *find_target("x86-64-v4"));
   ASSERT_TRUE(code.ok());
   EXPECT_EQ(count_of("prefetcht0", *code), 2u);
+}
+
+// The two lines in which the lanes of three taps lie.
+TEST(Nests, taps_of_every_second_column_ask_for_lines_once) {
+  auto code = targets::assembly_text(parsed(text_of("taps_of_every_second_column_share_prefetched_lines")), *find_target("x86-64-v4"));
+  ASSERT_TRUE(code.ok());
+  EXPECT_EQ(count_of("prefetcht0", *code), 2u) << *code;
 }
 
 // Two rows of one line, each as a store past the caches where the output begins on a line and as a plain one where it does not.
