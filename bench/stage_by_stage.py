@@ -30,7 +30,7 @@ def chain():
     steps = ["inline S0"]
     for k in range(1, 33):
         name = f"S{k}" if k < 32 else "Y"
-        steps += taps(name + ".1", "s", "2, 2558" if k == 1 else None, 32) + taps(name, "r", None, 32)
+        steps += taps(name + ".1", "r", "0, 2560" if k == 1 else None, 32) + taps(name, "s", None, 32)
     return steps
 
 

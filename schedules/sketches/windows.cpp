@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "schedules/queries.h"
+#include "schedules/sketches/lane_windows.h"
 #include "schedules/sketches/plans.h"
 #include "schedules/steps.h"
 
@@ -58,9 +59,29 @@ bool is_read_across_rows(const NestTemplate& t, uint32_t producer) {
 struct Placed {
   NestTemplate t;
   std::vector<Step> steps;
-  std::vector<uint32_t> guests;  ///< with loops of their own inside the host's
+  std::vector<uint32_t> guests;   ///< with loops of their own inside the host's
+  std::vector<uint32_t> planned;  ///< of those and of what is in registers beside them: all steps are among these
   size_t windows = 0;
 };
+
+/// The guest's row with its window along the lanes, if it has one and all steps apply.
+void add_lane_window(Placed& placed, const TargetFacts& facts, uint32_t guest, std::vector<uint32_t>& inside) {
+  const auto window = lane_window_of_reader(placed.t, facts, guest);
+  if (!window || std::count(inside.begin(), inside.end(), window->producer)) return;
+  PlanContext c = context_for(placed.t, guest, facts);
+  c.seat = Seat::guest;
+  const Plan plan = plan_row_with_window(c, *window);
+  NestTemplate t = placed.t;
+  for (const Step& step : plan.steps) {
+    auto next = apply(std::move(t), step);
+    if (!next) return;
+    t = std::move(*next);
+  }
+  placed.t = std::move(t);
+  placed.steps.insert(placed.steps.end(), plan.steps.begin(), plan.steps.end());
+  for (uint32_t k : {guest, window->producer}) placed.planned.push_back(k);
+  inside.push_back(window->producer);
+}
 
 /// All readers run in the host's nest.
 bool is_read_inside(const NestTemplate& t, uint32_t producer, uint32_t host, const std::vector<uint32_t>& inside) {
@@ -74,8 +95,8 @@ bool is_read_inside(const NestTemplate& t, uint32_t producer, uint32_t host, con
 }
 
 /// Everything that can follow the host but what waits in registers, last producer first, at this loop.
-Placed place_windows(NestTemplate t, uint32_t host, const std::string& loop, const std::vector<uint32_t>& in_registers) {
-  Placed out{std::move(t), {}, {}, 0};
+Placed place_windows(NestTemplate t, const TargetFacts& facts, uint32_t host, const std::string& loop, const std::vector<uint32_t>& in_registers) {
+  Placed out{std::move(t), {}, {}, {}, 0};
   std::vector<uint32_t> inside = in_registers;
   for (uint32_t k = host; k-- > 0;) {
     if (!is_alive(out.t, k) || std::count(inside.begin(), inside.end(), k) || !is_private(out.t, k) || !is_read_inside(out.t, k, host, inside)) continue;
@@ -93,6 +114,7 @@ Placed place_windows(NestTemplate t, uint32_t host, const std::string& loop, con
     out.steps.push_back(std::move(step));
     out.guests.push_back(k);
     inside.push_back(k);
+    add_lane_window(out, facts, k, inside);
   }
   return out;
 }
@@ -242,9 +264,11 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   if (!row) return std::nullopt;
   HostLoops loops{*row, c.stage.reduces ? std::vector<uint32_t>{} : planes_of(t, c, *row), {}, {}, {}, {}};
   if (!c.stage.reduces) loops.colours = colours_of(t, facts, host, *row, loops.planes);
-  const auto in_registers = c.stage.reduces ? std::vector<uint32_t>{} : stencils_for_registers(t, facts, host, loops.planes);
+  auto in_registers = c.stage.reduces ? std::vector<uint32_t>{} : stencils_for_registers(t, facts, host, loops.planes);
+  const auto lane_window = c.stage.reduces ? lane_window_of_reader(t, facts, host) : std::nullopt;
   const int64_t lanes = c.lanes(), extent = c.table.extent[*c.table.unit],
-                vectors = c.stage.reduces           ? 2
+                vectors = lane_window               ? 4
+                          : c.stage.reduces         ? 2
                           : in_registers.size() < 2 ? 4
                                                     : kMostAccumulators / static_cast<int64_t>(in_registers.size());
   if (vectors < 1 || extent < lanes) return std::nullopt;
@@ -259,6 +283,10 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   loops.width = add_size(out.plan, c, "vw", widths.back(), widths);
   tile_host(out.plan, c, loops);
   for (uint32_t k : in_registers) out.plan.append(plan_stencil_in_registers(context_for(t, k, facts), c.stage.name, c.name(*c.table.unit) + ".2"));
+  if (lane_window) {
+    out.plan.append(plan_lane_window(context_for(t, lane_window->producer, facts), *lane_window, c.name(*c.table.unit) + ".2"));
+    in_registers.push_back(lane_window->producer);
+  }
   NestTemplate tiled = t;
   tiled.trace.decisions = out.plan.decisions;
   for (const Step& step : out.plan.steps) {
@@ -266,12 +294,14 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
     if (!next) return std::nullopt;
     tiled = std::move(*next);
   }
-  const Placed placed = place_windows(std::move(tiled), host, c.name(*row) + ".1", in_registers);
+  const Placed placed = place_windows(std::move(tiled), facts, host, c.name(*row) + ".1", in_registers);
   if (placed.windows == 0) return std::nullopt;
   out.plan.steps.insert(out.plan.steps.end(), placed.steps.begin(), placed.steps.end());
   finish_host(out.plan, c, loops);
   out.members = in_registers;
+  out.members.insert(out.members.end(), placed.planned.begin(), placed.planned.end());
   for (uint32_t k : placed.guests) {
+    if (std::count(placed.planned.begin(), placed.planned.end(), k)) continue;
     PlanContext guest = context_for(t, k, facts);
     guest.seat = Seat::guest;
     if (is_long_chain(t)) guest.row_vectors = 2;

@@ -128,15 +128,18 @@ std::optional<FactoredSum> factored_sum(const Program& program, const Equation& 
   FactoredSum out;
   out.rest = factors[0];
   for (size_t k = 1; k < factors.size(); ++k) out.rest = make_op(Op::mul, sum->type, {out.rest, factors[k]}, sum->where);
+  // Columns first: the sum that is left runs along the rows, and what it reads can stay in registers.
+  std::optional<size_t> best;
   for (size_t outer : {0, 1})
-    if (const auto slot = slot_that_moves(equation, out.rest, sum->reduction.ranges[outer].var)) {
+    if (const auto slot = slot_that_moves(equation, out.rest, sum->reduction.ranges[outer].var); slot && (!best || *slot > out.slot)) {
+      best = outer;
       out.slot = *slot;
-      out.outer = outer;
-      out.left = unless_ones(outer == 0 ? u : v);
-      out.right = unless_ones(outer == 0 ? v : u);
-      return out;
     }
-  return std::nullopt;
+  if (!best) return std::nullopt;
+  out.outer = *best;
+  out.left = unless_ones(*best == 0 ? u : v);
+  out.right = unless_ones(*best == 0 ? v : u);
+  return out;
 }
 
 }  // namespace polyweft::ir

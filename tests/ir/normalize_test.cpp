@@ -52,12 +52,12 @@ constexpr const char* kTaps =
     "program p(H = 9, W = 10)\nin X: i16[H + 4, W + 4]\nin F: f32[H + 4, W + 4]\nconst w: i16[3, 5] = [[2, -4, 6, 0, 10], [0, 0, 0, 0, 0], [-3, 6, -9, 0, -15]]\n"
     "const odd: i16[3, 5] = [[2, -4, 6, 0, 10], [0, 0, 0, 0, 0], [-3, 6, -9, 1, -15]]\nconst g: f32[3, 3] = [[1, 2, 1], [2, 4, 2], [1, 2, 1]]\n";
 
-// Weights that are products, modulo 2^16: sums along one index, then along the other.
+// Weights that are products, modulo 2^16: sums along one index, then along the other; columns first where both would do.
 INSTANTIATE_TEST_SUITE_P(
     Factors, Normalized,
     testing::Values(Case{kTaps, "out Y[y: H, x: W] = sum[r: 3, s: 5] w[r, s] * X[y + r, x + s]",
-                         "out Y[y: H, x: W]: i16 = sum[r: 3] Y.3[r] * Y.1[y + r, x]\n"
-                         "let Y.1[y: H + 2, x: W]: i16 = sum[s: 5] Y.2[s] * X[y, x + s]\nconst Y.2: i16[5] = [1, -2, 3, 0, 5]\nconst Y.3: i16[3] = [2, 0, -3]\n"},
+                         "out Y[y: H, x: W]: i16 = sum[s: 5] Y.3[s] * Y.1[y, x + s]\n"
+                         "let Y.1[y: H, x: W + 4]: i16 = sum[r: 3] Y.2[r] * X[y + r, x]\nconst Y.2: i16[3] = [2, 0, -3]\nconst Y.3: i16[5] = [1, -2, 3, 0, 5]\n"},
                     // ranges that begin elsewhere, weights by the other order of subscripts, a second factor, a clamp around the sum
                     Case{kTaps, "out Y[y: H, x: W] = sum[r: -2..3, s: 1..4] X[clamp(y + r, 0, H), x] * w[s - 1, r + 2] * X[y + r + 2, x + s]",
                          "out Y[y: H, x: W]: i16 = sum[r: -2..3] Y.3[r + 2] * Y.1[y + r, x]\n"
@@ -66,8 +66,8 @@ INSTANTIATE_TEST_SUITE_P(
                     // no weights; only the second index moves with a slot; inside an expression
                     Case{kTaps, "out Y[y: H, x: W] = 3 + (sum[r: 3, s: 3] X[2*y - y + r, x + s])",
                          "out Y[y: H, x: W]: i16 = 3 + Y.1[y, x]\n"
-                         "let Y.2[y: H + 2, x: W]: i16 = sum[s: 3] X[y, x + s]\n"
-                         "let Y.1[y: H, x: W]: i16 = sum[r: 3] Y.2[y + r, x]\n"},
+                         "let Y.2[y: H, x: W + 2]: i16 = sum[r: 3] X[y + r, x]\n"
+                         "let Y.1[y: H, x: W]: i16 = sum[s: 3] Y.2[y, x + s]\n"},
                     Case{kTaps, "out Y[x: W] = sum[r: 3, s: 5] w[r, s] * X[r, x + s]",
                          "out Y[x: W]: i16 = sum[s: 5] Y.3[s] * Y.1[x + s]\n"
                          "let Y.1[x: W + 4]: i16 = sum[r: 3] Y.2[r] * X[r, x]\nconst Y.2: i16[3] = [2, 0, -3]\nconst Y.3: i16[5] = [1, -2, 3, 0, 5]\n"},

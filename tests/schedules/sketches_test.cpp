@@ -166,6 +166,18 @@ TEST(WindowSketches, make_once_what_planes_share) {
   EXPECT_EQ(many.find("unroll Y k"), std::string::npos) << many;
 }
 
+// Separable stencils one after the other: the sums of columns wait in registers beside the row that reads their neighbours, of guests and of the host; padding is cut
+// off.
+TEST(WindowSketches, keep_sums_of_columns_in_registers) {
+  const std::string text = checked_sketches(
+      normalized_program("program blurs(H = 9, W = 170)\nin X: i32[H, W]\nlet P[y: -2..H + 2, x: -2..W + 2] = X[clamp(y, 0, H - 1), clamp(x, 0, W - 1)]\n"
+                         "let S[y: -1..H + 1, x: -1..W + 1] = sum[r: 3, s: 3] P[y + r - 1, x + s - 1]\nout Y[y: H, x: W] = sum[r: 3, s: 3] S[y + r - 1, x + s - 1]\n"));
+  EXPECT_NE(text.find("compute_at Y.1 in Y at x.2 reg"), std::string::npos) << text;
+  EXPECT_NE(text.find("compute_at S in Y at y.1 heap slide"), std::string::npos) << text;
+  EXPECT_NE(text.find("split S x.1 at 1, 169"), std::string::npos) << text;
+  EXPECT_NE(text.find("compute_at S.1 in S at x.1 reg"), std::string::npos) << text;
+}
+
 // What cannot follow the last stage row by row is a host itself; a stencil as host keeps its sum in registers.
 TEST(WindowSketches, have_several_hosts) {
   const std::string text = checked_sketches(normalized_program(
