@@ -1,7 +1,10 @@
-// Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] [-n] times the kernel of each trace, one thread, interleaved;
-// `base` stands for the base nest, `strict:TRACE` rounds as written, -n prints the loops instead. Inputs are random; outputs are compared with the first kernel's
-// (greatest relative difference). For a proof and a record use `polyweft bench`.
+// Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] [-n] [-y] times the kernel of each trace, one thread,
+// interleaved; `base` stands for the base nest, `strict:TRACE` rounds as written, -n prints the loops instead, -y adds each kernel's share of a yardstick (its own
+// multiply-add instruction in registers) that runs once a round for as long as the first kernel: of the best times, and the median of rounds whose yardstick is within 3
+// % of its best. Inputs are random; outputs are compared with the first kernel's (greatest relative difference). For a proof and a record use `polyweft bench`.
 #include <HalideRuntime.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -15,12 +18,14 @@
 #include <random>
 #include <sstream>
 
+#include "driver/task.h"
 #include "lang/parser.h"
 #include "poly/band.h"
 #include "poly/base_nest.h"
 #include "polyweft/target.h"
 #include "schedules/steps.h"
 #include "targets/cpu/build.h"
+#include "targets/cpu/yardstick.h"
 
 using namespace polyweft;
 using Clock = std::chrono::steady_clock;
@@ -92,7 +97,7 @@ struct Array {
   }
 };
 
-struct Kernel {
+struct Racer {
   std::string name;
   std::unique_ptr<targets::LoadedCode> code;
   /// Arguments beyond the kernel's own are ignored by the calling conventions at hand.
@@ -135,7 +140,7 @@ double number_at(const uint8_t* data, ElementType type, int64_t e) {
   }
 }
 
-double difference(const Kernel& a, const Kernel& b, const LoopNest& nest) {
+double difference(const Racer& a, const Racer& b, const LoopNest& nest) {
   double worst = 0;
   for (size_t k = 0; k < nest.arguments.size(); ++k) {
     const Buffer& of = nest.buffers[nest.arguments[k]];
@@ -155,7 +160,9 @@ std::unique_ptr<Array> argument(const LoopNest& nest, BufferId id, targets::Load
   for (const Pack& pack : nest.packs) {
     if (pack.packed != id) continue;
     Array source(nest.buffers[pack.source], random);
-    Buffer flat{"", ElementType::u8, Scope::argument, {allocated_elements(nest.buffers[id]) * size_bytes(nest.buffers[id].type)}};
+    Buffer flat;
+    flat.type = ElementType::u8;
+    flat.extents = {allocated_elements(nest.buffers[id]) * size_bytes(nest.buffers[id].type)};
     flat.is_output = true;
     auto packed = std::make_unique<Array>(flat, random);
     const auto function = reinterpret_cast<int (*)(void*, void*)>(code.address(nest.name + "_pack_" + nest.buffers[pack.source].name));
@@ -165,13 +172,56 @@ std::unique_ptr<Array> argument(const LoopNest& nest, BufferId id, targets::Load
   return std::make_unique<Array>(nest.buffers[id], random);
 }
 
+/// The first kernel's instruction in registers, once a round.
+struct Yardstick {
+  std::string name;
+  std::unique_ptr<targets::LoadedCode> code;
+  double operations = 0;
+  std::vector<double> ms;
+  double call() {
+    const auto start = Clock::now();
+    reinterpret_cast<int (*)()>(code->address("yardstick"))();
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  }
+};
+
+Yardstick yardstick(const LoopNest& nest, const Target& host, double wanted_ms) {
+  const auto unit = targets::unit_of(nest, host);
+  if (!unit) std::fprintf(stderr, "no instruction is known that bounds this program\n"), std::exit(1);
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  syscall(SYS_arch_prctl, kRequestPermission, kTileData);
+  int64_t instructions = 10'000;
+  for (int pass = 0;; ++pass) {
+    Yardstick out;
+    out.name = name_of(*unit);
+    out.code = or_die(targets::load_code(or_die(targets::compile_yardstick(*unit, host, "yardstick", 1, instructions))));
+    out.operations = targets::operations_of(*unit, host) * static_cast<double>(targets::yardstick_instructions(*unit, instructions));
+    if (pass == 1) return out;
+    double least = 1e300;
+    for (int k = 0; k < 5; ++k) least = std::min(least, out.call());
+    instructions = static_cast<int64_t>(static_cast<double>(instructions) * wanted_ms / least) + 1;
+  }
+}
+
+/// Shares of the peak, of one kernel's times in the order of rounds.
+void print_share(const Yardstick& peak, const std::vector<double>& ms, double flops) {
+  const double best = *std::min_element(peak.ms.begin(), peak.ms.end());
+  std::vector<double> shares;
+  for (size_t r = 0; r < ms.size(); ++r)
+    if (peak.ms[r] <= 1.03 * best) shares.push_back(flops / ms[r] / (peak.operations / peak.ms[r]));
+  std::sort(shares.begin(), shares.end());
+  std::printf("  %.1f GFLOP/s, %.3f of the best %s (%.1f); %.3f in %zu quiet rounds\n", flops / *std::min_element(ms.begin(), ms.end()) / 1e6,
+              flops / *std::min_element(ms.begin(), ms.end()) / (peak.operations / best), peak.name.c_str(), peak.operations / best / 1e6, shares[shares.size() / 2],
+              shares.size());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::string> files;
   std::map<std::string, int64_t> sizes;
   int rounds = 5;
-  bool prints = false;
+  bool prints = false, has_peak = false;
   for (int k = 1; k < argc; ++k) {
     const std::string word = argv[k];
     if (word == "-p" && k + 1 < argc) {
@@ -179,25 +229,27 @@ int main(int argc, char** argv) {
       sizes[pair.substr(0, pair.find('='))] = std::atoll(pair.c_str() + pair.find('=') + 1);
     } else if (word == "-n") {
       prints = true;
+    } else if (word == "-y") {
+      has_peak = true;
     } else if (word == "-r" && k + 1 < argc) {
       rounds = std::atoi(argv[++k]);
     } else {
       files.push_back(word);
     }
   }
-  if (files.size() < 2) return std::fprintf(stderr, "usage: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS]\n"), 2;
+  if (files.size() < 2) return std::fprintf(stderr, "usage: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] [-n] [-y]\n"), 2;
   auto parsed = or_die(lang::parse(contents(files[0]), files[0]));
   const Program& source = parsed.programs.front();
   const Program program = normalize(polyweft::bind(source, or_die(make_binding(source, sizes))));
   const Target host = or_die(find_target("host"));
-  std::vector<Kernel> kernels;
+  std::vector<Racer> kernels;
   LoopNest nest;
   for (size_t k = 1; k < files.size(); ++k) {
     nest = nest_of(program, files[k], host);
     if (prints) std::printf("%s\n", print(nest).c_str());
     if (prints) continue;
     if (auto status = verify(nest); !status) return std::fprintf(stderr, "%s: %s\n", files[k].c_str(), status.error().message.c_str()), 1;
-    Kernel kernel;
+    Racer kernel;
     kernel.name = files[k];
     auto object = targets::compile_object(nest, host);
     if (!object) {
@@ -205,21 +257,36 @@ int main(int argc, char** argv) {
       continue;
     }
     kernel.code = or_die(targets::load_code(*object));
-    kernel.function = reinterpret_cast<Kernel::Function>(kernel.code->address(nest.name));
+    kernel.function = reinterpret_cast<Racer::Function>(kernel.code->address(nest.name));
     std::mt19937 random(7);
     for (BufferId id : nest.arguments) kernel.arrays.push_back(argument(nest, id, *kernel.code, random));
     for (auto& array : kernel.arrays) kernel.arguments.push_back(&array->buffer);
     kernels.push_back(std::move(kernel));
   }
-  for (int round = 0; round < rounds; ++round)
-    for (Kernel& kernel : kernels) {
+  Yardstick peak;
+  if (has_peak && !kernels.empty()) {
+    double least = 1e300;
+    for (int k = 0; k < 3; ++k) {
+      const auto start = Clock::now();
+      kernels.front().call();
+      least = std::min(least, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    }
+    peak = yardstick(nest, host, std::clamp(least, 0.02, 30.0));
+  }
+  const double flops = has_peak ? count_flops(or_die(poly::base_nest(program, NumericsClass::reassoc))) : 0;
+  for (int round = 0; round < rounds; ++round) {
+    if (peak.code) peak.ms.push_back(peak.call());
+    for (Racer& kernel : kernels) {
       const auto start = Clock::now();
       if (int code = kernel.call(); code != 0) return std::fprintf(stderr, "%s: code %d\n", kernel.name.c_str(), code), 1;
       kernel.ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
     }
-  for (Kernel& kernel : kernels) {
+  }
+  for (Racer& kernel : kernels) {
+    const std::vector<double> by_round = kernel.ms;
     std::sort(kernel.ms.begin(), kernel.ms.end());
     std::printf("%-40s best %10.3f ms  median %10.3f ms  difference %.1e\n", kernel.name.c_str(), kernel.ms.front(), kernel.ms[kernel.ms.size() / 2],
                 difference(kernels.front(), kernel, nest));
+    if (peak.code && rounds > 0) print_share(peak, by_round, flops);
   }
 }

@@ -215,15 +215,17 @@ void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   auto reduced = reduced_indices(c);
   if (reduced.size() != 1) return;
   constexpr int64_t kRows = 12;
-  int64_t extent_k = c.table.extent[reduced[0]], extent_v = c.table.extent[shape.vector], depth = extent_k;
+  int64_t extent_k = c.table.extent[reduced[0]], extent_v = c.table.extent[shape.vector], depth = extent_k, deepest = extent_k;
   const int64_t most = std::max<int64_t>(l1 / 2 / (kRows * bytes), 1);
   if (extent_k > most * 5 / 4 && !has_conditions_on(c, reduced[0])) {
     depth = equal_parts(extent_k, {most}, 1)[0];
-    sizes.kc = add_size(plan, c, "kc", depth, equal_parts(extent_k, {most, most * 3 / 2, most * 2}, 1));
+    const std::vector<int64_t> depths = equal_parts(extent_k, {most, most * 3 / 2, most * 2}, 1);
+    sizes.kc = add_size(plan, c, "kc", depth, depths);
+    deepest = *std::max_element(depths.begin(), depths.end());
   }
   const int64_t unit = 2 * c.lanes();
   const int64_t columns = std::max<int64_t>(l2 * 3 / 8 / std::max<int64_t>(depth * bytes, 1), unit);
-  if (extent_v > columns * 3 / 2)
+  if (extent_v * deepest > columns * depth * 3 / 2)
     sizes.nc = add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0], equal_parts(extent_v, {columns / 2, columns, columns * 4 / 3}, unit));
 }
 

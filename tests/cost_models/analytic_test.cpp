@@ -184,6 +184,14 @@ TEST(AnalyticModel, rows_a_power_of_two_apart_crowd_a_few_cache_sets) {
   EXPECT_GT(per_point({.m = 504, .n = 1024, .k = 600, .columns_outside = true}), 1.05 * per_point({.m = 504, .n = 1056, .k = 600, .columns_outside = true}));
 }
 
+TEST(AnalyticModel, an_operand_that_just_fits_the_second_cache_does_not_stay) {
+  // B of 1.94, 1.35 and 0.68 MB for each row tile, in 2 MB.
+  const double whole = per_point({.m = 2016, .n = 1056, .k = 460}), most = per_point({.m = 2016, .n = 1056, .k = 320}),
+               third = per_point({.m = 2016, .n = 1056, .k = 160});
+  EXPECT_GT(whole, 1.02 * most);
+  EXPECT_LT(most, third) << "the deeper block passes the result less often";
+}
+
 TEST(AnalyticModel, rows_on_pages_of_their_own_wait_for_translation) {
   // 1,600 rows of B are read for each tile, each on a page of its own: more than the translations kept nearby. Without that it is cheaper.
   MachineModel many = machine();

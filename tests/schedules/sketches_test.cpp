@@ -223,13 +223,22 @@ TEST(TurnedSketches, tile_transpositions_and_stream_large_ones) {
   EXPECT_NE(schedules::sketches(large, NumericsClass::reassoc, {}).front().text().find("stream Y"), std::string::npos);
 }
 
+// A whole operand as deep as the deepest choice allows would fill the second cache, and a random page's set has no way left: columns are blocked too.
+TEST(PanelSketches, an_operand_that_fills_the_second_cache_is_blocked_by_columns) {
+  const Program program =
+      normalized_program("program product(M = 512)\nin A: f64[M, 512]\nconst in W: f64[512, 512]\nout C[i: M, j: 512] = sum[k: 512] A[i, k] * W[k, j]\n");
+  const auto traces = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 16 << 20}, 1});
+  EXPECT_TRUE(
+      std::any_of(traces.begin(), traces.end(), [](const Trace& trace) { return trace.text().find("tile C [j: nc, k: kc, i: mr, j: nr]") != std::string::npos; }));
+}
+
 // Weights larger than the second cache pass once, with a piece of a panel for all rows; packed ahead they are asked for, else each piece is copied.
 TEST(PanelSketches, weights_that_no_cache_holds_pass_once) {
   for (const std::string kind : {"const in", "in"}) {
     Program program = normalized_program("program skinny(M = 5)\nin A: f32[M, 450]\n" + kind + " W: f32[450, 70]\nout C[i: M, j: 70] = sum[k: 450] A[i, k] * W[k, j]\n");
     auto traces = schedules::sketches(program, NumericsClass::reassoc, {32, 16, {1 << 10, 8 << 10, 64 << 10}, 1});
     const auto panels =
-        std::find_if(traces.begin(), traces.end(), [](const Trace& trace) { return trace.text().find("permute C [j.1, k.1, i.1,") != std::string::npos; });
+        std::find_if(traces.begin(), traces.end(), [](const Trace& trace) { return trace.text().find("permute C [j.1, k.1, i.1, k,") != std::string::npos; });
     ASSERT_NE(panels, traces.end());
     const bool is_ahead = kind != "in";
     EXPECT_EQ(panels->text().find("prefetch W in C along k by ahead") != std::string::npos, is_ahead) << panels->text();
