@@ -240,6 +240,12 @@ void Flow::require_same_cell(const Read& read, const Writers& writers) {
   }
 }
 
+bool Flow::is_wholly_good(size_t statement) {
+  auto& known = wholly_good_[statement];
+  if (!known) known = is_subset(statements_.all[statement].domain, good_[statement]);
+  return *known;
+}
+
 Writers Flow::origins(const Read& read) {
   Writers ends;
   if (is_input(read.access->id) || is_empty(read.when)) return ends;
@@ -258,10 +264,12 @@ Writers Flow::origins(const Read& read) {
     for (auto& [writer, pairs] : open) {
       const Statement& w = statements_.all[writer];
       if (w.compute) {
-        Map worthless(isl_map_subtract_domain(pairs.copy(), good_[writer].copy()));
-        if (!is_empty(worthless)) {
-          auto [at, r] = sample(worthless);
-          throw Refuted{"PW0403", describe(read.statement, r) + " reads " + describe(writer, at) + ", which is outside the domain of its equation"};
+        if (!is_wholly_good(writer)) {
+          Map worthless(isl_map_subtract_domain(pairs.copy(), good_[writer].copy()));
+          if (!is_empty(worthless)) {
+            auto [at, r] = sample(worthless);
+            throw Refuted{"PW0403", describe(read.statement, r) + " reads " + describe(writer, at) + ", which is outside the domain of its equation"};
+          }
         }
         auto known = ends.find(writer);
         if (known == ends.end())

@@ -21,7 +21,10 @@ class Flow {
     index_writes();
   }
   /// What each statement's good iterations are; the others write cells that nobody may want.
-  void set_good(std::vector<Set> good) { good_ = std::move(good); }
+  void set_good(std::vector<Set> good) {
+    good_ = std::move(good);
+    wholly_good_.assign(good_.size(), std::nullopt);
+  }
   const Set& good(size_t statement) const { return good_[statement]; }
 
   /// Last writers, none missing, none of them worthless, copies followed back to what they copied; an element that came from
@@ -51,6 +54,7 @@ class Flow {
   const CopyFacts& copy_facts(size_t statement);
   /// Iterations of `when` that find nothing, after at most so many copies.
   Set never_written(size_t statement, const Access& access, const Set& when, int copies);
+  bool is_wholly_good(size_t statement);
   UnionMap schedule(const std::vector<size_t>& involved);
   const UnionMap& written_cells(BufferId buffer);
   void require_same_cell(const Read& read, const Writers& writers);
@@ -62,6 +66,7 @@ class Flow {
   bool by_arithmetic_;
   std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes_;
   std::vector<Set> good_;
+  std::vector<std::optional<bool>> wholly_good_;
   std::vector<std::optional<CopyFacts>> copy_writers_;
   std::map<BufferId, UnionMap> written_;
   std::map<std::pair<size_t, std::vector<size_t>>, std::optional<Map>> times_;  ///< of a statement, by the coordinates kept

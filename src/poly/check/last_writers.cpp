@@ -9,12 +9,6 @@ namespace polyweft::poly::check {
 namespace {
 constexpr size_t kMostBounds = 4;
 
-/// Instances that agree with the reader's in the outer `equal` loops; carried: and are earlier in the next one.
-struct Class {
-  size_t equal = 0;
-  bool is_carried = false;
-};
-
 enum class Found { equal, previous, last, solved };
 struct Guess {
   std::vector<Affine> at;  ///< of the writer's dimensions, over the reader's
@@ -229,7 +223,7 @@ class Search {
 
   /// In the same iteration of the outer `equal` loops; carried: a in an earlier one of the next.
   bool is_below(const View& a, const View& b, size_t x, int64_t window, size_t equal, bool is_carried) const {
-    return is_below_in_boxes(a, b, x, window, equal, is_carried) || is_below_on_domains(a, b, x, window, equal, is_carried);
+    return is_below_in_boxes(a, b, x, window, {equal, is_carried}) || is_below_on_domains(a, b, x, window, equal, is_carried);
   }
 
   /// isl: domains know what boxes do not, such as a tile that only meets the diagonal.
@@ -243,27 +237,11 @@ class Search {
   }
 
   /// Plain arithmetic, which settles most.
-  bool is_below_in_boxes(const View& a, const View& b, size_t x, int64_t window, size_t equal, bool is_carried) const {
-    Box box = b.box;
-    std::map<VarId, Affine> at;
-    for (size_t m = 0; m < a.dimensions(); ++m) {
-      const bool is_level = is_carried && m == equal;
-      Affine own = Affine::variable(static_cast<VarId>(m));
-      if (m >= equal) {
-        const int64_t most = is_level ? b.box[m].greatest - a.box[m].least : 0;
-        if (is_level && most < 1) return true;
-        box.push_back(is_level ? Interval{1, most} : a.box[m]);
-        const Affine fresh = Affine::variable(static_cast<VarId>(box.size() - 1));
-        own = is_level ? own - fresh : fresh;
-      }
-      at[static_cast<VarId>(m)] = own;
-    }
-    for (const Affine& first : a.forms[x])
-      for (const Affine& second : b.forms[x]) {
-        const Bounds above = bounds_of(substitute(first, at) - second, box);
-        if (above && above->greatest < window) return true;
-      }
-    return false;
+  static bool is_below_in_boxes(const View& a, const View& b, size_t x, int64_t window, Class c) {
+    const Differences apart(a, b, c);
+    if (apart.is_never()) return true;
+    const Bounds above = apart.of(x);
+    return above && above->greatest < window;
   }
 
   static bool belongs(const View& w, Class c) {
@@ -385,26 +363,10 @@ class Search {
 
   /// Intervals alone: some coordinate is never equal for an instance of the class.
   bool never_meets(const View& w, Class c) const {
-    Box box = reader_.box;
-    auto fresh = [&](Interval range) {
-      box.push_back(range);
-      return Affine::variable(static_cast<VarId>(box.size() - 1));
-    };
-    std::map<VarId, Affine> at;
-    for (size_t m = 0; m < w.dimensions(); ++m) {
-      Affine own = Affine::variable(static_cast<VarId>(m));
-      bool is_level = c.is_carried && m == c.equal;
-      const int64_t most = is_level ? reader_.box[m].greatest - w.box[m].least : 0;  // how many iterations later a reader may be
-      if (is_level && most < 1) return true;
-      if (m >= c.equal) own = is_level ? own - fresh({1, most}) : fresh(w.box[m]);
-      at[static_cast<VarId>(m)] = own;
-    }
+    const Differences apart(w, reader_, c);
+    if (apart.is_never()) return true;
     for (size_t x = 0; x < w.cell.size(); ++x)
-      for (const Affine& theirs : w.forms[x])
-        for (const Affine& own : reader_.forms[x]) {
-          const Bounds difference = bounds_of(substitute(theirs, at) - own, box);
-          if (difference && !difference->has_zero()) return true;
-        }
+      if (const Bounds range = apart.of(x); range && !range->has_zero()) return true;
     return false;
   }
 

@@ -68,6 +68,26 @@ bool OnceWritten::can_meet(const View& a, const View& b, const Cells& cells, Mee
   return true;
 }
 
+/// By intervals, class by class: whether an instance of a that meets one of b can come before it, or be the same one where `or_same`.
+bool OnceWritten::can_be_before(const View& a, const View& b, const Cells& cells, Meet meet, bool or_same) const {
+  const auto parting = part(*a.s, *b.s);
+  if (!parting) return true;
+  std::vector<Class> classes;
+  for (size_t level = 0; level < parting->shared; ++level) classes.push_back({level, true});
+  if (parting->is_same ? or_same : parting->first_is_before) classes.push_back({parting->shared, false});
+  return std::any_of(classes.begin(), classes.end(), [&](Class c) {
+    const Differences apart(a, b, c);
+    if (apart.is_never()) return false;
+    for (size_t x = 0; x < a.cell.size(); ++x) {
+      const Bounds range = apart.of(x);
+      if (!range) continue;
+      const bool is_later = meet == Meet::later_cell && x == cells.folded;
+      if (is_later ? range->greatest < cells.window : !range->has_zero()) return false;
+    }
+    return true;
+  });
+}
+
 /// { a -> b : one logical cell }, or a's cell lies in the memory of b's and is a later one.
 Map OnceWritten::meetings(const View& a, const View& b, const Cells& cells, Meet meet) const {
   Space pairs(isl_space_map_from_domain_and_range(a.s->space.copy(), b.s->space.copy()));
@@ -100,11 +120,12 @@ bool OnceWritten::are_in_order(const Cells& cells) const {
   for (const View& a : cells.writers)
     for (const View& b : cells.writers) {
       const bool is_same = a.s == b.s;
-      if (a.s->number <= b.s->number && can_meet(a, b, cells, Meet::one_cell)) {
+      const bool may_meet = is_same ? can_be_before(a, b, cells, Meet::one_cell, false) : can_meet(a, b, cells, Meet::one_cell);
+      if (a.s->number <= b.s->number && may_meet) {
         Map twice = meetings(a, b, cells, Meet::one_cell);
         if (is_same ? some_before(std::move(twice), a, b, false) : !is_empty(twice)) return false;
       }
-      if (cells.folded && can_meet(a, b, cells, Meet::later_cell) && some_before(meetings(a, b, cells, Meet::later_cell), a, b, false)) return false;
+      if (cells.folded && can_be_before(a, b, cells, Meet::later_cell, false) && some_before(meetings(a, b, cells, Meet::later_cell), a, b, false)) return false;
     }
   return true;
 }
@@ -183,11 +204,11 @@ std::optional<FoundWriters> OnceWritten::find(const ReadQuestion& question) {
     if (can_meet(w, *reader, cells, Meet::one_cell)) {
       Map pairs = restrict_range(meetings(w, *reader, cells, Meet::one_cell), *question.when);
       if (!is_empty(pairs)) {
-        if (some_before(reverse(pairs), *reader, w, true)) return std::nullopt;
+        if (can_be_before(*reader, w, cells, Meet::one_cell, true) && some_before(reverse(pairs), *reader, w, true)) return std::nullopt;
         out.writers.emplace(w.s->number, std::move(pairs));
       }
     }
-    if (!cells.folded || !can_meet(w, *reader, cells, Meet::later_cell)) continue;
+    if (!cells.folded || !can_be_before(w, *reader, cells, Meet::later_cell, false)) continue;
     if (some_before(restrict_range(meetings(w, *reader, cells, Meet::later_cell), *question.when), w, *reader, false)) return std::nullopt;
   }
   return out;

@@ -39,6 +39,7 @@ class OnceWritten {
   std::optional<Set> element_cells(BufferId buffer, const Equation& equation, const Space& space) const;
   enum class Meet { one_cell, later_cell };
   Map meetings(const View& a, const View& b, const Cells& cells, Meet meet) const;
+  bool can_be_before(const View& a, const View& b, const Cells& cells, Meet meet, bool or_same) const;
   bool can_meet(const View& a, const View& b, const Cells& cells, Meet meet) const;
 
   Context& context_;

@@ -58,4 +58,34 @@ std::optional<View> view_of(const LoopNest& nest, const Statements& statements, 
   return out;
 }
 
+Differences::Differences(const View& a, const View& b, Class c) : a_(a), b_(b), box_(b.box) {
+  for (size_t m = 0; m < a.dimensions(); ++m) {
+    const auto own = static_cast<VarId>(m), fresh = static_cast<VarId>(box_.size());
+    if (m < c.equal) {
+      box_[m] = {std::max(box_[m].least, a.box[m].least), std::min(box_[m].greatest, a.box[m].greatest)};
+      is_never_ |= box_[m].least > box_[m].greatest;
+      at_[own] = Affine::variable(own);
+    } else if (c.is_carried && m == c.equal) {
+      const int64_t most = b.box[m].greatest - a.box[m].least;  // how many iterations later b may be
+      is_never_ |= most < 1;
+      box_.push_back({1, std::max<int64_t>(most, 1)});
+      at_[own] = Affine::variable(own) - Affine::variable(fresh);
+    } else {
+      box_.push_back(a.box[m]);
+      at_[own] = Affine::variable(fresh);
+    }
+  }
+}
+
+Bounds Differences::of(size_t coordinate) const {
+  Bounds least;
+  for (const Affine& first : a_.forms[coordinate])
+    for (const Affine& second : b_.forms[coordinate]) {
+      const Bounds one = bounds_of(substitute(first, at_) - second, box_);
+      if (!one) continue;
+      least = least ? Interval{std::max(least->least, one->least), std::min(least->greatest, one->greatest)} : *one;
+    }
+  return least;
+}
+
 }  // namespace polyweft::poly::check

@@ -42,6 +42,25 @@ inline Box box_of_pair(const View& earlier, const View& later) {
   out.insert(out.end(), later.box.begin(), later.box.end());
   return out;
 }
+/// Instances that agree with those of another statement in the outer `equal` loops; carried: and are earlier in the next one.
+struct Class {
+  size_t equal = 0;
+  bool is_carried = false;
+};
+/// Coordinates of a less those of b, by intervals, for the pairs whose instance of a is in the class of that of b.
+class Differences {
+ public:
+  Differences(const View& a, const View& b, Class c);
+  /// No such pair exists. False: there may be some.
+  bool is_never() const { return is_never_; }
+  Bounds of(size_t coordinate) const;
+
+ private:
+  const View &a_, &b_;
+  Box box_;                     ///< of b's dimensions, then of those that a has for itself
+  std::map<VarId, Affine> at_;  ///< a's dimensions over these
+  bool is_never_ = false;
+};
 /// Nothing where a subscript is gathered, or a range is not known.
 std::optional<View> view_of(const LoopNest& nest, const Statements& statements, size_t number, const Access& access);
 
