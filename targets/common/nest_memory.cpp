@@ -240,7 +240,8 @@ llvm::Value* NestCode::load_turned(const Access& access) {
   if (alignment_of(access.id, first) < kLineBytes || alignment_of(access.id, second) < kLineBytes) return nullptr;
   if (!lanes_.mask) return joined(aligned_load(access.id, first), aligned_load(access.id, second), width - turn, bytes);
   const Place low = place_at(access.id, first), high = place_at(access.id, second);
-  if (!lies_in_whole_lines(access.id, low)) return joined(load_part(access.id, first, turn - width), load_part(access.id, second, turn), width - turn, bytes);
+  if (!lanes_.start || !lies_in_whole_lines(access.id, low))
+    return joined(load_part(access.id, first, turn - width), load_part(access.id, second, turn), width - turn, bytes);
   // A line that no active lane needs may be nobody's memory; the other one is not.
   llvm::Value* low_or_high = b_.CreateSelect(b_.CreateICmpSLT(lanes_.start, b_.getInt64(static_cast<uint64_t>(turn))), low.pointer, high.pointer);
   llvm::Value* high_or_low = b_.CreateSelect(b_.CreateICmpSGT(lanes_.count, b_.getInt64(static_cast<uint64_t>(turn))), high.pointer, low.pointer);

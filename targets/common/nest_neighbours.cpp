@@ -126,20 +126,20 @@ llvm::Instruction* NestCode::store_spread(const Place& place, llvm::Value* lanes
   return last;
 }
 
-/// A statement that reads what it stores, with some lanes of a line active, at least one, all of it memory of the buffer: loads take the line whole, since a masked one
-/// costs an operation beside the load and waits for a masked store of the row before until that is in memory (100 cycles a row of seidel's ends). What the other lanes
-/// make of it goes nowhere.
+/// Some lanes of a line are active, at least one, and all of it is memory of the buffer: loads take the line whole, what the other lanes make of it goes nowhere. A
+/// masked load costs an operation beside the load, and one of what the statement itself stores waits for the masked store of the row before until that is in memory (100
+/// cycles a row of seidel's ends). Of numbers only where that is so: what lies between rows may be anything, and the least of them are slow.
 bool NestCode::lies_in_whole_lines(BufferId id, const Place& place) const {
   const Buffer& buffer = nest_.buffers[id];
   const auto width = static_cast<int64_t>(lanes_.width);
-  return is_in_place_ && lanes_.mask && lanes_.start && !lanes_.guarded && scalar_.units().scale && !place.offsets && place.stride == 1 &&
-         width * size_bytes(buffer.type) == kLineBytes && place.alignment >= kLineBytes && buffer.scope == Scope::heap && !is_symbolic(id) &&
-         allocated_elements(buffer) % width == 0;
+  const bool has_active = is_in_place_ ? lanes_.start != nullptr : is_integer(buffer.type) && lanes_.active > 0;
+  return has_active && lanes_.mask && !lanes_.guarded && scalar_.units().scale && !place.offsets && place.stride == 1 && width * size_bytes(buffer.type) == kLineBytes &&
+         place.alignment >= kLineBytes && buffer.scope == Scope::heap && !is_symbolic(id) && allocated_elements(buffer) % width == 0;
 }
 
 /// The line stored whole too, its other lanes as they were. Null where another thread may write them meanwhile.
 llvm::Instruction* NestCode::store_whole(BufferId id, const Place& place, llvm::Value* value) {
-  if (!lies_in_whole_lines(id, place) || is_met_by_others_[id]) return nullptr;
+  if (!is_in_place_ || !lies_in_whole_lines(id, place) || is_met_by_others_[id]) return nullptr;
   const ElementType type = nest_.buffers[id].type;
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align line(kLineBytes);
