@@ -381,13 +381,17 @@ NodeId Emitter::emit_vector(Body body, size_t depth) {
 /// What the stage reads some iterations of an index later, of arguments and of copies in memory. 0 iterations later: nothing is asked for.
 void Emitter::mark_prefetches(const Body& body, Mark& mark) {
   for (const Ahead& ahead : body.stage->ahead) {
-    const BufferId buffer = view_of(ahead.tensor, body.id).buffer;
+    const View& view = view_of(ahead.tensor, body.id);
+    const BufferId buffer = view.buffer;
     const Scope scope = nest_.buffers[buffer].scope;
     if (size_of(ahead.by) == 0 || (scope != Scope::argument && scope != Scope::heap)) continue;
     visit(equation_of(*body.stage).rhs, [&](const ExprNode& e) {
       if (e.op != Op::read || e.access.id != ahead.tensor) return;
-      Prefetch prefetch{buffer, {}};
-      for (const Subscript& s : e.access.index) prefetch.by.push_back(s.affine.coefficient(index_var(ahead.index)) * size_of(ahead.by));
+      std::vector<int64_t> by;
+      for (const Subscript& s : e.access.index) by.push_back(s.affine.coefficient(index_var(ahead.index)) * size_of(ahead.by));
+      Prefetch prefetch{buffer, view.cell.empty() ? by : std::vector<int64_t>(view.cell.size(), 0)};
+      for (size_t k = 0; k < view.cell.size(); ++k)
+        for (uint32_t d = 0; d < by.size(); ++d) prefetch.by[k] += view.cell[k].coefficient(kCellVar + d) * by[d];
       if (std::count(mark.prefetch.begin(), mark.prefetch.end(), prefetch) == 0) mark.prefetch.push_back(std::move(prefetch));
     });
   }

@@ -53,6 +53,7 @@ class NestCode {
     unsigned width = 1;                              ///< 1: not in a vector loop
     llvm::Value* mask = nullptr;                     ///< null: all lanes active
     llvm::Value *start = nullptr, *count = nullptr;  ///< where not null: the active lanes, of which there are some
+    llvm::Value* stored = nullptr;                   ///< where not null: all lanes are computed, these are stored, lines are memory of the buffer
     bool guarded = false;                            ///< inside a condition that depends on the lane: uniform loads need the mask too
     int64_t active = 0;                              ///< lanes below this and no others are active; 0: not known
     bool non_temporal = false;
@@ -151,7 +152,8 @@ class NestCode {
   /// What a loop's iterations hold instead of its body, where they are parts of another loop or more than the body.
   struct LoopBody {
     std::function<void(llvm::Value* iv)> emit;
-    int64_t trips;  ///< of the whole loop; 0: those of this one
+    int64_t trips;             ///< of the whole loop; 0: those of this one
+    bool is_straight = false;  ///< whatever the loop's own body is
   };
   void serial_loop(const Loop& loop) { serial_loop(loop, LoopBody{nullptr, 0}); }
   void serial_loop(const Loop&, const LoopBody& body);
@@ -169,6 +171,30 @@ class NestCode {
   };
   Affine lane_0(const Loop& loop) const;
   OpenLanes open_lanes(const Loop& loop) const;
+  // loops over cut rows: nest_cut_rows.cpp
+  /// Vectors written out of a row that begins and ends anywhere.
+  struct CutRow {
+    const Loop *vectors = nullptr, *lanes = nullptr;  ///< the unrolled loop, the vector loop
+    const Compute* compute = nullptr;
+    BufferId buffer = 0;
+    Affine first;                       ///< of the unrolled loop's variable
+    int64_t count = 0;                  ///< vectors
+    std::map<VarId, Affine> at;         ///< variables of loops around that are written out
+    std::optional<Guard> whole;         ///< where this holds all lanes are active
+    std::vector<Affine> late, lengths;  ///< as OpenLanes has them, over the first lane of the first vector
+    Affine line;                        ///< one that the row touches, elements
+    int64_t before = 0, after = 0;      ///< how far the others lie below and above it
+  };
+  std::optional<CutRow> cut_row(const Loop& vectors);
+  bool at_vector(const CutRow& row, int64_t n, const std::function<bool()>& inside);
+  bool add_lines(const CutRow& row, std::vector<Affine>& lines);
+  bool may_run_beside(const Expr& e, BufferId in_place) const;
+  bool is_whole_row_of(const Loop& vectors, const CutRow& row);
+  bool are_same(const Expr& a, const Expr& b) const;
+  bool gather_rows(NodeId id, VarId along, std::vector<Guard>& around, std::vector<CutRow>& rows);
+  void emit_row(const CutRow& row);
+  bool cut_rows_loop(const Loop& loop);  ///< true: emitted
+  bool does_nothing(NodeId id);          ///< but move values to where they are
   void one_lane(const Loop&, const OpenLanes& open, const std::function<void()>& inside);
   void over_lanes(const Loop&, const std::function<void()>& inside);
   void parallel_loop(const Loop&);
@@ -255,6 +281,12 @@ class NestCode {
   void name_place(Place& place, BufferId id, const Affine& offset) const;
   llvm::Value* load_of_table(const Buffer& buffer, const Place& place);
   llvm::Value* load_between(BufferId id, const Place& place);
+  /// Two whole lines that hold all lanes of a vector.
+  struct TurnedLines {
+    Affine low, high;  ///< elements, over the lane
+    int64_t turn = 0;  ///< lanes that lie in the lower line, its last ones
+  };
+  std::optional<TurnedLines> turned_lines(const Access& access);
   llvm::Value* load_turned(const Access& access);
   std::vector<Affine> places_of_lanes(const Affine& offset) const;  // nest_neighbours.cpp
   llvm::Instruction* store_spread(const Place& place, llvm::Value* lanes, llvm::Align align);
@@ -272,6 +304,8 @@ class NestCode {
   void prefetch(const Access& access, const Place& place);
   void prefetch_near(BufferId id, const Affine& offset);
   void ask_ahead(BufferId id, llvm::Value* vector);
+  int64_t moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const;
+  bool is_asked_for(BufferId id, const Affine& offset, int64_t step, int64_t far) const;
   void forget_loads(BufferId stored, const Place& place);
   bool are_apart(const Known::Span& a, const Known::Span& b) const;
   llvm::Instruction* store_whole(BufferId id, const Place& place, llvm::Value* value);
@@ -402,6 +436,7 @@ class NestCode {
   bool is_in_place_ = false;                    // does the statement at hand read what it stores?
   std::vector<std::vector<BufferId>> sharers_;  // of each buffer: others with bytes in common
   int unrolled_ = 0;                            // loops around that are written out
+  std::vector<int8_t> idle_;                    // by node, once known: does it do nothing?
   unsigned quotients_ = 0;                      // by reciprocals since the innermost serial loop began
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;
@@ -413,6 +448,7 @@ class NestCode {
   struct {
     const llvm::BasicBlock* block = nullptr;
     std::set<std::string> places;
+    std::vector<std::pair<BufferId, Affine>> vectors;
   } asked_;                                        // what the current block has prefetched
   std::map<std::string, llvm::Value*> integers_;   // integer values of the current straight-line stretch
   std::map<VarId, llvm::Value*> bound_values_;     // operands of a combiner

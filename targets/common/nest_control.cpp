@@ -123,6 +123,7 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
 }
 
 void NestCode::on(const If& node) {
+  if (does_nothing(node.then) && does_nothing(node.otherwise)) return;
   const Guard g = fold(node.condition);
   if (const auto known = facts_.decide(g)) return emit(*known ? node.then : node.otherwise);
   if (!depends_on_lane(g)) {
@@ -168,7 +169,7 @@ VarFacts NestCode::loop_facts(const Loop& loop) const {
 
 void NestCode::on(const Loop& loop) {
   const VarFacts facts = loop_facts(loop);
-  if (facts.hi < facts.lo) return;
+  if (facts.hi < facts.lo || does_nothing(loop.body)) return;
   switch (loop.mark.kind) {
     case MarkKind::unroll:
       return with_streams(loop, [&] { unroll_loop(loop); });
@@ -180,7 +181,7 @@ void NestCode::on(const Loop& loop) {
       return tensor_loop(loop);
     default: {
       const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
-      if (!turning_copy(loop) && !turning_groups(loop) && !late_loop(loop)) with_streams(loop, [&] { serial_loop(loop); });
+      if (!turning_copy(loop) && !turning_groups(loop) && !late_loop(loop) && !cut_rows_loop(loop)) with_streams(loop, [&] { serial_loop(loop); });
       for (size_t k = opened.size(); k-- > 0;) {
         free_last();
         bases_[opened[k]] = nullptr;
@@ -385,7 +386,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
                   false,    may_keep_cells(nest_, loop.body),
                   {},       std::vector<bool>(nest_.buffers.size(), false),
                   hi,       is_entered(loop)};
-  Streams* const outer = std::exchange(streams_, is_straight(nest_, loop.body, true) ? &streams : nullptr);
+  Streams* const outer = std::exchange(streams_, special.is_straight || is_straight(nest_, loop.body, true) ? &streams : nullptr);
   Streams* const outer_tiles = std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
   open_.push_back({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1});
   const int64_t products_before = tile_products_;

@@ -220,32 +220,42 @@ void NestCode::note_aligned(BufferId id, const Place& place, llvm::Value* value)
     streams_->loads.push_back({load, place.pointer, id, place.offset});
 }
 
-/// Lanes k and up of one aligned vector, then the first ones of another: what stands above or below a vector whose lanes are rows, the storage skewed alike. Null
+/// Lanes k and up of one aligned vector, then the first ones of another: what stands above or below a vector whose lanes are rows, the storage skewed alike. None
 /// where the lanes are not so.
-llvm::Value* NestCode::load_turned(const Access& access) {
+std::optional<NestCode::TurnedLines> NestCode::turned_lines(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
-  if (!scalar_.units().scale || buffer.scope != Scope::heap || bytes < 4 || width * bytes != kLineBytes) return nullptr;
-  if (std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; })) return nullptr;
+  if (!scalar_.units().scale || buffer.scope != Scope::heap || bytes < 4 || width * bytes != kLineBytes) return std::nullopt;
+  if (std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; })) return std::nullopt;
   const Affine offset = offset_of(access, nullptr);
-  if (!uses(offset - Affine::variable(kLane, offset.coefficient(kLane)), kLane)) return nullptr;
+  if (!uses(offset - Affine::variable(kLane, offset.coefficient(kLane)), kLane)) return std::nullopt;
   std::vector<Affine> at;
   for (int64_t lane = 0; lane < width; ++lane) at.push_back(facts_.without_exact_quotients(facts_.simplify(substitute(offset, {{kLane, Affine::of(lane)}}))));
   int64_t turn = 1;
   while (turn < width && at[static_cast<size_t>(turn)] - at[0] == Affine::of(turn)) ++turn;
-  if (turn == width) return nullptr;
+  if (turn == width) return std::nullopt;
   for (int64_t lane = turn; lane < width; ++lane)
-    if (!(at[static_cast<size_t>(lane)] - at[static_cast<size_t>(turn)] == Affine::of(lane - turn))) return nullptr;
-  const Affine first = at[0] - Affine::of(width - turn) + Affine::variable(kLane), second = at[static_cast<size_t>(turn)] + Affine::variable(kLane);
-  if (alignment_of(access.id, first) < kLineBytes || alignment_of(access.id, second) < kLineBytes) return nullptr;
-  if (!lanes_.mask) return joined(aligned_load(access.id, first), aligned_load(access.id, second), width - turn, bytes);
-  const Place low = place_at(access.id, first), high = place_at(access.id, second);
+    if (!(at[static_cast<size_t>(lane)] - at[static_cast<size_t>(turn)] == Affine::of(lane - turn))) return std::nullopt;
+  const TurnedLines out{at[0] - Affine::of(width - turn) + Affine::variable(kLane), at[static_cast<size_t>(turn)] + Affine::variable(kLane), turn};
+  if (alignment_of(access.id, out.low) < kLineBytes || alignment_of(access.id, out.high) < kLineBytes) return std::nullopt;
+  return out;
+}
+
+llvm::Value* NestCode::load_turned(const Access& access) {
+  const auto lines = turned_lines(access);
+  if (!lines) return nullptr;
+  const ElementType type = nest_.buffers[access.id].type;
+  const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(type), turn = lines->turn;
+  if (lanes_.prefetch)
+    for (const Affine& line : {lines->low, lines->high}) prefetch(access, place_at(access.id, line));
+  if (!lanes_.mask) return joined(aligned_load(access.id, lines->low), aligned_load(access.id, lines->high), width - turn, bytes);
+  const Place low = place_at(access.id, lines->low), high = place_at(access.id, lines->high);
   if (!lanes_.start || !lies_in_whole_lines(access.id, low))
-    return joined(load_part(access.id, first, turn - width), load_part(access.id, second, turn), width - turn, bytes);
+    return joined(load_part(access.id, lines->low, turn - width), load_part(access.id, lines->high, turn), width - turn, bytes);
   // A line that no active lane needs may be nobody's memory; the other one is not.
   llvm::Value* low_or_high = b_.CreateSelect(b_.CreateICmpSLT(lanes_.start, b_.getInt64(static_cast<uint64_t>(turn))), low.pointer, high.pointer);
   llvm::Value* high_or_low = b_.CreateSelect(b_.CreateICmpSGT(lanes_.count, b_.getInt64(static_cast<uint64_t>(turn))), high.pointer, low.pointer);
-  return joined(load_line(low_or_high, buffer.type), load_line(high_or_low, buffer.type), width - turn, bytes);
+  return joined(load_line(low_or_high, type), load_line(high_or_low, type), width - turn, bytes);
 }
 
 llvm::Value* NestCode::load_line(llvm::Value* pointer, ElementType type) {
@@ -322,17 +332,49 @@ llvm::Value* NestCode::load_between(BufferId id, const Place& place) {
   return joined(first, second, late, bytes);
 }
 
+/// By how many elements an iteration of the loop around moves the access, where it moves towards what lies `by` further; else 0.
+int64_t NestCode::moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const {
+  if (!streams_ || access.index.size() != by.size()) return 0;
+  int64_t iterations = 0;
+  for (size_t d = 0; d < by.size(); ++d) {
+    const int64_t move = fold(access.index[d].affine).coefficient(streams_->var) * streams_->step;
+    if (move != 0 && by[d] != 0 && by[d] % move == 0) iterations = by[d] / move;
+  }
+  for (size_t d = 0; d < by.size(); ++d)
+    if (by[d] != iterations * fold(access.index[d].affine).coefficient(streams_->var) * streams_->step) return 0;
+  const Affine next = facts_.simplify(substitute(offset, {{streams_->var, Affine::variable(streams_->var) + Affine::of(streams_->step)}})) - offset;
+  return next.is_constant() ? next.constant : 0;
+}
+
+/// Has the block asked for this place, or do other iterations, which move by `step` towards a place `far` elements on?
+bool NestCode::is_asked_for(BufferId id, const Affine& offset, int64_t step, int64_t far) const {
+  return std::any_of(asked_.vectors.begin(), asked_.vectors.end(), [&](const auto& place) {
+    const Affine apart = offset - place.second;
+    if (place.first != id || !apart.is_constant()) return false;
+    return apart.constant == 0 || (step != 0 && apart.constant % step == 0 && std::abs(apart.constant) < std::abs(far));
+  });
+}
+
 /// One hint a cache line of the vector, however many rows of an unrolled block read it; addresses past the buffer's end do no harm, a hint never faults.
 void NestCode::prefetch(const Access& access, const Place& place) {
   if (!lanes_.prefetch || place.offsets || place.stride != 1) return;
-  if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}};
-  if (asked_.places.insert(place.key).second) ask_ahead(access.id, place.pointer);
+  if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}, {}};
+  const bool is_covered = std::all_of(lanes_.prefetch->begin(), lanes_.prefetch->end(), [&](const Prefetch& ahead) {
+    if (ahead.buffer != access.id) return true;
+    std::vector<Affine> by;
+    for (int64_t distance : ahead.by) by.push_back(Affine::of(distance));
+    const Affine offset = facts_.offset(nest_.buffers[access.id], by);
+    return !offset.is_constant() || is_asked_for(access.id, place.offset, moves_towards(access, place.offset, ahead.by), offset.constant);
+  });
+  if (is_covered) return;
+  asked_.vectors.emplace_back(access.id, place.offset);
+  ask_ahead(access.id, place.pointer);
 }
 
 /// Of vectors among which lanes pick their elements, one for each line: taps that lie between share them.
 void NestCode::prefetch_near(BufferId id, const Affine& offset) {
   if (!lanes_.prefetch) return;
-  if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}};
+  if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}, {}};
   const int64_t line = std::max<int64_t>(kLineBytes / size_bytes(nest_.buffers[id].type), 1);
   const std::string key = std::to_string(id) + " near " + key_of(offset - Affine::of(offset.constant)) + " line " + std::to_string(floor_quotient(offset.constant, line));
   if (asked_.places.insert(key).second) ask_ahead(id, place_at(id, offset).pointer);

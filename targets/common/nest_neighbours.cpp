@@ -139,18 +139,19 @@ bool NestCode::lies_in_whole_lines(BufferId id, const Place& place) const {
 
 /// The line stored whole too, its other lanes as they were. Null where another thread may write them meanwhile.
 llvm::Instruction* NestCode::store_whole(BufferId id, const Place& place, llvm::Value* value) {
-  if (!is_in_place_ || !lies_in_whole_lines(id, place) || is_met_by_others_[id]) return nullptr;
+  if (!lanes_.stored && (!is_in_place_ || !lies_in_whole_lines(id, place) || is_met_by_others_[id])) return nullptr;
   const ElementType type = nest_.buffers[id].type;
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align line(kLineBytes);
+  llvm::Value* mask = lanes_.stored ? lanes_.stored : lanes_.mask;
+  llvm::Value* raw = scalar_.to_memory(scalar_.splat(value, lanes_.width), type);
   llvm::Value* old = b_.CreateAlignedLoad(llvm::FixedVectorType::get(memory, lanes_.width), place.pointer, line);
   // LLVM would make a masked store of it again.
   auto* same = llvm::FunctionType::get(old->getType(), {old->getType()}, false);
   llvm::CallInst* hidden = b_.CreateCall(same, llvm::InlineAsm::get(same, "", "=v,0", false), {old});
   hidden->setDoesNotAccessMemory();
   hidden->setDoesNotThrow();
-  llvm::Value* raw = scalar_.to_memory(scalar_.splat(value, lanes_.width), type);
-  return b_.CreateAlignedStore(b_.CreateSelect(lanes_.mask, raw, hidden), place.pointer, line);
+  return b_.CreateAlignedStore(b_.CreateSelect(mask, raw, hidden), place.pointer, line);
 }
 
 }  // namespace polyweft::targets

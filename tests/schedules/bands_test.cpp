@@ -120,6 +120,13 @@ TEST(Bands, skewed_cells_lie_in_blocks_of_rows) {
   auto nest = instantiate(*t, values_of(t->trace));
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   EXPECT_NE(print(*nest).find("layout [0:1, 2:4, 1:40, 2:4]"), std::string::npos) << print(*nest);
+  auto ahead = replayed(
+      program,
+      band + store + "tile seidel [t: 2, i: 4, j: 8]\npermute seidel [t.1, i.1, j.1, j, t]\ndistribute seidel at t\nvectorize A@2 i 4\nprefetch A in A@2 along j by 3\n");
+  ASSERT_TRUE(ahead.ok()) << described(ahead.error());
+  nest = instantiate(*ahead, values_of(ahead->trace));
+  ASSERT_TRUE(nest.ok()) << described(nest.error());
+  EXPECT_NE(print(*nest).find("prefetch A[0, 3, 0]"), std::string::npos) << print(*nest);  // in cells
   EXPECT_NE(refusal(program, "store A [d0, d2 + 2*d1, d1] layout [c0, c2 / 4, c1]\n").find("PW0308"), std::string::npos);
   EXPECT_NE(refusal(program, "store A [d0, d2 + 2*d1, d1] layout [c0, c2 / 4, c1, c2 % 8]\n").find("PW0308"), std::string::npos);
   EXPECT_NE(refusal(program, "store A [d0, d2 + 2*d1, d1] layout [c0, d1, c2]\n").find("PW0303"), std::string::npos);

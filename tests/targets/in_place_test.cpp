@@ -92,6 +92,82 @@ TEST(InPlaceNests, lines_of_cut_rows_are_stored_whole_where_no_thread_is_beside)
   EXPECT_GT(masked_stores(cut_rows("parallel")), 0u);
 }
 
+/// Rows of five vectors, cut by `bounds` of the u-th one: inside `whole` all of it is computed by the branch that is written out without bounds.
+std::string rows_of(const std::string& around, const std::string& whole, const std::string& bounds, const std::string& sum, const std::string& other) {
+  const auto row = [&](const std::string& u, const std::string& v, const std::string& of, const std::string& value) {
+    std::string text = "for " + u + " in 0 .. 5 unroll { for " + v + " in " + of + " vector 8 { compute 0(i, 8*" + u + " + " + v + ") store: A[i, 8*" + u + " + " + v +
+                       "] <- " + value + " } }";
+    for (const char* name : {"U", "V"})
+      for (size_t at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, 1, name[0] == 'U' ? u : v);
+    return text;
+  };
+  const std::string cut = row("u", "v", bounds, sum);
+  return in_place("p, i, u, v, w, x, k", "",
+                  around + (whole.empty() ? cut : "if " + whole + " { " + row("w", "x", "0 .. 8", other) + " } else { " + cut + " }") + " }" +
+                      (around.find(" p ") != std::string::npos ? " }\n" : "\n"));
+}
+
+size_t count_of(const std::string& part, const std::string& text) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Rows run as one straight block where their lines are memory of the buffer, and one vector after the other where the first row's are not. Whole rows belong to them
+// where both branches do the same, and only there.
+TEST(InPlaceNests, cut_rows_run_as_one_block) {
+  const std::string sum = "((A[i, 8*U + V] + A[i - 1, 8*U + V]) / 3:f64)", other = "((A[i, 8*U + V] - A[i - 1, 8*U + V]) / 3:f64)";
+  for (const char* bounds : {"max(0, 3*i - 8*u - 5) .. min(8, 2*i - 8*u + 20)", "max(0, i - 8*u) .. min(8, i - 8*u - 1)"})
+    for (const char* from : {"1", "0"})
+      for (const std::string& whole : {std::string(), std::string("i - 6 >= 0")}) {
+        const std::string own = from[0] == '0' ? "max(0, 60 - 60*i - 8*u, " + std::string(bounds + 4) : bounds;  // nothing of row 0
+        const std::string around = std::string("for i in ") + from + " .. 12 { ";
+        expect_same_bits(parsed(rows_of(around, whole, own, sum, sum)));
+        expect_same_bits(parsed(rows_of(around, whole, own, sum, other)));
+        const Target host = runnable_targets().front();
+        if (!host.has("avx512f")) continue;
+        const auto blocks = [&](const std::string& value) {
+          auto code = targets::llvm_text(parsed(rows_of(around, whole, own, sum, value)), host, "p");
+          return code ? count_of(" to <8 x i1>", *code) / 5 : 99;
+        };
+        EXPECT_EQ(blocks(sum), 1u) << bounds << from << whole;
+        EXPECT_EQ(blocks(other), whole.empty() ? 1u : 0u) << bounds << from << whole;
+      }
+}
+
+// Two tasks own lanes of the same lines: their stores have masks.
+TEST(InPlaceNests, cut_rows_of_two_tasks_share_lines) {
+  const std::string around = "for p in 0 .. 2 parallel { for i in 1 .. 12 { ", bounds = "max(0, 19*p - 8*u) .. min(8, 19 + 21*p - 8*u)";
+  const std::string sum = "(((A[i, 8*U + V] + A[i - 1, 8*U + V]) + A[i - 1, 8*U + V]) / 3:f64)";
+  const std::string tasks = rows_of(around, "", bounds, sum, sum);
+  expect_same_bits(parsed(tasks));
+  const Target host = runnable_targets().front();
+  if (!host.has("avx512f")) GTEST_SKIP() << "no masks";
+  auto code = targets::assembly_text(parsed(tasks), host);
+  ASSERT_TRUE(code.ok()) << code.error().message;
+  EXPECT_GE(count_of(") {%k", *code), 5u) << *code;
+}
+
+// What moves values to where they are is left out with the loops around it.
+TEST(InPlaceNests, statements_that_move_nothing_have_no_loops) {
+  const std::string idle = in_place("i, j", "", "for i in 0 .. 12 { for j in 0 .. 40 { if i + j - 7 >= 0 { compute 0(i, j) store: A[i, j] <- A[i, j] } } }\n");
+  expect_same_bits(parsed(idle));
+  const auto loops = [](const std::string& text) {
+    auto code = targets::llvm_text(parsed(text), runnable_targets().front(), "p");
+    return code ? count_of("\nloop", *code) : 99;
+  };
+  EXPECT_EQ(loops(idle), loops(in_place("i, j", "", "")));
+}
+
+// Rows above and below were asked for by the iterations before, or will be by the next ones.
+TEST(InPlaceNests, a_line_that_passes_three_times_is_asked_for_once) {
+  const std::string body =
+      "for i in 1 .. 11 { for v in 0 .. 8 vector 8 prefetch A[4, 0] { compute 0(i, v) store: A[i, v] <- ((A[i - 1, v] + A[i, v]) + (A[i + 1, v] + A[i, v + 8])) } }\n";
+  auto code = targets::assembly_text(parsed(in_place("i, v", "", body)), *find_target("x86-64-v4"));
+  ASSERT_TRUE(code.ok());
+  EXPECT_EQ(count_of("prefetcht0", *code), 2u);
+}
+
 TEST(InPlaceNests, an_interleaving_copy_in_one_buffer_keeps_the_order_of_rows) {
   expect_same_bits(
       parsed(in_place("i, r, v", "", "for i in 0 .. 12 { for r in 0 .. 2 unroll { for v in 0 .. 8 vector 8 { copy A[i, 2*v + r] <- A[i, 16 - 8*r + v] } } }\n")));
