@@ -42,13 +42,13 @@ class Sum {
     take(&root_, 1);
     size_t terms = 0;
     for (const auto& [term, factor] : factors_) terms += factor != 0;
-    return known_ && terms >= kLeastTerms && terms <= kMostTerms;
+    return terms >= kLeastTerms && terms <= kMostTerms;
   }
 
   bool is_cheaper() {
     for (llvm::Value* term : order_) {
-      const int64_t factor = signed_factor(factors_.at(term));
-      if (factor != 0) groups_[static_cast<uint64_t>(factor < 0 ? -factor : factor)].push_back({term, factor < 0});
+      const uint64_t factor = factors_.at(term);
+      if (factor != 0) groups_[magnitude(factor)].push_back({term, is_negative(factor)});
     }
     int64_t within = 0, apart = -1, nested = -1;
     uint64_t below = 0;
@@ -88,7 +88,8 @@ class Sum {
   };
 
   uint64_t cut(uint64_t factor) const { return bits_ == 64 ? factor : factor & ((uint64_t{1} << bits_) - 1); }
-  int64_t signed_factor(uint64_t factor) const { return llvm::SignExtend64(factor, bits_); }
+  bool is_negative(uint64_t factor) const { return llvm::SignExtend64(factor, bits_) < 0; }
+  uint64_t magnitude(uint64_t factor) const { return is_negative(factor) ? cut(0 - factor) : factor; }
 
   static std::optional<uint64_t> constant_of(llvm::Value* value) {
     const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
@@ -107,13 +108,9 @@ class Sum {
         if (const auto by = constant_of(b); by && *by < bits_) return inside(*i, 1), take(a, cut(factor << *by));
       if (match(i, m_Mul(m_Value(a), m_Value(b)))) {
         if (constant_of(a)) std::swap(a, b);
-        if (const auto by = constant_of(b)) {
-          const int64_t number = signed_factor(*by);
-          return inside(*i, operations(static_cast<uint64_t>(number < 0 ? -number : number), bits_) + (number < 0)), take(a, cut(factor * *by));
-        }
+        if (const auto by = constant_of(b)) return inside(*i, operations(magnitude(*by), bits_) + (is_negative(*by) ? 1 : 0)), take(a, cut(factor * *by));
       }
     }
-    if (llvm::isa<llvm::Constant>(value)) known_ &= llvm::isa<llvm::ConstantAggregateZero>(value);
     if (llvm::isa<llvm::ConstantAggregateZero>(value)) return;
     const auto [at, is_new] = factors_.emplace(value, 0);
     if (is_new) order_.push_back(value);
@@ -123,6 +120,18 @@ class Sum {
   void inside(llvm::Instruction& i, int64_t cost) {
     inner_.push_back(&i);
     operations_ += cost;
+  }
+
+  /// Terms of one factor: negative as a whole where all of them are.
+  static Signed sum_of(llvm::IRBuilder<>& b, const std::vector<Signed>& terms) {
+    const bool is_negative = std::all_of(terms.begin(), terms.end(), [](const Signed& term) { return term.is_negative; });
+    const auto first = std::find_if(terms.begin(), terms.end(), [&](const Signed& term) { return term.is_negative == is_negative; });
+    llvm::Value* sum = first->value;
+    for (auto term = terms.begin(); term != terms.end(); ++term) {
+      if (term == first) continue;
+      sum = term->is_negative == is_negative ? b.CreateAdd(sum, term->value) : b.CreateSub(sum, term->value);
+    }
+    return {sum, is_negative};
   }
 
   static llvm::Value* joined(llvm::IRBuilder<>& b, llvm::Value* sum, const Signed& more) {
@@ -138,24 +147,12 @@ class Sum {
 
   llvm::Instruction& root_;
   unsigned bits_;
-  bool known_ = true, is_nested_ = false;
+  bool is_nested_ = false;
   int64_t operations_ = 0;
   std::map<llvm::Value*, uint64_t> factors_;  // modulo 2^bits
   std::vector<llvm::Value*> order_;
   std::vector<llvm::Instruction*> inner_;
   std::map<uint64_t, std::vector<Signed>> groups_;
-
-  /// Terms of one factor: negative as a whole where all of them are.
-  static Signed sum_of(llvm::IRBuilder<>& b, const std::vector<Signed>& terms) {
-    const bool is_negative = std::all_of(terms.begin(), terms.end(), [](const Signed& term) { return term.is_negative; });
-    const auto first = std::find_if(terms.begin(), terms.end(), [&](const Signed& term) { return term.is_negative == is_negative; });
-    llvm::Value* sum = first->value;
-    for (auto term = terms.begin(); term != terms.end(); ++term) {
-      if (term == first) continue;
-      sum = term->is_negative == is_negative ? b.CreateAdd(sum, term->value) : b.CreateSub(sum, term->value);
-    }
-    return {sum, is_negative};
-  }
 };
 
 class IntegerSums final : public llvm::FunctionPass {

@@ -30,7 +30,7 @@ std::string random_sum(Rng& rng, const std::string& type, int64_t lanes, int dep
     const int64_t value = rng.below(5) == 0 ? large : small;
     return std::to_string(value) + ":" + type;
   };
-  if (depth == 0) return term(static_cast<int64_t>(rng.below(kTerms)), lanes);
+  if (depth == 0) return rng.below(8) == 0 ? constant() : term(static_cast<int64_t>(rng.below(kTerms)), lanes);
   const auto deeper = [&] { return random_sum(rng, type, lanes, depth - 1 - static_cast<int>(rng.below(static_cast<uint64_t>(depth)))); };
   switch (rng.below(6)) {
     case 0:
