@@ -4,21 +4,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness.h"
-#include "ir/interpreter.h"
-#include "poly/band.h"
-#include "poly/check/checker.h"
+#include "sketch_harness.h"
 
 namespace polyweft::test {
 namespace {
 
 const schedules::TargetFacts kSmallCaches{64, 32, {1 << 10, 16 << 10, 64 << 20}, 1};
-
-schedules::Isl isl_for(const Program& program) {
-  schedules::Isl out;
-  out.band_facts = [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); };
-  return out;
-}
 
 std::vector<Trace> sketches_of(const Program& program, NumericsClass cls = NumericsClass::reassoc) {
   return schedules::one_pass_sketches(program, cls, kSmallCaches, isl_for(program));
@@ -29,28 +20,8 @@ Program polybench(const std::string& name, const std::map<std::string, int64_t>&
   return normalized_program(std::string{std::istreambuf_iterator<char>(in), {}}, sizes);
 }
 
-/// The text of the only trace, whose nest is proven and computes what the evaluator does.
 std::string checked(const Program& program) {
-  const auto traces = sketches_of(program);
-  if (traces.size() != 1) return std::to_string(traces.size()) + " traces";
-  auto t = schedules::replay(program, NumericsClass::reassoc, traces[0], isl_for(program));
-  if (!t) return described(t.error());
-  auto nest = instantiate(*t, values_of(t->trace));
-  if (!nest) return described(nest.error());
-  EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << traces[0].text();
-  const auto verdict = poly::check_nest(program, *nest);
-  EXPECT_EQ(verdict.verdict, Verdict::proven) << verdict.message << "\n" << traces[0].text();
-  ir::InterpreterOptions with_tags;
-  with_tags.with_tags = true;
-  ir::EvaluateOptions wanted;
-  wanted.tags = NumericsClass::reassoc;
-  const auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
-  EXPECT_EQ(ir::interpret(*nest, inputs, with_tags)->tags, ir::evaluate(program, inputs, wanted)->tags) << traces[0].text();
-  return traces[0].text();
-}
-
-void expect_steps(const std::string& text, const std::vector<std::string>& steps) {
-  for (const std::string& step : steps) EXPECT_NE(text.find(step), std::string::npos) << "no " << step << " in\n" << text;
+  return checked_trace(program, sketches_of(program));
 }
 
 TEST(OnePassSketches, a_product_and_one_with_the_transposed_matrix_share_blocks_of_rows) {
