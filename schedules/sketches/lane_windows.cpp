@@ -10,12 +10,6 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr int64_t kVectors = 4;
-
-bool is_alive(const NestTemplate& t, uint32_t k) {
-  return t.stages[k].placement.kind != Placement::Kind::inlined;
-}
-
 /// Taps of a row stencil along its last index, unit stride.
 bool is_stencil(const NestTemplate& t, const TargetFacts& facts, uint32_t k) {
   const PlanContext c = context_for(t, k, facts);
@@ -68,7 +62,7 @@ std::vector<int64_t> cuts_of_reader(const PlanContext& reader, const std::vector
 
 std::optional<LaneWindow> lane_window(const NestTemplate& t, const TargetFacts& facts, uint32_t producer) {
   const auto& made = equation_of(t, t.stages[producer]).targets;
-  if (!is_alive(t, producer) || made.size() != 1 || t.program.tensors[made[0]].kind != TensorKind::local || definitions(t, made[0]).size() != 1) return std::nullopt;
+  if (!is_alive(t, producer) || !is_private(t, producer)) return std::nullopt;
   const auto reader = only_reader(t, made[0]);
   if (!reader || t.stages[*reader].data_indices != t.stages[producer].data_indices || !t.stages[*reader].inside.empty()) return std::nullopt;
   if (!is_stencil(t, facts, producer) || !is_stencil(t, facts, *reader)) return std::nullopt;
@@ -99,7 +93,7 @@ Plan plan_lane_window(const PlanContext& producer, const LaneWindow& window, con
 
 Plan plan_row_with_window(const PlanContext& reader, const LaneWindow& window) {
   PlanContext own = reader;
-  own.row_vectors = kVectors;
+  own.row_vectors = kWindowVectors;
   Plan plan = plan_row_stencil(own);
   const PlanContext producer = context_for(reader.t, window.producer, reader.facts);
   const std::string v = reader.name(reader.stage.data_indices - 1);

@@ -8,6 +8,8 @@
 
 namespace polyweft::schedules {
 
+constexpr int64_t kWindowVectors = 4;  ///< of the reader in a block: those of the producer are one more
+
 /// A stencil across rows whose values one stencil along the rows alone reads: `least` to `most` elements from its own along the lanes, elsewhere its own.
 struct LaneWindow {
   uint32_t producer = 0, reader = 0;

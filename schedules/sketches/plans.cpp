@@ -4,6 +4,7 @@
 #include <map>
 
 #include "schedules/queries.h"
+#include "schedules/steps.h"
 
 namespace polyweft::schedules {
 
@@ -29,6 +30,24 @@ std::string PlanContext::decision(const std::string& what) const {
   std::replace(out.begin(), out.end(), '.', '_');
   std::replace(out.begin(), out.end(), '@', '_');
   return out;
+}
+
+bool is_alive(const NestTemplate& t, uint32_t stage) {
+  return t.stages[stage].placement.kind != Placement::Kind::inlined;
+}
+
+bool is_private(const NestTemplate& t, uint32_t stage) {
+  const auto& made = equation_of(t, t.stages[stage]).targets;
+  return made.size() == 1 && t.program.tensors[made[0]].kind == TensorKind::local && definitions(t, made[0]).size() == 1;
+}
+
+std::optional<NestTemplate> with_steps(NestTemplate t, const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    auto next = apply(std::move(t), step);
+    if (!next) return std::nullopt;
+    t = std::move(*next);
+  }
+  return t;
 }
 
 PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts& facts) {

@@ -1,6 +1,7 @@
 // Plans: the steps that one rule proposes for one stage. A sketch is a plan for each stage, one after the other.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,13 @@ struct PlanContext {
   std::string decision(const std::string& what) const;  ///< unique in the program: "nr" for a lone statement, else "nr_C"
 };
 PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts& facts);
+
+/// Has the stage loops, its own or in another's nest?
+bool is_alive(const NestTemplate& t, uint32_t stage);
+/// Does the stage alone make one local tensor, and nothing else?
+bool is_private(const NestTemplate& t, uint32_t stage);
+/// The template after these steps; nothing where one is refused.
+std::optional<NestTemplate> with_steps(NestTemplate t, const std::vector<Step>& steps);
 
 /// Rule 1 to 3: a register tile u x v, cache tiles, packing. Empty steps where the stage has no such shape.
 /// Rule 10: an instruction whose nest the stage's sum is, over the lanes and a tile of one reduced index.

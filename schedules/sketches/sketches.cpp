@@ -51,7 +51,7 @@ struct Builder {
     if (!shape || !shape->tensor) return std::nullopt;
     return lane_tile(c, *shape);
   }
-  bool is_alive(uint32_t stage) const { return t.stages[stage].placement.kind != Placement::Kind::inlined; }
+  bool is_alive(uint32_t stage) const { return schedules::is_alive(t, stage); }
 };
 
 int operator_count(const Expr& e, bool& is_costly) {

@@ -18,15 +18,6 @@ namespace {
 
 constexpr int64_t kMostAccumulators = 6;  ///< vectors of several stencils that wait in registers for their reader: what they all read stays there too
 
-bool is_alive(const NestTemplate& t, uint32_t k) {
-  return t.stages[k].placement.kind != Placement::Kind::inlined;
-}
-
-bool is_private(const NestTemplate& t, uint32_t k) {
-  const auto& made = equation_of(t, t.stages[k]).targets;
-  return made.size() == 1 && t.program.tensors[made[0]].kind == TensorKind::local && definitions(t, made[0]).size() == 1;
-}
-
 /// Rows and columns of one tensor, without conditions; a sum only where it is a stencil's.
 bool may_be_host(const NestTemplate& t, const TargetFacts& facts, uint32_t host) {
   const Stage& h = t.stages[host];
@@ -71,13 +62,9 @@ void add_lane_window(Placed& placed, const TargetFacts& facts, uint32_t guest, s
   PlanContext c = context_for(placed.t, guest, facts);
   c.seat = Seat::guest;
   const Plan plan = plan_row_with_window(c, *window);
-  NestTemplate t = placed.t;
-  for (const Step& step : plan.steps) {
-    auto next = apply(std::move(t), step);
-    if (!next) return;
-    t = std::move(*next);
-  }
-  placed.t = std::move(t);
+  auto next = with_steps(placed.t, plan.steps);
+  if (!next) return;
+  placed.t = std::move(*next);
   placed.steps.insert(placed.steps.end(), plan.steps.begin(), plan.steps.end());
   for (uint32_t k : {guest, window->producer}) placed.planned.push_back(k);
   inside.push_back(window->producer);
@@ -267,7 +254,7 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   auto in_registers = c.stage.reduces ? std::vector<uint32_t>{} : stencils_for_registers(t, facts, host, loops.planes);
   const auto lane_window = c.stage.reduces ? lane_window_of_reader(t, facts, host) : std::nullopt;
   const int64_t lanes = c.lanes(), extent = c.table.extent[*c.table.unit],
-                vectors = lane_window               ? 4
+                vectors = lane_window               ? kWindowVectors
                           : c.stage.reduces         ? 2
                           : in_registers.size() < 2 ? 4
                                                     : kMostAccumulators / static_cast<int64_t>(in_registers.size());
@@ -289,12 +276,9 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   }
   NestTemplate tiled = t;
   tiled.trace.decisions = out.plan.decisions;
-  for (const Step& step : out.plan.steps) {
-    auto next = apply(std::move(tiled), step);
-    if (!next) return std::nullopt;
-    tiled = std::move(*next);
-  }
-  const Placed placed = place_windows(std::move(tiled), facts, host, c.name(*row) + ".1", in_registers);
+  auto hosted = with_steps(std::move(tiled), out.plan.steps);
+  if (!hosted) return std::nullopt;
+  const Placed placed = place_windows(std::move(*hosted), facts, host, c.name(*row) + ".1", in_registers);
   if (placed.windows == 0) return std::nullopt;
   out.plan.steps.insert(out.plan.steps.end(), placed.steps.begin(), placed.steps.end());
   finish_host(out.plan, c, loops);
