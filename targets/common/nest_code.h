@@ -5,6 +5,7 @@
 // and branches around it get phis.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 #include <map>
@@ -21,6 +22,11 @@
 #include "targets/common/scalar_code.h"
 
 namespace polyweft::targets {
+
+/// Does a value of memory subscript it?
+inline bool has_data(const Access& access) {
+  return std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; });
+}
 
 /// Thrown inside lowering only; lower() turns it into a Result.
 struct Refusal {

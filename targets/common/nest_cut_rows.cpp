@@ -27,10 +27,6 @@ bool reads(const Expr& e, BufferId id) {
   return (e->op == Op::read && e->access.id == id) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads(arg, id); });
 }
 
-bool has_data(const Access& access) {
-  return std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; });
-}
-
 }  // namespace
 
 /// Loops and conditions around statements that move values to the cells in which they lie.

@@ -226,7 +226,7 @@ std::optional<NestCode::TurnedLines> NestCode::turned_lines(const Access& access
   const Buffer& buffer = nest_.buffers[access.id];
   const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
   if (!scalar_.units().scale || buffer.scope != Scope::heap || bytes < 4 || width * bytes != kLineBytes) return std::nullopt;
-  if (std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; })) return std::nullopt;
+  if (has_data(access)) return std::nullopt;
   const Affine offset = offset_of(access, nullptr);
   if (!uses(offset - Affine::variable(kLane, offset.coefficient(kLane)), kLane)) return std::nullopt;
   std::vector<Affine> at;

@@ -65,7 +65,7 @@ llvm::Value* NestCode::load_neighbours(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   const auto width = static_cast<int64_t>(lanes_.width);
   if (width < 4 || lanes_.mask || is_symbolic(access.id) || short_[access.id]) return nullptr;
-  if (std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; })) return nullptr;
+  if (has_data(access)) return nullptr;
   const Affine offset = offset_of(access, nullptr);
   const auto places = places_of_lanes(offset);
   if (places.empty()) return nullptr;
