@@ -121,10 +121,11 @@ NodeId Emitter::emit_sides(Body body, size_t depth) {
   Bound first{{Affine::of(0)}}, begin{{Affine::of(0)}};
   std::vector<NodeId> parts;
   for (const Affine& e : range.lower) begin.of.push_back(down(e));
+  auto fills_blocks = [&](const Affine& e) { return residue(e, s) == 0; };  // no block is cut there
   for (const Affine& e : range.lower) {
     Bound hi{ends};
     hi.of.push_back(up(e));
-    parts.push_back(blocks(begin, std::move(hi), false));
+    if (!fills_blocks(e)) parts.push_back(blocks(begin, std::move(hi), false));
     first.of.push_back(up(e));
     begin.of.push_back(up(e));
   }
@@ -132,7 +133,7 @@ NodeId Emitter::emit_sides(Body body, size_t depth) {
   for (const Affine& e : ends) whole.of.push_back(e - Affine::of(s - 1));
   parts.push_back(blocks(first, std::move(whole), true));
   for (size_t k = 0; k < ends.size(); ++k) {
-    if (ends[k].is_constant() && ends[k].constant % s == 0) continue;
+    if (fills_blocks(ends[k])) continue;
     Bound lo = first, hi{ends};
     lo.of.push_back(down(ends[k]));
     for (size_t j = 0; j < k; ++j) hi.of.push_back(down(ends[j]));
@@ -480,7 +481,8 @@ NodeId Emitter::emit_serialized(Body body, size_t depth, uint32_t index) {
   }
   step = std::min(step, range.extent);
   while (depth + 1 < body.loops.size() && body.loops[depth].gone) ++depth;
-  VarId var = variable(body.stage->loops.empty() ? "x" : body.loops[depth].name, 1, range.extent - 1);
+  const bool steps_from_zero = std::all_of(range.lower.begin(), range.lower.end(), [&](const Affine& e) { return residue(e, step) == 0; });
+  VarId var = variable(body.stage->loops.empty() ? "x" : body.loops[depth].name, steps_from_zero ? step : 1, range.extent - 1);
   Loop out;
   out.var = var;
   out.step = step;

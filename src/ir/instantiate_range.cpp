@@ -35,6 +35,7 @@ std::pair<int64_t, int64_t> Emitter::numeric_bounds(const Affine& e) const {
 /// e mod modulus, where it is the same for all values of the loop variables.
 std::optional<int64_t> Emitter::residue(const Affine& e, int64_t modulus) const {
   for (const Term& term : e.terms) {
+    if (term.coeff % modulus == 0) continue;
     if (term.quasi) return std::nullopt;
     int64_t step = term.var < nest_.params.size() ? 1 : facts_[term.var - nest_.params.size()].step;
     if (floor_remainder(term.coeff, modulus) * floor_remainder(step, modulus) % modulus != 0) return std::nullopt;
