@@ -1,7 +1,8 @@
 // Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] [-n] [-y] times the kernel of each trace, one thread,
-// interleaved; `base` stands for the base nest, `strict:TRACE` rounds as written, -n prints the loops instead, -y adds each kernel's share of a yardstick (its own
-// multiply-add instruction in registers) that runs once a round for as long as the first kernel: of the best times, and the median of rounds whose yardstick is within 3
-// % of its best. Inputs are random; outputs are compared with the first kernel's (greatest relative difference). For a proof and a record use `polyweft bench`.
+// interleaved; `base` stands for the base nest, FILE.nest for a text of loops, `strict:TRACE` rounds as written, -n prints the loops instead, -y adds each kernel's share
+// of a yardstick (its own multiply-add instruction in registers) that runs once a round for as long as the first kernel: of the best times, and the median of rounds
+// whose yardstick is within 3 % of its best. Inputs are random; outputs are compared with the first kernel's (greatest relative difference). For a proof and a record use
+// `polyweft bench`.
 #include <HalideRuntime.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +50,11 @@ std::string contents(const std::string& path) {
 
 LoopNest nest_of(const Program& program, std::string trace_path, const Target& host) {
   if (trace_path == "base") return or_die(poly::base_nest(program, NumericsClass::reassoc));
+  if (trace_path.ends_with(".nest")) {
+    LoopNest nest = or_die(parse_loop_nest(contents(trace_path)));
+    if (auto status = verify(nest); !status) return or_die(Result<LoopNest>(status.error()));
+    return nest;
+  }
   const NumericsClass cls = trace_path.starts_with("strict:") ? NumericsClass::strict : NumericsClass::reassoc;
   if (cls == NumericsClass::strict) trace_path.erase(0, std::strlen("strict:"));
   const Trace trace = or_die(parse_trace(contents(trace_path)));
