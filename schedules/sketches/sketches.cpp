@@ -10,49 +10,16 @@
 
 #include "ir/instruction.h"
 #include "schedules/queries.h"
+#include "schedules/sketches/builder.h"
 #include "schedules/sketches/one_pass.h"
 #include "schedules/sketches/plans.h"
 #include "schedules/sketches/recurrences.h"
 #include "schedules/sketches/resolutions.h"
+#include "schedules/sketches/strips.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
 namespace {
-
-struct Builder {
-  const NestTemplate& t;  ///< after inlining
-  const NestTemplate& original;
-  const TargetFacts& facts;
-  uint32_t dominant = 0;
-  std::vector<Step> prefix;  ///< the inline steps
-
-  bool lanes_outside = false, rows_outside = false, panels_outside = false;
-
-  PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
-    PlanContext c = context_for(t, stage, facts);
-    c.lanes_outside = lanes_outside;
-    c.rows_outside = rows_outside;
-    c.panels_outside = panels_outside && stage == dominant;
-    c.openness = stage == dominant ? Openness::open : Openness::settled;
-    c.packing = packing;
-    c.seat = seat;
-    if (stage != dominant && shares_constant(stage)) c.panel = dominant_panel(packing);
-    return c;
-  }
-  bool shares_constant(uint32_t stage) const {
-    bool shares = false;
-    visit(equation_of(t, t.stages[stage]).rhs,
-          [&](const ExprNode& e) { shares |= e.op == Op::read && t.program.tensors[e.access.id].is_const_input && reads(t, t.stages[dominant], e.access.id); });
-    return shares;
-  }
-  std::optional<Size> dominant_panel(Packing packing) const {
-    PlanContext c = context(dominant, packing);
-    auto shape = block_shape(c);
-    if (!shape || !shape->tensor) return std::nullopt;
-    return lane_tile(c, *shape);
-  }
-  bool is_alive(uint32_t stage) const { return schedules::is_alive(t, stage); }
-};
 
 int operator_count(const Expr& e, bool& is_costly) {
   int count = 0;
@@ -61,13 +28,6 @@ int operator_count(const Expr& e, bool& is_costly) {
     is_costly |= (node.op >= Op::exp && node.op <= Op::cos) || node.op == Op::pow || node.op == Op::guarded;
   });
   return count;
-}
-
-std::vector<uint32_t> readers_of(const NestTemplate& t, uint32_t stage) {
-  std::vector<uint32_t> out;
-  for (uint32_t k = 0; k < t.stages.size(); ++k)
-    if (t.stages[k].placement.kind != Placement::Kind::inlined && reads_any(t, t.stages[k], equation_of(t, t.stages[stage]).targets)) out.push_back(k);
-  return out;
 }
 
 /// A copy that keeps rows: its elements along the last index lie next to each other in the source too, but where a clamp acts.
@@ -161,14 +121,6 @@ Trace trace_of(const Builder& b, const Plan& plan) {
   return trace;
 }
 
-bool stores_lines(const Plan& plan, const PlanContext& c) {
-  if (equation_of(c.t, c.stage).rhs->op == Op::read) return true;
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
-    const auto* lanes = std::get_if<VectorizeStep>(&step);
-    return lanes && c.table.unit && lanes->statement == c.stage.name && lanes->loop == c.name(*c.table.unit);
-  });
-}
-
 /// Arguments that do not fit this cache: what is written leaves it anyway.
 bool is_larger_than_cache(const Builder& b, size_t level) {
   double bytes = 0;
@@ -177,11 +129,6 @@ bool is_larger_than_cache(const Builder& b, size_t level) {
     if (kind == TensorKind::input || kind == TensorKind::output) bytes += bytes_of(b.t, id);
   }
   return b.facts.cache_bytes.size() > level && bytes > static_cast<double>(b.facts.cache_bytes[level]);
-}
-
-bool writes_output(const Builder& b, uint32_t stage) {
-  const auto& targets = equation_of(b.t, b.t.stages[stage]).targets;
-  return !b.t.stages[stage].reduces && targets.size() == 1 && b.t.program.tensors[targets[0]].kind == TensorKind::output;
 }
 
 /// An output of few taps each: whole lines, stored once.
@@ -204,9 +151,6 @@ bool writes_whole_sums(const Builder& b, const Plan& plan, const PlanContext& c)
   }
   return in_registers && !in_parts;
 }
-
-/// ahead: rows are asked for before they are needed; streamed: and elementwise outputs go past the caches.
-enum class Stores : uint8_t { cached, ahead, streamed };
 
 Plan plain_plan(const Builder& b, Packing packing, Stores stores = Stores::cached) {
   Plan plan;
@@ -278,91 +222,6 @@ std::optional<Plan> chain_plan(const Builder& b, const ChainForm& form) {
   return plan;
 }
 
-constexpr int64_t kMostReach = 32;  ///< rows that a strip computes again
-
-/// For each stage the index that runs with each of the host's leading indices; a stage is left out where there is none.
-using Alignment = std::map<uint32_t, std::vector<uint32_t>>;
-
-/// Is the subscript the reader's index, moved by some taps at most? `reach` grows to how far they move it.
-bool follows(const Builder& b, const Stage& reader, const Affine& subscript, VarId index, int64_t& reach) {
-  int64_t moved = 0;
-  for (const Term& term : subscript.terms) {
-    if (term.quasi) return false;
-    if (term.var == index && term.coeff == 1) continue;
-    const uint32_t k = term.var - b.t.program.index_var(0);
-    if (term.var < b.t.program.index_var(0) || term.var == index || k < reader.data_indices) return false;
-    moved += std::abs(term.coeff) * (reader.hi[k] - reader.lo[k] - 1);
-  }
-  reach = std::max(reach, moved);
-  return subscript.coefficient(index) == 1 && moved <= kMostReach;
-}
-
-/// The index of a producer's slot that all placed readers subscript by their own aligned index.
-std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_t place, const Alignment& placed, int64_t& reach) {
-  const Equation& equation = equation_of(b.t, b.t.stages[producer]);
-  for (size_t d = 0; d < equation.slots.size(); ++d) {
-    if (equation.slots[d].var == kNoVar) return std::nullopt;
-    bool fits = true;
-    for (const auto& [reader, indices] : placed)
-      for (TensorId target : equation.targets)
-        for (const Access& access : reads_of(b.t, b.t.stages[reader], target))
-          fits &= !access.index[d].data && follows(b, b.t.stages[reader], access.index[d].affine, b.t.program.index_var(indices[place]), reach);
-    if (fits) return equation.slots[d].var - b.t.program.index_var(0);
-  }
-  return std::nullopt;
-}
-
-/// Producers, last first, that can follow the host along `count` leading indices.
-Alignment align(const Builder& b, uint32_t host, size_t count, int64_t& reach) {
-  Alignment placed;
-  for (uint32_t k = 0; k < count; ++k) placed[host].push_back(k);
-  for (uint32_t k = host; k-- > 0;) {
-    if (!b.is_alive(k)) continue;
-    const Equation& equation = equation_of(b.t, b.t.stages[k]);
-    auto readers = readers_of(b.t, k);
-    bool inside = !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return placed.count(r) > 0; });
-    const bool is_private = std::all_of(equation.targets.begin(), equation.targets.end(), [&](TensorId id) { return b.t.program.tensors[id].kind == TensorKind::local; });
-    if (!inside || !is_private) continue;
-    std::vector<uint32_t> indices;
-    for (size_t place = 0; place < count; ++place)
-      if (auto index = aligned_index(b, k, place, placed, reach)) indices.push_back(*index);
-    if (indices.size() == count) placed[k] = std::move(indices);
-  }
-  return placed;
-}
-
-/// The stencil that only the host reads, point by point: it can live in the registers of the host's vectors.
-std::optional<uint32_t> stencil_for_registers(const Builder& b, uint32_t host, const Alignment& placed, const Plan& own) {
-  bool has_vector = std::any_of(own.steps.begin(), own.steps.end(), [](const Step& s) { return std::holds_alternative<VectorizeStep>(s); });
-  for (const auto& [k, indices] : placed)
-    if (has_vector && k != host && is_epilogue_of(b.t, k, host)) {
-      const PlanContext c = b.context(k, Packing::none, Seat::guest);
-      if (is_row_stencil(c) && block_shape(c)->cuts.empty()) return k;
-    }
-  return std::nullopt;
-}
-
-/// Inputs that several stages of a strip read row by row: the first one waits for memory, so the second one asks for the next strip.
-std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Size& strip) {
-  std::vector<Step> out;
-  for (TensorId id : b.t.program.inputs()) {
-    std::vector<uint32_t> passes;
-    for (const auto& [k, indices] : placed) {
-      const PlanContext c = b.context(k, Packing::none, Seat::guest);
-      const bool is_pass = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) {
-        const VarId var = b.t.program.index_var(indices.back());
-        return row.tensor == id && std::any_of(row.access.index.begin(), row.access.index.end(), [&](const Subscript& s) { return s.affine.coefficient(var) == 1; }) &&
-               std::count(row.stride.begin(), row.stride.end(), 1) > 0;
-      });
-      if (is_pass) passes.push_back(k);
-    }
-    if (passes.size() < 2) continue;
-    const Stage& second = b.t.stages[passes[1]];
-    out.push_back(PrefetchStep{b.t.program.tensors[id].name, second.name, index_name(b.t, second, placed.at(passes[1]).back()), strip});
-  }
-  return out;
-}
-
 /// The one elementwise reader of the dominant stage.
 std::optional<uint32_t> reader_of_tiles(const Builder& b) {
   for (uint32_t k = 0; k < b.t.stages.size(); ++k)
@@ -377,77 +236,6 @@ std::optional<Plan> tile_plan(const Builder& b, TileOrder order, std::optional<u
   if (plan.steps.empty()) return std::nullopt;
   for (uint32_t k = 0; k < b.t.stages.size(); ++k)
     if (b.is_alive(k) && k != b.dominant && k != reader) plan.append(plan_stage(b.context(k, Packing::none)));
-  return plan;
-}
-
-std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
-  uint32_t host = static_cast<uint32_t>(b.t.stages.size()) - 1;
-  const Stage& h = b.t.stages[host];
-  if (h.reduces || h.data_indices < 2 || !h.inside.empty()) return std::nullopt;
-  Alignment best;
-  size_t leading = 0;
-  int64_t reach = 0;
-  for (size_t count = 1; count < h.data_indices; ++count) {
-    Alignment placed = align(b, host, count, reach);
-    if (placed.size() < 2 || placed.size() < best.size()) break;
-    best = std::move(placed);
-    leading = count;
-  }
-  if (leading == 0) return std::nullopt;
-  PlanContext c = b.context(host, Packing::none);
-  c.openness = Openness::open;
-  Plan plan;
-  bool any_block = false;
-  for (const auto& [k, indices] : best)
-    if (k != host && b.t.stages[k].reduces) {
-      const PlanContext guest = b.context(k, Packing::none, Seat::guest);
-      any_block |= block_shape(guest).has_value() && !is_row_stencil(guest);
-    }
-  any_block |= reach > 0;  // rows computed again ask for high strips like register blocks do
-  int64_t extent = c.table.extent[leading - 1];
-  std::vector<int64_t> heights;
-  for (int64_t height : any_block ? std::vector<int64_t>{4, 8, 14, 16, 28, 32, 64} : std::vector<int64_t>{1, 2, 4, 8})
-    if (height <= extent) heights.push_back(height);
-  Size strip = add_size(plan, c, "strip", any_block ? std::min<int64_t>(16, extent) : 1, heights);
-  std::string last = c.name(static_cast<uint32_t>(leading - 1));
-  // The host's own plan, with the strip loop before its tile loops.
-  Plan own = plan_pure(b.context(host, Packing::none, Seat::guest));
-  std::vector<TileStep::Level> levels = {{last, strip}};
-  std::vector<std::string> order;
-  for (size_t k = 0; k + 1 < leading; ++k) order.push_back(c.name(static_cast<uint32_t>(k)));
-  order.push_back(last + ".1");
-  size_t outside = order.size();
-  std::vector<Step> marks;
-  for (const Step& step : own.steps) {
-    if (const auto* tiled = std::get_if<TileStep>(&step))
-      levels.insert(levels.end(), tiled->levels.begin(), tiled->levels.end());
-    else if (const auto* permuted = std::get_if<PermuteStep>(&step)) {
-      for (const auto& name : permuted->loops)
-        if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
-    } else {
-      marks.push_back(step);
-    }
-  }
-  plan.steps.push_back(TileStep{h.name, levels});
-  if (order.size() > outside) plan.steps.push_back(PermuteStep{h.name, order});
-  const auto in_registers = stencil_for_registers(b, host, best, own);
-  Plan stencil;
-  if (in_registers) stencil = plan_stencil_in_registers(b.context(*in_registers, Packing::none, Seat::guest), h.name, c.name(*c.table.unit) + ".1");
-  plan.append(stencil);
-  for (auto it = best.rbegin(); it != best.rend(); ++it)
-    if (it->first != host && it->first != in_registers) plan.steps.push_back(ComputeAtStep{b.t.stages[it->first].name, h.name, last + ".1", Scope::heap});
-  plan.steps.insert(plan.steps.end(), marks.begin(), marks.end());
-  for (uint32_t k = 0; k < host; ++k) {
-    if (!b.is_alive(k) || k == in_registers) continue;
-    PlanContext guest = b.context(k, Packing::none, best.count(k) ? Seat::guest : Seat::root);
-    guest.openness = Openness::settled;
-    guest.panel.reset();  // it may name a decision that this plan does not have
-    plan.append(plan_stage(guest));
-  }
-  if (stores == Stores::cached) return plan;
-  if (stores == Stores::streamed && (!writes_output(b, host) || !stores_lines(own, c))) return std::nullopt;
-  if (stores == Stores::streamed) plan.steps.push_back(StreamStep{h.name});
-  for (Step& step : prefetches(b, best, strip)) plan.steps.push_back(std::move(step));
   return plan;
 }
 

@@ -81,19 +81,13 @@ bool Emitter::made_in_band(TensorId id) const {
   });
 }
 
-namespace {
-
-constexpr int64_t kLine = 64;
-
-}  // namespace
-
 bool has_long_rows(const Buffer& buffer) {
-  return buffer.layout.pieces.size() >= 2 && buffer.layout.pieces.back().factor * size_bytes(buffer.type) >= 4 * kLine;
+  return buffer.layout.pieces.size() >= 2 && buffer.layout.pieces.back().factor * size_bytes(buffer.type) >= 4 * kLineBytes;
 }
 
 /// Cells before the first element of each row put what begins `first` cells further on a cache line.
 void put_on_line(Buffer& buffer, View& view, int64_t first) {
-  const int64_t line = kLine / size_bytes(buffer.type), before = floor_remainder(-first, line);
+  const int64_t line = kLineBytes / size_bytes(buffer.type), before = floor_remainder(-first, line);
   const VarId along = kCellVar + static_cast<VarId>(buffer.extents.size()) - 1;
   buffer.extents.back() += before;
   for (Affine& e : buffer.element) e = substitute(e, {{along, Affine::variable(along) - Affine::of(before)}});
@@ -105,8 +99,8 @@ void put_on_line(Buffer& buffer, View& view, int64_t first) {
 void align_rows(Buffer& buffer) {
   constexpr int64_t kAlias = 512;
   const int64_t bytes = size_bytes(buffer.type);
-  int64_t row = (buffer.layout.pieces.back().factor * bytes + kLine - 1) / kLine * kLine;
-  if (row % kAlias == 0) row += kLine;
+  int64_t row = (buffer.layout.pieces.back().factor * bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  if (row % kAlias == 0) row += kLineBytes;
   buffer.layout.pad.assign(buffer.layout.pieces.size(), 0);
   buffer.layout.pad.back() = row / bytes - buffer.layout.pieces.back().factor;
 }
@@ -177,7 +171,7 @@ std::optional<int64_t> Emitter::first_of_lanes(TensorId id, const Affine& cell) 
       of_dimensions[kCellVar + d] = slot.var == kNoVar ? slot.position : Affine::variable(slot.var);
     }
     const Affine along = substitute(cell, of_dimensions);
-    const int64_t line = kLine / size_bytes(t_.program.tensors[id].type);
+    const int64_t line = kLineBytes / size_bytes(t_.program.tensors[id].type);
     int64_t first = along.constant;
     bool is_even = along.is_linear() && along.coefficient(index_var(lanes->index)) == 1;
     for (const Term& term : along.terms) {

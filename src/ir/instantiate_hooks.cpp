@@ -49,6 +49,20 @@ NodeId Emitter::hooks(Body body, size_t depth, size_t which) {
   return after_hooks(std::move(body), depth);
 }
 
+/// Rows of a window in memory: the vectors that begin where the guest's greatest part does lie on cache lines.
+void Emitter::line_up(const Stage& guest, View& view) {
+  Buffer& buffer = nest_.buffers[view.buffer];
+  const std::vector<Slot>& slots = equation_of(guest).slots;
+  if (buffer.scope != Scope::heap || !guest.placement.layout.empty() || !buffer.folds.empty() || !has_long_rows(buffer) || slots.back().var == kNoVar) return;
+  const uint32_t along = index_of(slots.back().var);
+  const auto tile = std::find_if(guest.loops.begin(), guest.loops.end(), [&](const TemplateLoop& loop) { return loop.index == along && !loop.cuts.empty(); });
+  const auto lanes =
+      std::find_if(guest.loops.begin(), guest.loops.end(), [&](const TemplateLoop& loop) { return loop.index == along && loop.mark.kind == MarkKind::vector; });
+  if (tile == guest.loops.end() || lanes == guest.loops.end()) return;
+  const auto past = residue(view.origin.back() - Affine::of(tile->cuts.front()), kLineBytes / size_bytes(buffer.type));
+  if (past && *past != 0) put_on_line(buffer, view, -*past);
+}
+
 NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id) {
   const Stage& guest = t_.stages[stage_id];
   const auto& targets = equation_of(guest).targets;
@@ -65,6 +79,7 @@ NodeId Emitter::hook_compute_at(Body body, size_t depth, size_t which, uint32_t 
     BufferId buffer = make_window(*window, tensor, guest.placement.scope, ".w");
     nest_.buffers[buffer].layout = layout_of(guest.placement.layout, window->extent);
     views.push_back({buffer, window->origin, std::nullopt});
+    line_up(guest, views.back());
     views_[tensor].push_back(views.back());
   }
   NodeId made = is_empty(*window) ? kNoNode : emit(body_in(stage_id, *window), 0);

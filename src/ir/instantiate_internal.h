@@ -210,6 +210,7 @@ class Emitter {
   NodeId emit_serial(Body body, size_t depth);
   bool is_in_band(const Body& body) const;
   NodeId emit_sides(Body body, size_t depth);
+  std::vector<int64_t> begins_of_parts(const Body& body, size_t depth) const;
   NodeId emit_parts(const Body& body, size_t depth);
   NodeId emit_part(Body body, size_t depth);
   NodeId emit_wave(Body body, size_t depth);
@@ -233,6 +234,7 @@ class Emitter {
 
   // instantiate_hooks.cpp, instantiate_accumulators.cpp
   NodeId hooks(Body body, size_t depth, size_t which);
+  void line_up(const Stage& guest, View& view);
   NodeId hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id);
   NodeId hook_promotion(Body body, size_t depth, size_t which, const Promotion& promotion);
   struct Carried {
@@ -355,6 +357,7 @@ class Emitter {
   Error error_;
 };
 
+inline constexpr int64_t kLineBytes = 64;  ///< of the cache
 bool has_long_rows(const Buffer& buffer);
 /// Cells before the first element of each row put what begins `first` cells further on a cache line.
 void put_on_line(Buffer& buffer, View& view, int64_t first);

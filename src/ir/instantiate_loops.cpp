@@ -60,14 +60,29 @@ bool feeds_registers(const Body& body, size_t depth) {
 
 }  // namespace
 
-/// One loop for each part of a split range. Where the range does not begin at a constant there is nothing to split at.
+/// Where the parts of a split range begin, counted from its origin: at the cuts, where the range begins at a constant. If its vectors would begin between those of the
+/// first cut, what comes before is a part of its own: they lie where they lie in other ranges.
+std::vector<int64_t> Emitter::begins_of_parts(const Body& body, size_t depth) const {
+  const SizedLoop& loop = body.loops[depth];
+  const Range& range = body.ranges[loop.index];
+  std::vector<int64_t> out = {0};
+  if (range.origin.is_constant())
+    for (int64_t value : loop.cuts)
+      if (value > range.origin.constant && value < range.origin.constant + range.extent) out.push_back(value - range.origin.constant);
+  const auto vector = std::find_if(body.loops.begin() + static_cast<std::ptrdiff_t>(depth), body.loops.end(),
+                                   [&](const SizedLoop& inner) { return inner.index == loop.index && inner.mark == MarkKind::vector; });
+  if (vector == body.loops.end() || range.is_cut()) return out;
+  const auto past = residue(range.origin - Affine::of(loop.cuts.front()), vector->lanes);
+  const int64_t first_extent = out.size() > 1 ? out[1] : range.extent;
+  if (past && *past != 0 && first_extent >= 2 * loop.step) out.insert(out.begin() + 1, vector->lanes - *past);
+  return out;
+}
+
+/// One loop for each part of a split range.
 NodeId Emitter::emit_parts(const Body& body, size_t depth) {
   const SizedLoop& loop = body.loops[depth];
   const Range& range = body.ranges[loop.index];
-  std::vector<int64_t> begins = {0};
-  if (range.origin.is_constant())
-    for (int64_t value : loop.cuts)
-      if (value > range.origin.constant && value < range.origin.constant + range.extent) begins.push_back(value - range.origin.constant);
+  const std::vector<int64_t> begins = begins_of_parts(body, depth);
   std::vector<NodeId> parts;
   for (size_t k = 0; k < begins.size(); ++k) {
     Body part = body;

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "harness.h"
+#include "poly/check/checker.h"
 #include "support/rng.h"
 
 namespace polyweft::test {
@@ -134,6 +135,43 @@ TEST(RowSketches, fuse_stencils_by_rows_and_split_at_clamps) {
   EXPECT_NE(text.find("split C x.1 at 1, 84"), std::string::npos) << text;
   EXPECT_NE(text.find("compute_at C in Y at y.1 heap"), std::string::npos) << text;
   EXPECT_NE(text.find("compute_at D in Y at x.1 reg"), std::string::npos) << text;
+}
+
+// A separable filter whose second half waits in its reader's registers: the first half stands there too, columns at the border apart in whole blocks of the reader, and
+// the reader asks for rows that the taps have not reached.
+TEST(RowSketches, keep_both_halves_of_a_separable_filter_in_registers) {
+  const std::string text = checked_sketches(
+      normalized_program("program sharpen(H = 40, W = 200)\nin X: f32[H, W]\nlet P[y: -1..H + 1, x: -2..W + 2] = X[clamp(y, 0, H - 1), clamp(x, 0, W - 1)]\n"
+                         "let C[y: H, x: -2..W + 2] = sum[r: 3] P[y + r - 1, x] * P[y + r - 1, x]\nlet D[y: H, x: W] = sum[s: 5] C[y, x + s - 2] * C[y, x + s - 2]\n"
+                         "out Y[y: H, x: W] = 3 * X[y, x] - D[y, x]\n"));
+  EXPECT_NE(text.find("compute_at D in Y at x.1 reg"), std::string::npos) << text;
+  EXPECT_NE(text.find("compute_at C in Y at x.1 reg"), std::string::npos) << text;
+  EXPECT_NE(text.find("split Y x.1 at 64, 192"), std::string::npos) << text;
+  EXPECT_NE(text.find("prefetch X in Y along y by 3"), std::string::npos) << text;
+}
+
+// Columns of a host at a time: rows of a producer with a border begin before a column's first vector. What comes before is a vector of its own, the others lie where they
+// lie in the middle of the picture, in memory too.
+TEST(RowSketches, vectors_of_a_column_lie_as_in_whole_rows) {
+  const Program program = normalized_program(
+      "program sharpen(H = 5, W = 512)\nin X: f32[H, W]\nlet P[y: -1..H + 1, x: -3..W + 3] = X[clamp(y, 0, H - 1), clamp(x, 0, W - 1)]\n"
+      "let C[y: H, x: -3..W + 3] = sum[r: 3] P[y + r - 1, x]\nout Y[y: H, x: W] = sum[s: 7] C[y, x + s - 3]\n");
+  for (const char* columns : {"128", "64", "96"}) {
+    const std::string trace = "trace 1\ninline P\ntile Y [x: " + std::string(columns) +
+                              ", x: 16]\npermute Y [x.1, y, x.2, s, x]\naccumulate Y at x.2 reg\nsplit Y x.1 at " + columns +
+                              ", 384\ncompute_at C in Y at y heap\nunroll Y s\nvectorize Y x 16\ntile C [x: 32]\npermute C [y, x.1, r, x]\naccumulate C at x.1 reg\n"
+                              "split C x.1 at 0, 512\nunroll C r\nvectorize C x 16\n";
+    auto nest = nest_of(program, trace);
+    ASSERT_TRUE(nest.ok()) << described(nest.error());
+    EXPECT_EQ(difference(program, *nest, 7, ir::DataKind::random), "") << trace << print(*nest);
+    expect_equal_tags(program, *nest, NumericsClass::reassoc, trace);
+    EXPECT_EQ(poly::check_nest(program, *nest).verdict, Verdict::proven) << trace;
+    const std::string text = print(*nest);
+    EXPECT_NE(text.find("heap align 64 tensor 2 element [y@2 + $0, $1 - 16]"), std::string::npos) << text;
+    // In the middle: three elements, then blocks from a multiple of 16 on.
+    EXPECT_NE(text.find("f32[1, 16] reg align 64 tensor 2 element [y@25 + $0, x.1@24 + $1 + " + std::to_string(std::atoi(columns) - 3) + "]"), std::string::npos) << text;
+    EXPECT_NE(text.find("f32[1, 32] reg align 64 tensor 2 element [y@25 + $0, x.1@24 + x.1@30 + $1 + " + std::string(columns) + "]"), std::string::npos) << text;
+  }
 }
 
 // A chain of stencils keeps the rows that are read again in rings; what is read point by point needs none, and a chain that shares no rows has no such sketch.

@@ -1,0 +1,58 @@
+// What the rules of whole programs share: the program after inlining, the stage that does most, and how each stage is planned beside the others.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "schedules/queries.h"
+#include "schedules/sketches/plans.h"
+
+namespace polyweft::schedules {
+
+struct Builder {
+  const NestTemplate& t;  ///< after inlining
+  const NestTemplate& original;
+  const TargetFacts& facts;
+  uint32_t dominant = 0;
+  std::vector<Step> prefix;  ///< the inline steps
+
+  bool lanes_outside = false, rows_outside = false, panels_outside = false;
+
+  PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
+    PlanContext c = context_for(t, stage, facts);
+    c.lanes_outside = lanes_outside;
+    c.rows_outside = rows_outside;
+    c.panels_outside = panels_outside && stage == dominant;
+    c.openness = stage == dominant ? Openness::open : Openness::settled;
+    c.packing = packing;
+    c.seat = seat;
+    if (stage != dominant && shares_constant(stage)) c.panel = dominant_panel(packing);
+    return c;
+  }
+  bool shares_constant(uint32_t stage) const {
+    bool shares = false;
+    visit(equation_of(t, t.stages[stage]).rhs,
+          [&](const ExprNode& e) { shares |= e.op == Op::read && t.program.tensors[e.access.id].is_const_input && reads(t, t.stages[dominant], e.access.id); });
+    return shares;
+  }
+  /// The panel of the dominant stage in a tensor unit's lanes.
+  std::optional<Size> dominant_panel(Packing packing) const {
+    PlanContext c = context(dominant, packing);
+    auto shape = block_shape(c);
+    if (!shape || !shape->tensor) return std::nullopt;
+    return lane_tile(c, *shape);
+  }
+  bool is_alive(uint32_t stage) const { return schedules::is_alive(t, stage); }
+};
+
+/// ahead: rows are asked for before they are needed; streamed: and elementwise outputs go past the caches.
+enum class Stores : uint8_t { cached, ahead, streamed };
+
+/// Stages that read what this one makes.
+std::vector<uint32_t> readers_of(const NestTemplate& t, uint32_t producer);
+/// Does the plan store the stage's values by lanes along their rows?
+bool stores_lines(const Plan& plan, const PlanContext& c);
+/// An elementwise output.
+bool writes_output(const Builder& b, uint32_t stage);
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,251 @@
+// Strips: all producers of an output run in strips of their common outer indices (softmax, layernorm, attention, separable stencils).
+//
+//   others | y: strip | producers of the strip, in order | y  x: width | a stencil of the row in registers  x (vectors)
+#include "schedules/sketches/strips.h"
+
+#include <algorithm>
+#include <map>
+
+#include "schedules/queries.h"
+#include "schedules/sketches/lane_windows.h"
+
+namespace polyweft::schedules {
+
+std::vector<uint32_t> readers_of(const NestTemplate& t, uint32_t stage) {
+  std::vector<uint32_t> out;
+  for (uint32_t k = 0; k < t.stages.size(); ++k)
+    if (t.stages[k].placement.kind != Placement::Kind::inlined && reads_any(t, t.stages[k], equation_of(t, t.stages[stage]).targets)) out.push_back(k);
+  return out;
+}
+
+bool stores_lines(const Plan& plan, const PlanContext& c) {
+  if (equation_of(c.t, c.stage).rhs->op == Op::read) return true;
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
+    const auto* lanes = std::get_if<VectorizeStep>(&step);
+    return lanes && c.table.unit && lanes->statement == c.stage.name && lanes->loop == c.name(*c.table.unit);
+  });
+}
+
+bool writes_output(const Builder& b, uint32_t stage) {
+  const auto& targets = equation_of(b.t, b.t.stages[stage]).targets;
+  return !b.t.stages[stage].reduces && targets.size() == 1 && b.t.program.tensors[targets[0]].kind == TensorKind::output;
+}
+
+namespace {
+
+constexpr int64_t kMostReach = 32;  ///< rows that a strip computes again
+
+/// For each stage the index that runs with each of the host's leading indices; a stage is left out where there is none.
+using Alignment = std::map<uint32_t, std::vector<uint32_t>>;
+
+/// Is the subscript the reader's index, moved by some taps at most? `reach` grows to how far they move it.
+bool follows(const Builder& b, const Stage& reader, const Affine& subscript, VarId index, int64_t& reach) {
+  int64_t moved = 0;
+  for (const Term& term : subscript.terms) {
+    if (term.quasi) return false;
+    if (term.var == index && term.coeff == 1) continue;
+    const uint32_t k = term.var - b.t.program.index_var(0);
+    if (term.var < b.t.program.index_var(0) || term.var == index || k < reader.data_indices) return false;
+    moved += std::abs(term.coeff) * (reader.hi[k] - reader.lo[k] - 1);
+  }
+  reach = std::max(reach, moved);
+  return subscript.coefficient(index) == 1 && moved <= kMostReach;
+}
+
+/// The index of a producer's slot that all placed readers subscript by their own aligned index.
+std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_t place, const Alignment& placed, int64_t& reach) {
+  const Equation& equation = equation_of(b.t, b.t.stages[producer]);
+  for (size_t d = 0; d < equation.slots.size(); ++d) {
+    if (equation.slots[d].var == kNoVar) return std::nullopt;
+    bool fits = true;
+    for (const auto& [reader, indices] : placed)
+      for (TensorId target : equation.targets)
+        for (const Access& access : reads_of(b.t, b.t.stages[reader], target))
+          fits &= !access.index[d].data && follows(b, b.t.stages[reader], access.index[d].affine, b.t.program.index_var(indices[place]), reach);
+    if (fits) return equation.slots[d].var - b.t.program.index_var(0);
+  }
+  return std::nullopt;
+}
+
+/// Producers, last first, that can follow the host along `count` leading indices.
+Alignment align(const Builder& b, uint32_t host, size_t count, int64_t& reach) {
+  Alignment placed;
+  for (uint32_t k = 0; k < count; ++k) placed[host].push_back(k);
+  for (uint32_t k = host; k-- > 0;) {
+    if (!b.is_alive(k)) continue;
+    const Equation& equation = equation_of(b.t, b.t.stages[k]);
+    auto readers = readers_of(b.t, k);
+    bool inside = !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return placed.count(r) > 0; });
+    const bool is_private = std::all_of(equation.targets.begin(), equation.targets.end(), [&](TensorId id) { return b.t.program.tensors[id].kind == TensorKind::local; });
+    if (!inside || !is_private) continue;
+    std::vector<uint32_t> indices;
+    for (size_t place = 0; place < count; ++place)
+      if (auto index = aligned_index(b, k, place, placed, reach)) indices.push_back(*index);
+    if (indices.size() == count) placed[k] = std::move(indices);
+  }
+  return placed;
+}
+
+/// The stencil that only the host reads, point by point: it can live in the registers of the host's vectors.
+std::optional<uint32_t> stencil_for_registers(const Builder& b, uint32_t host, const Alignment& placed, const Plan& own) {
+  bool has_vector = std::any_of(own.steps.begin(), own.steps.end(), [](const Step& s) { return std::holds_alternative<VectorizeStep>(s); });
+  for (const auto& [k, indices] : placed)
+    if (has_vector && k != host && is_epilogue_of(b.t, k, host)) {
+      const PlanContext c = b.context(k, Packing::none, Seat::guest);
+      if (is_row_stencil(c) && block_shape(c)->cuts.empty()) return k;
+    }
+  return std::nullopt;
+}
+
+/// Does the subscript follow the index, behind a clamp or not? `ahead` grows to the rows beyond its own that taps read.
+bool moves_with(const Stage& stage, VarId first, const Affine& subscript, VarId index, int64_t& ahead) {
+  const Affine* e = &subscript;
+  if (subscript.terms.size() == 1 && subscript.terms[0].quasi && subscript.terms[0].quasi->kind == Quasi::Kind::clamp && subscript.terms[0].coeff == 1)
+    e = &subscript.terms[0].quasi->e;
+  if (e->coefficient(index) != 1) return false;
+  int64_t most = e->constant;
+  for (const Term& term : e->terms)
+    if (!term.quasi && term.var >= first + stage.data_indices && term.coeff > 0) most += term.coeff * (stage.hi[term.var - first] - 1);
+  ahead = std::max(ahead, most);
+  return true;
+}
+
+/// Inputs that several stages of a strip read row by row: the first one waits for memory, so the second one asks for the next strip, or for what lies beyond the rows
+/// that the first one's taps have read.
+std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Size& strip) {
+  constexpr int64_t kRowsBeyond = 2;
+  std::vector<Step> out;
+  const VarId first = b.t.program.index_var(0);
+  for (TensorId id : b.t.program.inputs()) {
+    std::vector<uint32_t> passes;
+    int64_t ahead = 0;
+    for (const auto& [k, indices] : placed) {
+      const PlanContext c = b.context(k, Packing::none, Seat::guest);
+      const auto is_pass = [&](const ReadRow& row) {
+        return row.tensor == id && std::count(row.stride.begin(), row.stride.end(), 1) > 0 &&
+               std::any_of(row.access.index.begin(), row.access.index.end(),
+                           [&](const Subscript& s) { return !s.data && moves_with(c.stage, first, s.affine, first + indices.back(), ahead); });
+      };
+      if (std::any_of(c.table.reads.begin(), c.table.reads.end(), is_pass)) passes.push_back(k);
+    }
+    if (passes.size() < 2) continue;
+    const Stage& second = b.t.stages[passes[1]];
+    const Size by = ahead > 0 ? Size{ahead + kRowsBeyond, ""} : strip;
+    out.push_back(PrefetchStep{b.t.program.tensors[id].name, second.name, index_name(b.t, second, placed.at(passes[1]).back()), by});
+  }
+  return out;
+}
+
+/// Elements of the innermost tile of this index.
+int64_t width_of(const std::vector<TileStep::Level>& levels, const std::string& index) {
+  int64_t out = 1;
+  for (const TileStep::Level& level : levels)
+    if (level.index == index && level.size.decision.empty()) out = level.size.constant;
+  return out;
+}
+
+/// What the stencil in the host's registers reads along its lanes only, from one producer: that stands in registers too. Where its columns meet a border, blocks of the
+/// host are apart.
+struct Beside {
+  uint32_t producer = 0;
+  std::vector<int64_t> cuts;  ///< of the host
+};
+std::optional<Beside> beside_stencil(const Builder& b, uint32_t stencil, const PlanContext& host, int64_t width) {
+  const auto window = lane_window_of_reader(b.t, b.facts, stencil);
+  if (!window) return std::nullopt;
+  Beside out{window->producer, {}};
+  const uint32_t last = host.stage.data_indices - 1;
+  const Stage& made = b.t.stages[window->producer];
+  const int64_t lo = host.stage.lo[last], hi = host.stage.hi[last], along = made.data_indices - 1;
+  const auto shape = block_shape(b.context(window->producer, Packing::none, Seat::guest));
+  for (int64_t cut : shape->cuts) {
+    const bool is_low = cut - made.lo[along] <= made.hi[along] - cut;
+    const int64_t past = is_low ? cut - window->least - lo : hi - (cut - window->most);  // columns of the host that meet the border
+    const int64_t at = is_low ? lo + (past + width - 1) / width * width : lo + (hi - lo - past) / width * width;
+    if (at > lo && at < hi && std::count(out.cuts.begin(), out.cuts.end(), at) == 0) out.cuts.push_back(at);
+  }
+  std::sort(out.cuts.begin(), out.cuts.end());
+  return out;
+}
+
+}  // namespace
+
+std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
+  uint32_t host = static_cast<uint32_t>(b.t.stages.size()) - 1;
+  const Stage& h = b.t.stages[host];
+  if (h.reduces || h.data_indices < 2 || !h.inside.empty()) return std::nullopt;
+  Alignment best;
+  size_t leading = 0;
+  int64_t reach = 0;
+  for (size_t count = 1; count < h.data_indices; ++count) {
+    Alignment placed = align(b, host, count, reach);
+    if (placed.size() < 2 || placed.size() < best.size()) break;
+    best = std::move(placed);
+    leading = count;
+  }
+  if (leading == 0) return std::nullopt;
+  PlanContext c = b.context(host, Packing::none);
+  c.openness = Openness::open;
+  Plan plan;
+  bool any_block = false;
+  for (const auto& [k, indices] : best)
+    if (k != host && b.t.stages[k].reduces) {
+      const PlanContext guest = b.context(k, Packing::none, Seat::guest);
+      any_block |= block_shape(guest).has_value() && !is_row_stencil(guest);
+    }
+  any_block |= reach > 0;  // rows computed again ask for high strips like register blocks do
+  int64_t extent = c.table.extent[leading - 1];
+  std::vector<int64_t> heights;
+  for (int64_t height : any_block ? std::vector<int64_t>{4, 8, 14, 16, 28, 32, 64} : std::vector<int64_t>{1, 2, 4, 8})
+    if (height <= extent) heights.push_back(height);
+  Size strip = add_size(plan, c, "strip", any_block ? std::min<int64_t>(16, extent) : 1, heights);
+  std::string last = c.name(static_cast<uint32_t>(leading - 1));
+  // The host's own plan, with the strip loop before its tile loops.
+  Plan own = plan_pure(b.context(host, Packing::none, Seat::guest));
+  std::vector<TileStep::Level> levels = {{last, strip}};
+  std::vector<std::string> order;
+  for (size_t k = 0; k + 1 < leading; ++k) order.push_back(c.name(static_cast<uint32_t>(k)));
+  order.push_back(last + ".1");
+  size_t outside = order.size();
+  std::vector<Step> marks;
+  for (const Step& step : own.steps) {
+    if (const auto* tiled = std::get_if<TileStep>(&step))
+      levels.insert(levels.end(), tiled->levels.begin(), tiled->levels.end());
+    else if (const auto* permuted = std::get_if<PermuteStep>(&step)) {
+      for (const auto& name : permuted->loops)
+        if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+    } else {
+      marks.push_back(step);
+    }
+  }
+  plan.steps.push_back(TileStep{h.name, levels});
+  if (order.size() > outside) plan.steps.push_back(PermuteStep{h.name, order});
+  const auto in_registers = stencil_for_registers(b, host, best, own);
+  std::optional<Beside> beside;
+  if (in_registers) {
+    const std::string x = c.name(*c.table.unit);
+    if (c.table.unit == h.data_indices - 1) beside = beside_stencil(b, *in_registers, c, width_of(levels, x));
+    if (beside && !beside->cuts.empty()) plan.steps.push_back(SplitStep{h.name, x + ".1", beside->cuts});
+    plan.append(plan_stencil_in_registers(b.context(*in_registers, Packing::none, Seat::guest), h.name, x + ".1"));
+    if (beside) plan.append(plan_stencil_in_registers(b.context(beside->producer, Packing::none, Seat::guest), h.name, x + ".1"));
+    if (beside) marks.push_back(UnrollStep{h.name, {x}});
+  }
+  const auto has_place = [&](uint32_t k) { return k == in_registers || (beside && k == beside->producer); };
+  for (auto it = best.rbegin(); it != best.rend(); ++it)
+    if (it->first != host && !has_place(it->first)) plan.steps.push_back(ComputeAtStep{b.t.stages[it->first].name, h.name, last + ".1", Scope::heap});
+  plan.steps.insert(plan.steps.end(), marks.begin(), marks.end());
+  for (uint32_t k = 0; k < host; ++k) {
+    if (!b.is_alive(k) || has_place(k)) continue;
+    PlanContext guest = b.context(k, Packing::none, best.count(k) ? Seat::guest : Seat::root);
+    guest.openness = Openness::settled;
+    guest.panel.reset();  // it may name a decision that this plan does not have
+    plan.append(plan_stage(guest));
+  }
+  if (stores == Stores::cached) return plan;
+  if (stores == Stores::streamed && (!writes_output(b, host) || !stores_lines(own, c))) return std::nullopt;
+  if (stores == Stores::streamed) plan.steps.push_back(StreamStep{h.name});
+  for (Step& step : prefetches(b, best, strip)) plan.steps.push_back(std::move(step));
+  return plan;
+}
+
+}  // namespace polyweft::schedules
