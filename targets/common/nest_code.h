@@ -229,7 +229,7 @@ class NestCode {
   bool holds_small_indices(BufferId id, NodeId at);  ///< of argmax, argmin; below 2^31
   void declare_registers(BufferId id, NodeId at);
   void declare_registers_of_loop(BufferId id, const Loop& loop);
-  int64_t lanes_in_use(BufferId id, NodeId at, int64_t lanes) const;
+  static void note_lanes_in_use(const std::map<RegKey, DeclaredLanes>& elements, std::map<RegKey, int64_t>& in_use);
   std::optional<int64_t> constant_trips(const Loop& loop, const Affine& lo) const;
   void merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b);
   void written_registers(NodeId id, std::vector<bool>& buffers) const;
@@ -304,6 +304,7 @@ class NestCode {
   llvm::Value* load_part(BufferId id, const Affine& offset, int64_t by);
   llvm::Value* operation_before_turn(const ExprNode& node, const std::vector<llvm::Value*>& args);
   void note_aligned(BufferId id, const Place& place, llvm::Value* value);
+  llvm::Value* number_of_table(const Access& access);
   llvm::Value* load(const Access& access);
   void store(const Access& access, llvm::Value* value);
   llvm::Value* load_place(const Place& place, ElementType type);
@@ -425,6 +426,7 @@ class NestCode {
   bool late_loop(const Loop& loop);
 
   void clear_caches();
+  void forget_lanes();
 
   llvm::Module& module_;
   const LoopNest& nest_;
@@ -435,7 +437,7 @@ class NestCode {
   std::vector<bool> registers_;                 // buffers that live in registers
   std::vector<bool> short_;                     // of those: indices of argmax and argmin, held in 32 bits
   std::map<RegKey, DeclaredLanes> declared_;    // of the one that is being declared
-  std::vector<int64_t> in_use_;                 // of those: lanes that any access reads or writes
+  std::map<RegKey, int64_t> in_use_;            // lanes that any access reads or writes
   std::vector<bool> aligned_;                   // arguments that begin on lines here
   std::vector<bool> is_tested_;                 // arguments of which the code here knows whether they do
   std::vector<bool> is_met_by_others_;          // made outside the parallel loop around

@@ -32,7 +32,6 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       bases_(std::move(bases)),
       registers_(nest.buffers.size(), false),
       short_(nest.buffers.size(), false),
-      in_use_(nest.buffers.size(), 0),
       aligned_(nest.buffers.size(), false),
       is_tested_(nest.buffers.size(), false),
       is_met_by_others_(nest.buffers.size(), false),
@@ -315,7 +314,7 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
     substitution_.erase(loop.var);
     facts_.forget(kLane);
     lanes_ = outer;
-    integers_.clear();
+    forget_lanes();
   };
   if (open.lengths.empty() && open.late.empty()) return body(nullptr, nullptr);
   llvm::Value* count = b_.getInt64(static_cast<uint64_t>(open.fixed));
@@ -418,7 +417,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
     merge_registers(entry, before, leaving, left);
   variables_.erase(loop.var);
   facts_ = outside;
-  integers_ = integers;
+  integers_ = std::move(streams.integers);  // what was computed before the loop stands before what follows it
   loads_.clear();
 }
 
@@ -426,11 +425,11 @@ void NestCode::on(const Alloc& alloc) {
   const Buffer& buffer = nest_.buffers[alloc.buffer];
   if (buffer.scope == Scope::reg && registers_fit(alloc.buffer, alloc.body)) {
     registers_[alloc.buffer] = true;
-    in_use_[alloc.buffer] = lanes_in_use(alloc.buffer, alloc.body, INT64_MAX);
     short_[alloc.buffer] = holds_small_indices(alloc.buffer, alloc.body);
     declared_.clear();
     declare_registers(alloc.buffer, alloc.body);
     leave_out_spans(declared_);
+    note_lanes_in_use(declared_, in_use_);
     const bool holds = are_apart_or_parts(declared_);
     if (holds) emit(alloc.body);
     registers_[alloc.buffer] = false;

@@ -4,6 +4,12 @@
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
+namespace {
+
+constexpr char kOfLanes = '\1';  ///< before all that a key begins with
+
+}  // namespace
+
 Affine NestCode::fold(const Affine& e) const {
   return facts_.simplify(substitute(e, substitution_));
 }
@@ -96,12 +102,17 @@ llvm::Value* NestCode::quasi(const Quasi& q) {
   return b_.CreateAdd(quotient, b_.CreateSExt(b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(x->getType())), x->getType()));
 }
 
+/// What depends on the lane is of these lanes alone.
+void NestCode::forget_lanes() {
+  while (!integers_.empty() && integers_.begin()->first.front() == kOfLanes) integers_.erase(integers_.begin());
+}
+
 llvm::Value* NestCode::scalar_part(const Affine& e) {
   Affine bare;
   for (const auto& term : e.terms)
     if (term.quasi || term.var != kLane) bare.terms.push_back(term);
   if (bare.terms.empty()) return nullptr;
-  const std::string key = key_of(bare);
+  const std::string key = (uses(bare, kLane) ? std::string(1, kOfLanes) : std::string()) + key_of(bare);
   if (const auto it = integers_.find(key); it != integers_.end()) return it->second;
   llvm::Value* sum = nullptr;
   for (const auto& term : bare.terms) {

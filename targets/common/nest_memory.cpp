@@ -175,6 +175,25 @@ llvm::Value* NestCode::load_of_table(const Buffer& buffer, const Place& place) {
   return scalar_.from_memory(b_.CreateIntrinsic(permute, {table, index}), buffer.type);
 }
 
+/// An address that was not needed after all.
+static void drop_unused(llvm::Value* pointer, const llvm::Value* base) {
+  while (auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(pointer)) {
+    if (gep == base || !gep->use_empty()) return;
+    pointer = gep->getPointerOperand();
+    gep->eraseFromParent();
+  }
+}
+
+/// An integer of a table at a place that the code knows: a number, so that sums of products by it are sums of few additions. Null elsewhere.
+llvm::Value* NestCode::number_of_table(const Access& access) {
+  const Buffer& buffer = nest_.buffers[access.id];
+  const auto* table = llvm::dyn_cast_or_null<llvm::GlobalVariable>(bases_[access.id]);
+  if (buffer.scope != Scope::constant || !is_integer(buffer.type) || !table || has_data(access)) return nullptr;
+  const Affine offset = offset_of(access, nullptr);
+  if (!offset.is_constant() || offset.constant < 0 || offset.constant >= allocated_elements(buffer)) return nullptr;
+  return scalar_.from_memory(table->getInitializer()->getAggregateElement(static_cast<unsigned>(offset.constant)), buffer.type);
+}
+
 llvm::Value* NestCode::load(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   if (in_registers(access.id)) {
@@ -182,6 +201,7 @@ llvm::Value* NestCode::load(const Access& access) {
     llvm::Type* type = register_type_of(access.id);
     return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
   }
+  if (llvm::Value* number = number_of_table(access)) return number;
   if (llvm::Value* turned = load_turned(access)) {
     if (streams_) streams_->scattered[access.id] = true;
     return turned;
@@ -202,7 +222,10 @@ llvm::Value* NestCode::load(const Access& access) {
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
   const bool is_line = lies_in_whole_lines(access.id, place);
   const std::string key = is_line ? place.key + " whole" : place.key;
-  if (const auto it = loads_.find(key); it != loads_.end()) return it->second.value;
+  if (const auto it = loads_.find(key); it != loads_.end()) {
+    drop_unused(place.pointer, bases_[access.id]);
+    return it->second.value;
+  }
   llvm::Value* value = load_between(access.id, place);
   if (!value) {
     value = is_line ? load_line(place.pointer, buffer.type) : load_place(place, buffer.type);
@@ -430,7 +453,7 @@ void NestCode::store(const Access& access, llvm::Value* value) {
     llvm::Value*& cell = file_[key];
     llvm::Value* wide = scalar_.splat(value, lanes_.width);
     // Lanes that nothing ever reads need not be kept: a blend would lengthen each step of an accumulation.
-    const bool keeps_lanes = cell && lanes_.mask && lanes_.active != in_use_[access.id];
+    const bool keeps_lanes = cell && lanes_.mask && lanes_.active != in_use_[key];
     cell = keeps_lanes ? b_.CreateSelect(lanes_.mask, wide, cell) : wide;
     return;
   }

@@ -80,6 +80,19 @@ void NestCode::leave_out_spans(std::map<RegKey, DeclaredLanes>& elements) {
   }
 }
 
+/// Lanes of each element that some access reads or writes, those of narrower ones inside it among them; what the others hold is nobody's.
+void NestCode::note_lanes_in_use(const std::map<RegKey, DeclaredLanes>& elements, std::map<RegKey, int64_t>& in_use) {
+  for (auto at = elements.begin(); at != elements.end(); ++at) {
+    int64_t most = at->second.active;
+    for (auto later = std::next(at); later != elements.end() && later->first.first == at->first.first; ++later) {
+      const int64_t apart = later->first.second - at->first.second;
+      if (apart >= at->second.width) break;
+      if (later->second.width < at->second.width) most = std::max(most, apart + later->second.active);
+    }
+    in_use[at->first] = most;
+  }
+}
+
 // Puts every element that `at` touches into the register file, undefined.
 void NestCode::declare_registers(BufferId id, NodeId at) {
   if (at == kNoNode) return;
@@ -130,32 +143,6 @@ void NestCode::declare_registers_of_loop(BufferId id, const Loop& loop) {
   }
   substitution_.erase(loop.var);
   lanes_ = outer;
-}
-
-// The most lanes of any vector loop around an access, where bounds are constants; INT64_MAX where one is outside vector loops.
-int64_t NestCode::lanes_in_use(BufferId id, NodeId at, int64_t lanes) const {
-  if (at == kNoNode) return 0;
-  const Node& node = nest_.nodes[at];
-  int64_t most = 0;
-  if (const auto* seq = std::get_if<Seq>(&node)) {
-    for (NodeId child : seq->children) most = std::max(most, lanes_in_use(id, child, lanes));
-  } else if (const auto* branch_node = std::get_if<If>(&node)) {
-    most = std::max(lanes_in_use(id, branch_node->then, lanes), lanes_in_use(id, branch_node->otherwise, lanes));
-  } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
-    most = lanes_in_use(id, alloc->body, lanes);
-  } else if (const auto* loop = std::get_if<Loop>(&node)) {
-    if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1 && first_lane(*loop)) {
-      lanes = loop->mark.width;
-      for (const auto& e : loop->hi.of)
-        if (const Affine length = fold(e) - lane_0(*loop); length.is_constant()) lanes = std::min(lanes, length.constant);
-    }
-    most = lanes_in_use(id, loop->body, lanes);
-  } else {
-    visit_accesses(at, [&](const Access& access, bool) {
-      if (access.id == id) most = lanes;
-    });
-  }
-  return most;
 }
 
 // SSA needs every index free of serial loops, and one shape an element: always a vector of one width along a unit lane stride, or

@@ -35,7 +35,8 @@ llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
   llvm::Value* first = scalar_part(still);
   integers_.swap(streams_->integers);
   llvm::Value* moved = b_.CreateMul(streams_->lo, b_.getInt64(static_cast<uint64_t>(coefficient)));
-  first = first ? b_.CreateAdd(first, moved) : moved;
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(moved);
+  if (!first || !known || !known->isZero()) first = first ? b_.CreateAdd(first, moved) : moved;
   stream.first = b_.CreateGEP(type, base_of(id), first);
   stream.step_bytes = coefficient * streams_->step * size_bytes(nest_.buffers[id].type);
   stream.pointer = llvm::PHINode::Create(b_.getPtrTy(), 2, "", streams_->header->begin());

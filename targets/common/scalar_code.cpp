@@ -231,6 +231,10 @@ llvm::Value* ScalarCode::unary(Op op, ElementType type, llvm::Value* a) {
 
 llvm::Value* ScalarCode::binary(Op op, ElementType type, llvm::Value* a, llvm::Value* b) {
   const bool f = is_float(type);
+  using namespace llvm::PatternMatch;
+  if (!f && op == Op::add && match(a, m_Zero())) return b;
+  if (!f && op == Op::mul && match(a, m_One())) return b;
+  if (!f && op == Op::mul && match(b, m_One())) return a;
   switch (op) {
     case Op::add:
       return f ? round_narrow(b_.CreateFAdd(a, b), type) : b_.CreateAdd(a, b);
