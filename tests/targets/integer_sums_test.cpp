@@ -19,6 +19,19 @@ LoopNest of_sum(const std::string& type, int64_t bytes, int64_t lanes, const std
                 " { compute 0(i, v) store: Y[i, v] <- " + sum + " } } }\n");
 }
 
+/// Sums beside each other, each stored in rows of its own.
+LoopNest of_sums(const std::string& type, int64_t bytes, int64_t lanes, const std::vector<std::string>& sums) {
+  const std::string l = std::to_string(lanes), b = std::to_string(bytes);
+  std::string text = "nest 1 s class strict\nloops i, v\nbuffer X: " + type + "[9, " + std::to_string(kTerms * lanes) + "] argument align " + b + "\n", names = "X", body;
+  for (size_t k = 0; k < sums.size(); ++k) {
+    const std::string name = "Y" + std::to_string(k);
+    text += "buffer " + name + ": " + type + "[9, " + l + "] argument align " + b + " output\n";
+    names += ", " + name;
+    body += "compute " + std::to_string(k) + "(i, v) store: " + name + "[i, v] <- " + sums[k] + " ";
+  }
+  return parsed(text + "arguments " + names + "\nbody { for i in 0 .. 9 { for v in 0 .. " + l + " vector " + l + " { seq { " + body + "} } } }\n");
+}
+
 std::string term(int64_t k, int64_t lanes) {
   return k == 0 ? "X[i, v]" : "X[i, v + " + std::to_string(k * lanes) + "]";
 }
@@ -59,6 +72,31 @@ TEST(IntegerSums, random_sums_have_the_same_bits) {
     }
 }
 
+/// The weights times terms from `first` on.
+std::string weighted(const std::vector<int64_t>& weights, int64_t lanes, int64_t first = 0, const std::string& type = "i16") {
+  std::string out;
+  for (size_t k = 0; k < weights.size(); ++k) {
+    const std::string product = "(" + term(first + static_cast<int64_t>(k), lanes) + " * " + std::to_string(weights[k]) + ":" + type + ")";
+    out = k == 0 ? product : "(" + out + " + " + product + ")";
+  }
+  return out;
+}
+
+TEST(IntegerSums, sums_beside_each_other_have_the_same_bits) {
+  Rng rng(6);
+  for (int round = 0; round < 16; ++round) {
+    const int64_t lanes = rng.below(2) == 0 ? 8 : 32;
+    std::vector<std::string> sums;
+    std::vector<int64_t> weights;
+    for (uint64_t k = 0, count = 2 + rng.below(4); k < count; ++k) weights.push_back(static_cast<int64_t>(rng.below(11)) - 3);
+    for (int64_t first = 0; first < 3 && first + static_cast<int64_t>(weights.size()) <= kTerms; ++first) sums.push_back(weighted(weights, lanes, first));
+    if (sums.size() < 3) sums.push_back(random_sum(rng, "i16", lanes, 4));
+    SCOPED_TRACE(sums.front());
+    expect_same_bits(of_sums("i16", 2, lanes, sums), 1);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 int64_t operations(const LoopNest& nest, const Target& target) {
   const auto text = targets::assembly_text(nest, target);
   EXPECT_TRUE(text) << text.error().message;
@@ -66,15 +104,6 @@ int64_t operations(const LoopNest& nest, const Target& target) {
   std::istringstream lines(text ? *text : "");
   for (std::string line; std::getline(lines, line);)
     for (const char* name : {"vpaddw", "vpsubw", "vpsllw", "vpmullw"}) out += line.find(name) != std::string::npos ? 1 : 0;
-  return out;
-}
-
-std::string weighted(const std::vector<int64_t>& weights, int64_t lanes) {
-  std::string out;
-  for (size_t k = 0; k < weights.size(); ++k) {
-    const std::string product = "(" + term(static_cast<int64_t>(k), lanes) + " * " + std::to_string(weights[k]) + ":i16)";
-    out = k == 0 ? product : "(" + out + " + " + product + ")";
-  }
   return out;
 }
 
@@ -87,6 +116,15 @@ TEST(IntegerSums, operations_of_weights_that_stencils_have) {
   EXPECT_EQ(count({-1, 0, 1}), 1);
   EXPECT_EQ(count({1, -2, 1}), 3);
   EXPECT_EQ(count({3, 3, 3}), 4);
+}
+
+TEST(IntegerSums, the_next_row_is_this_one_and_three_operations) {
+  const Target host = runnable_targets().front();
+  if (!host.has("avx512bw")) GTEST_SKIP() << "narrower vectors";
+  const std::vector<int64_t> weights = {1, 2, 3, 4, 5};
+  EXPECT_EQ(operations(of_sums("i16", 2, 32, {weighted(weights, 32), weighted(weights, 32, 1)}), host),
+            11);  // the first one before its last addition, and five times the new term
+  EXPECT_EQ(operations(of_sums("i16", 2, 32, {weighted({1, 1, 1}, 32), weighted({1, 1, 1}, 32, 3)}), host), 4);
 }
 
 }  // namespace
