@@ -20,6 +20,7 @@
 
 #include "targets/cpu/integer_sums.h"
 #include "targets/cpu/kept_values.h"
+#include "targets/cpu/lane_funnels.h"
 #include "targets/cpu/quick_quotients.h"
 #include "targets/cpu/side_by_side.h"
 
@@ -84,6 +85,7 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   passes.add(llvm::createSROAPass());
   passes.add(llvm::createEarlyCSEPass(true));
   passes.add(llvm::createLICMPass());
+  passes.add(lanes_by_funnels());
   passes.add(integer_sums());
   passes.add(chains_side_by_side());
   passes.add(values_kept_between_iterations());

@@ -15,10 +15,10 @@ namespace {
 
 // What code generation may use; anything else a chip has does not change a kernel.
 const std::vector<std::string>& known_features() {
-  static const std::vector<std::string> names = {"amx-bf16", "amx-int8", "amx-tile", "avx",        "avx2",       "avx512bf16", "avx512bw",
-                                                 "avx512cd", "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vl",   "avx512vnni",
-                                                 "avxvnni",  "bmi",      "bmi2",     "f16c",       "fma",        "lzcnt",      "movbe",
-                                                 "popcnt",   "sse",      "sse2",     "sse3",       "sse4.1",     "sse4.2",     "ssse3"};
+  static const std::vector<std::string> names = {"amx-bf16", "amx-int8", "amx-tile",   "avx",        "avx2",        "avx512bf16", "avx512bw",   "avx512cd",
+                                                 "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vbmi2", "avx512vl",   "avx512vnni", "avxvnni",
+                                                 "bmi",      "bmi2",     "f16c",       "fma",        "lzcnt",       "movbe",      "popcnt",     "sse",
+                                                 "sse2",     "sse3",     "sse4.1",     "sse4.2",     "ssse3"};
   return names;
 }
 

@@ -37,6 +37,23 @@ TEST(RegisterSpans, windows_that_begin_anywhere) {
         }
 }
 
+TEST(RegisterSpans, neighbours_of_bytes_and_pairs_are_words_shifted_as_one) {
+  const Target host = runnable_targets().front();
+  if (!host.has("avx512vbmi2")) GTEST_SKIP() << "without VBMI2";
+  for (const bool is_byte : {false, true}) {
+    const auto text = targets::assembly_text(is_byte ? window("u8", 1, 64, 128, 0, 1, 5) : window("i16", 2, 32, 64, 0, 1, 5), host);
+    ASSERT_TRUE(text) << text.error().message;
+    int64_t turned = 0, shifted = 0;
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
+      turned += line.find("valign") != std::string::npos || line.find("vpalignr") != std::string::npos;
+      shifted += line.find("vpshrd") != std::string::npos;
+    }
+    EXPECT_EQ(turned, is_byte ? 1 : 2);
+    EXPECT_EQ(shifted, is_byte ? 3 : 2);
+  }
+}
+
 TEST(RegisterSpans, no_memory_between) {
   const Target host = runnable_targets().front();
   if (!host.has("avx512bw")) GTEST_SKIP() << "narrower vectors";
