@@ -18,6 +18,7 @@
 
 #include <chrono>
 
+#include "targets/cpu/carried_values.h"
 #include "targets/cpu/integer_sums.h"
 #include "targets/cpu/kept_values.h"
 #include "targets/cpu/lane_funnels.h"
@@ -87,6 +88,7 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   passes.add(llvm::createLICMPass());
   passes.add(lanes_by_funnels());
   passes.add(integer_sums());
+  passes.add(values_carried_between_iterations());
   passes.add(chains_side_by_side());
   passes.add(values_kept_between_iterations());
   passes.add(quick_quotients());

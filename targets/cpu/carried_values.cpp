@@ -1,0 +1,287 @@
+// Two values are one iteration apart where they are loads from places that lie a step of the loop apart and nothing writes there meanwhile, or the same operation on
+// values that are one iteration apart or that the loop does not change. The later one is then, bit for bit, what the earlier one will be. Bits are what counts: lanes
+// that nobody uses now are those of the next block.
+#include "targets/cpu/carried_values.h"
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/DataLayout.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Pass.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "targets/cpu/llvm_queries.h"
+
+namespace polyweft::targets {
+namespace {
+
+constexpr size_t kMostInstructions = 1500;
+constexpr size_t kMostCarried = 4;      ///< vectors in registers from one iteration to the next
+constexpr size_t kLeastOperations = 2;  ///< that each of them saves
+
+/// An address that the loop moves on by a fixed number of bytes.
+struct Place {
+  llvm::Value* base = nullptr;
+  int64_t offset = 0, step = 0;
+};
+
+/// Where it writes; null where that is not one place.
+llvm::Value* stored_at(const llvm::Instruction& store) {
+  if (const auto* plain = llvm::dyn_cast<llvm::StoreInst>(&store)) return const_cast<llvm::Value*>(plain->getPointerOperand());
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&store);
+  return call && call->getIntrinsicID() == llvm::Intrinsic::masked_store ? call->getArgOperand(1) : nullptr;
+}
+
+/// Does the code name them as memory of two buffers?
+bool are_apart_by_name(const llvm::Instruction& load, const llvm::Instruction& store) {
+  const llvm::MDNode *others = load.getMetadata(llvm::LLVMContext::MD_noalias), *own = store.getMetadata(llvm::LLVMContext::MD_alias_scope);
+  if (!others || !own || own->getNumOperands() == 0) return false;
+  return std::all_of(own->op_begin(), own->op_end(),
+                     [&](const llvm::MDOperand& scope) { return std::find(others->op_begin(), others->op_end(), scope) != others->op_end(); });
+}
+
+class Loop {
+ public:
+  explicit Loop(llvm::BasicBlock& block) : block_(block), layout_(block.getModule()->getDataLayout()) {}
+
+  bool change() {
+    if (!is_loop() || !read()) return false;
+    pair_loads();
+    if (later_.empty()) return false;
+    pair_operations();
+    std::vector<llvm::Instruction*> carried = worth_carrying();
+    if (carried.empty()) return false;
+    carry(carried);
+    return true;
+  }
+
+ private:
+  bool is_loop() {
+    const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block_.getTerminator());
+    if (!branch || !branch->isConditional() || (branch->getSuccessor(0) != &block_ && branch->getSuccessor(1) != &block_) || block_.size() > kMostInstructions)
+      return false;
+    for (llvm::BasicBlock* other : llvm::predecessors(&block_)) {
+      if (other == &block_) continue;
+      if (entry_) return false;
+      entry_ = other;
+    }
+    return entry_ != nullptr;
+  }
+
+  /// All that writes memory.
+  bool read() {
+    for (llvm::Instruction& i : block_) {
+      if (i.isVolatile() || i.isAtomic()) return false;
+      if (i.mayWriteToMemory() && !is_prefetch(i)) stores_.push_back(&i);
+    }
+    return true;
+  }
+
+  std::optional<Place> place_of(llvm::Value* pointer) const {
+    Place out;
+    llvm::APInt offset(64, 0);
+    out.base = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
+    out.offset = offset.getSExtValue();
+    const auto step = step_of(out.base);
+    if (!step || *step == 0) return std::nullopt;
+    out.step = *step;
+    return out;
+  }
+
+  std::optional<int64_t> step_of(llvm::Value* base) const {
+    if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(base); phi && phi->getParent() == &block_) {
+      llvm::APInt moved(64, 0);
+      const llvm::Value* next = phi->getIncomingValueForBlock(&block_)->stripAndAccumulateConstantOffsets(layout_, moved, true);
+      return next == phi ? std::optional(moved.getSExtValue()) : std::nullopt;
+    }
+    const auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(base);
+    if (!gep || gep->getParent() != &block_ || gep->getNumIndices() != 1 || !is_outside(gep->getPointerOperand())) return std::nullopt;
+    const auto* phi = llvm::dyn_cast<llvm::PHINode>(gep->getOperand(1));
+    if (!phi || phi->getParent() != &block_) return std::nullopt;
+    const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(phi->getIncomingValueForBlock(&block_));
+    if (!sum || sum->getOpcode() != llvm::Instruction::Add || sum->getOperand(0) != phi) return std::nullopt;
+    const auto* by = llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(1));
+    if (!by) return std::nullopt;
+    return by->getSExtValue() * static_cast<int64_t>(layout_.getTypeAllocSize(gep->getSourceElementType()).getFixedValue());
+  }
+
+  /// The memory that an address is part of.
+  const llvm::Value* object_of(llvm::Value* pointer) const {
+    const llvm::Value* object = llvm::getUnderlyingObject(pointer);
+    const auto* phi = llvm::dyn_cast<llvm::PHINode>(object);
+    return phi && phi->getParent() == &block_ ? llvm::getUnderlyingObject(phi->getIncomingValueForBlock(entry_)) : object;
+  }
+
+  /// Is what is stored never what is loaded?
+  bool are_apart(llvm::LoadInst& load, const llvm::Instruction& store) const {
+    if (are_apart_by_name(load, store)) return true;
+    llvm::Value* at = stored_at(store);
+    if (!at) return false;
+    const llvm::Value *from = object_of(load.getPointerOperand()), *to = object_of(at);
+    return from != to && llvm::isIdentifiedObject(from) && llvm::isIdentifiedObject(to);
+  }
+
+  bool is_outside(const llvm::Value* value) const {
+    const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+    return !instruction || instruction->getParent() != &block_;
+  }
+
+  /// Loads of whole vectors that nothing in the loop writes, each with the one a step further on.
+  void pair_loads() {
+    std::map<llvm::Value*, std::map<int64_t, llvm::LoadInst*>> loads;
+    std::vector<std::pair<llvm::LoadInst*, Place>> all;
+    for (llvm::Instruction& i : block_) {
+      auto* load = llvm::dyn_cast<llvm::LoadInst>(&i);
+      if (!load || !load->getType()->isVectorTy()) continue;
+      if (!std::all_of(stores_.begin(), stores_.end(), [&](const llvm::Instruction* store) { return are_apart(*load, *store); })) continue;
+      const auto place = place_of(load->getPointerOperand());
+      if (!place) continue;
+      loads[place->base].try_emplace(place->offset, load);
+      all.emplace_back(load, *place);
+    }
+    for (const auto& [load, place] : all) {
+      const auto& near = loads[place.base];
+      const auto further = near.find(place.offset + place.step);
+      if (further != near.end() && further->second->getType() == load->getType()) later_[load] = further->second;
+    }
+  }
+
+  /// What this value is in the next iteration, where some value is that now. Null elsewhere.
+  llvm::Value* later(llvm::Value* value) const {
+    if (is_outside(value)) return value;
+    const auto at = later_.find(llvm::cast<llvm::Instruction>(value));
+    return at == later_.end() ? nullptr : at->second;
+  }
+
+  static bool is_operation(const llvm::Instruction& i) { return llvm::isa<llvm::BinaryOperator>(i) && i.getType()->isVectorTy(); }
+
+  void pair_operations() {
+    for (llvm::Instruction& i : block_) {
+      if (!is_operation(i)) continue;
+      llvm::Value* operands[2] = {later(i.getOperand(0)), later(i.getOperand(1))};
+      if (!operands[0] || !operands[1] || (operands[0] == i.getOperand(0) && operands[1] == i.getOperand(1))) continue;
+      llvm::Value* inside = is_outside(operands[0]) ? operands[1] : operands[0];
+      for (llvm::User* user : inside->users()) {
+        auto* other = llvm::dyn_cast<llvm::Instruction>(user);
+        if (other && other->getParent() == &block_ && other->isSameOperationAs(&i) && other->getOperand(0) == operands[0] && other->getOperand(1) == operands[1] &&
+            other->hasSameSubclassOptionalData(&i)) {
+          later_[&i] = other;
+          break;
+        }
+      }
+    }
+  }
+
+  /// Operations that nothing needs where these values are given.
+  size_t saved_by(const std::set<llvm::Instruction*>& given, std::vector<llvm::Instruction*>* dead = nullptr) const {
+    std::set<llvm::Instruction*> gone;
+    for (auto i = block_.rbegin(); i != block_.rend(); ++i)
+      if (is_operation(*i) && std::all_of(i->user_begin(), i->user_end(), [&](llvm::User* user) { return gone.contains(llvm::dyn_cast<llvm::Instruction>(user)); }))
+        gone.insert(&*i);
+      else if (given.contains(&*i))
+        gone.insert(&*i);
+    if (dead)
+      for (auto i = block_.rbegin(); i != block_.rend(); ++i)
+        if (gone.contains(&*i)) dead->push_back(&*i);
+    return gone.size();
+  }
+
+  /// Values that something uses beside what is itself one iteration ahead of another value.
+  std::vector<llvm::Instruction*> worth_carrying() const {
+    std::vector<llvm::Instruction*> out;
+    for (llvm::Instruction& i : block_) {
+      const auto at = later_.find(&i);
+      if (!is_operation(i) || at == later_.end() || at->second == &i) continue;
+      const bool is_last = std::any_of(i.user_begin(), i.user_end(), [&](llvm::User* user) { return !later_.contains(llvm::dyn_cast<llvm::Instruction>(user)); });
+      if (is_last) out.push_back(&i);
+    }
+    if (out.size() > kMostCarried || saved_by({out.begin(), out.end()}) < kLeastOperations * out.size()) return {};
+    return out;
+  }
+
+  llvm::Value* first_of(llvm::IRBuilder<>& b, llvm::Value* value) {
+    if (is_outside(value)) return value;
+    auto* i = llvm::cast<llvm::Instruction>(value);
+    if (const auto known = first_.find(i); known != first_.end()) return known->second;
+    llvm::Instruction* copy = i->clone();
+    if (llvm::isa<llvm::LoadInst>(i)) {
+      copy->setOperand(0, first_address(b, *place_of(i->getOperand(0))));
+    } else {
+      for (unsigned k = 0; k < i->getNumOperands(); ++k) copy->setOperand(k, first_of(b, i->getOperand(k)));
+    }
+    return first_[i] = b.Insert(copy);
+  }
+
+  llvm::Value* first_address(llvm::IRBuilder<>& b, const Place& place) {
+    llvm::Value* base = place.base;
+    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(base)) {
+      base = phi->getIncomingValueForBlock(entry_);
+    } else {
+      auto* copy = llvm::cast<llvm::GetElementPtrInst>(llvm::cast<llvm::Instruction>(base)->clone());
+      copy->setOperand(1, llvm::cast<llvm::PHINode>(copy->getOperand(1))->getIncomingValueForBlock(entry_));
+      base = b.Insert(copy);
+    }
+    return b.CreateGEP(b.getInt8Ty(), base, b.getInt64(static_cast<uint64_t>(place.offset)));
+  }
+
+  void carry(const std::vector<llvm::Instruction*>& carried) {
+    // A block of its own on the way in: what stands there runs only where the loop does.
+    auto* entered = llvm::BasicBlock::Create(block_.getContext(), "entered", block_.getParent(), &block_);
+    entry_->getTerminator()->replaceSuccessorWith(&block_, entered);
+    block_.replacePhiUsesWith(entry_, entered);
+    llvm::BranchInst::Create(&block_, entered);
+    entry_ = entered;
+    std::vector<llvm::Instruction*> dead;
+    std::vector<llvm::PHINode*> phis;
+    llvm::IRBuilder<> b(entered->getTerminator());
+    for (llvm::Instruction* i : carried) {
+      auto* phi = llvm::PHINode::Create(i->getType(), 2, "", block_.begin());
+      phi->addIncoming(first_of(b, i), entered);
+      phis.push_back(phi);
+    }
+    for (size_t k = 0; k < carried.size(); ++k) {
+      phis[k]->addIncoming(later_.at(carried[k]), &block_);
+      carried[k]->replaceAllUsesWith(phis[k]);
+    }
+    saved_by({}, &dead);
+    for (llvm::Instruction* i : dead) i->eraseFromParent();
+  }
+
+  llvm::BasicBlock& block_;
+  const llvm::DataLayout& layout_;
+  llvm::BasicBlock* entry_ = nullptr;
+  std::vector<llvm::Instruction*> stores_;
+  std::map<llvm::Instruction*, llvm::Instruction*> later_;  ///< by a value: the one that it will be
+  std::map<llvm::Instruction*, llvm::Value*> first_;        ///< what it is in the first iteration
+};
+
+class CarriedValues final : public llvm::FunctionPass {
+ public:
+  static char ID;
+  CarriedValues() : FunctionPass(ID) {}
+  bool runOnFunction(llvm::Function& function) override {
+    bool changed = false;
+    std::vector<llvm::BasicBlock*> blocks;
+    for (llvm::BasicBlock& block : function) blocks.push_back(&block);
+    for (llvm::BasicBlock* block : blocks) changed |= Loop(*block).change();
+    return changed;
+  }
+};
+char CarriedValues::ID = 0;
+
+}  // namespace
+
+llvm::FunctionPass* values_carried_between_iterations() {
+  return new CarriedValues;
+}
+
+}  // namespace polyweft::targets
