@@ -288,7 +288,7 @@ class Emitter {
   BufferId make_ring(const Slider& slider, const Range& range, int64_t step);
   int64_t iterations_before(const std::vector<Slider>& sliders, const Range& range, int64_t step);
   std::vector<char> needed_before(const std::vector<Slider>& sliders) const;
-  Body body_before(const Slider& slider, Window window, VarId var, const Affine& start);
+  Body body_before(const Slider& slider, Window window, VarId var, const Affine& start, std::vector<Guard>& tests);
   NodeId warm_up(const std::vector<Slider>& sliders, size_t which, const Affine& start, VarId var, const Affine& at);
   NodeId iterations(const std::vector<Slider>& sliders, const Affine& start, VarId var, int64_t count, int64_t step);
   Window only_new(const Follower& follower, Window window, const Affine& at) const;

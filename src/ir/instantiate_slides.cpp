@@ -130,8 +130,8 @@ std::vector<char> Emitter::needed_before(const std::vector<Slider>& sliders) con
   return out;
 }
 
-/// What one guest computes in an iteration before the first: nothing that the loop does not need, so nothing below its base.
-Body Emitter::body_before(const Slider& slider, Window window, VarId var, const Affine& start) {
+/// What one guest computes in an iteration before the first where the tests hold: nothing that the loop does not need, so nothing below its base.
+Body Emitter::body_before(const Slider& slider, Window window, VarId var, const Affine& start, std::vector<Guard>& tests) {
   const Stage& stage = t_.stages[slider.stage];
   if (slider.is_sliding) window = only_new(*followers_[slider.stage], std::move(window), start);
   std::vector<uint32_t> moving;
@@ -147,6 +147,13 @@ Body Emitter::body_before(const Slider& slider, Window window, VarId var, const 
     if (slot.var == kNoVar) continue;
     Range& range = body.ranges[index_of(slot.var)];
     range.lower.push_back(slider.base[d] - range.origin);
+    // Where iterations are as far apart as the new rows are many, all of these are needed, or none.
+    std::erase_if(range.lower, [&](const Affine& below) {
+      if (below.is_constant() || residue(below, range.extent) != 0) return false;
+      const Guard test = guard_ge0(Affine::of(0) - below);
+      if (numeric_bounds(below).second > 0 && std::find(tests.begin(), tests.end(), test) == tests.end()) tests.push_back(test);
+      return true;
+    });
     prune(range);
   }
   return body;
@@ -167,7 +174,10 @@ NodeId Emitter::warm_up(const std::vector<Slider>& sliders, size_t which, const 
     nest_.buffers[own].layout = layout_of(stage.placement.layout, window.extent);
     views_[tensor].push_back({own, window.origin, std::nullopt});
   }
-  NodeId made = emit(body_before(slider, std::move(window), var, start + at), 0);
+  std::vector<Guard> tests;
+  Body body = body_before(slider, std::move(window), var, start + at, tests);
+  NodeId made = emit(std::move(body), 0);
+  if (!tests.empty()) made = add(If{guard_all(std::move(tests)), made, kNoNode});
   NodeId rest = warm_up(sliders, which + 1, start, var, at);
   if (slider.is_sliding) return seq({made, rest});
   views_[tensor].pop_back();

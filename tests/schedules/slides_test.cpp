@@ -146,6 +146,25 @@ TEST(Slides, a_chain_of_twenty_stages) {
   EXPECT_EQ(poly::check_nest(program, *nest).verdict, Verdict::proven);
 }
 
+// Iterations before the first are whole ones: no loop over single rows, where stages lie so many rows apart.
+TEST(Slides, several_rows_at_a_time) {
+  for (const int64_t rows : {1, 2, 3, 4}) {
+    for (const int64_t height : {12, 13}) {
+      Program program = normalized_program(kBlurOfBlur, {{"H", height}, {"W", 2}});
+      const std::string r = std::to_string(rows);
+      auto nest = nest_of(program, "trace 1\ntile Y [y: " + r +
+                                       "]\ncompute_at C in Y at y.1 heap slide\ncompute_at B in Y at y.1 heap slide\ncompute_at A in Y at y.1 heap slide\n" +
+                                       "tile A [y: " + r + "]\ntile B [y: " + r + "]\ntile C [y: " + r + "]\n");
+      ASSERT_TRUE(nest.ok()) << described(nest.error());
+      EXPECT_EQ(difference(program, *nest, 7), "") << print(*nest);
+      EXPECT_EQ(poly::check_nest(program, *nest).verdict, Verdict::proven) << print(*nest);
+      if (rows <= 2 && height % rows == 0) {
+        EXPECT_EQ(print(*nest).find("floor("), std::string::npos) << print(*nest);
+      }
+    }
+  }
+}
+
 bool tags_reject(const Program& program, const LoopNest& nest) {
   auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
   ir::EvaluateOptions wanted_options;
