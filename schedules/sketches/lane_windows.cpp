@@ -91,17 +91,36 @@ Plan plan_lane_window(const PlanContext& producer, const LaneWindow& window, con
   return plan;
 }
 
-Plan plan_row_with_window(const PlanContext& reader, const LaneWindow& window) {
+namespace {
+
+/// So many rows at a time, inside the taps: what they load is the same but for the first and the last.
+void take_rows(Plan& plan, const PlanContext& reader, int64_t rows) {
+  const uint32_t last = reader.stage.data_indices - 1;
+  const std::string &y = reader.name(last - 1), v = reader.name(last);
+  for (Step& step : plan.steps) {
+    if (auto* tile = std::get_if<TileStep>(&step)) tile->levels.insert(tile->levels.begin(), {y, Size{rows, ""}});
+    if (auto* order = std::get_if<PermuteStep>(&step)) {
+      std::replace(order->loops.begin(), order->loops.end(), y, y + ".1");
+      order->loops.insert(std::find(order->loops.begin(), order->loops.end(), v), y);
+    }
+    if (auto* unrolled = std::get_if<UnrollStep>(&step)) unrolled->loops.push_back(y);
+  }
+}
+
+}  // namespace
+
+Plan plan_row_with_window(const PlanContext& reader, const LaneWindow& window, int64_t rows) {
   PlanContext own = reader;
   own.row_vectors = kWindowVectors;
   Plan plan = plan_row_stencil(own);
+  if (rows > 1) take_rows(plan, reader, rows);
   const PlanContext producer = context_for(reader.t, window.producer, reader.facts);
   const std::string v = reader.name(reader.stage.data_indices - 1);
   const auto cuts = cuts_of_reader(reader, block_shape(producer)->cuts, producer.stage, window);
   const auto is_accumulation = [](const Step& step) { return std::holds_alternative<AccumulateStep>(step); };
   auto at = std::find_if(plan.steps.begin(), plan.steps.end(), is_accumulation) + 1;
   if (!cuts.empty()) at = plan.steps.insert(at, SplitStep{reader.stage.name, v + ".1", cuts}) + 1;
-  const Plan inner = plan_stencil_in_registers(producer, reader.stage.name, v + ".1");
+  const Plan inner = rows > 1 ? plan_lane_window(producer, window, v + ".1") : plan_stencil_in_registers(producer, reader.stage.name, v + ".1");
   plan.steps.insert(at, inner.steps.begin(), inner.steps.end());
   plan.steps.push_back(UnrollStep{reader.stage.name, {v}});
   return plan;

@@ -20,8 +20,8 @@ std::optional<LaneWindow> lane_window(const NestTemplate& t, const TargetFacts& 
 /// That of the stage that this one reads so.
 std::optional<LaneWindow> lane_window_of_reader(const NestTemplate& t, const TargetFacts& facts, uint32_t reader);
 
-/// The reader's row in blocks of four vectors, and at each the producer's five.
-Plan plan_row_with_window(const PlanContext& reader, const LaneWindow& window);
+/// The reader's rows, so many at a time, in blocks of four vectors, and at each the producer's five.
+Plan plan_row_with_window(const PlanContext& reader, const LaneWindow& window, int64_t rows);
 /// The producer alone, at a loop over blocks that the reader has already.
 Plan plan_lane_window(const PlanContext& producer, const LaneWindow& window, const std::string& place);
 

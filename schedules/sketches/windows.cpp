@@ -55,13 +55,13 @@ struct Placed {
   size_t windows = 0;
 };
 
-/// The guest's row with its window along the lanes, if it has one and all steps apply.
-void add_lane_window(Placed& placed, const TargetFacts& facts, uint32_t guest, std::vector<uint32_t>& inside) {
+/// The guest's rows with their window along the lanes, if it has one and all steps apply.
+void add_lane_window(Placed& placed, const TargetFacts& facts, uint32_t guest, int64_t rows, std::vector<uint32_t>& inside) {
   const auto window = lane_window_of_reader(placed.t, facts, guest);
   if (!window || std::count(inside.begin(), inside.end(), window->producer)) return;
   PlanContext c = context_for(placed.t, guest, facts);
   c.seat = Seat::guest;
-  const Plan plan = plan_row_with_window(c, *window);
+  const Plan plan = plan_row_with_window(c, *window, rows);
   auto next = with_steps(placed.t, plan.steps);
   if (!next) return;
   placed.t = std::move(*next);
@@ -82,7 +82,7 @@ bool is_read_inside(const NestTemplate& t, uint32_t producer, uint32_t host, con
 }
 
 /// Everything that can follow the host but what waits in registers, last producer first, at this loop.
-Placed place_windows(NestTemplate t, const TargetFacts& facts, uint32_t host, const std::string& loop, const std::vector<uint32_t>& in_registers) {
+Placed place_windows(NestTemplate t, const TargetFacts& facts, uint32_t host, const std::string& loop, int64_t rows, const std::vector<uint32_t>& in_registers) {
   Placed out{std::move(t), {}, {}, {}, 0};
   std::vector<uint32_t> inside = in_registers;
   for (uint32_t k = host; k-- > 0;) {
@@ -101,7 +101,7 @@ Placed place_windows(NestTemplate t, const TargetFacts& facts, uint32_t host, co
     out.steps.push_back(std::move(step));
     out.guests.push_back(k);
     inside.push_back(k);
-    add_lane_window(out, facts, k, inside);
+    add_lane_window(out, facts, k, rows, inside);
   }
   return out;
 }
@@ -266,7 +266,9 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   for (int64_t w : {1, 2, 4})
     if (w <= vectors && w * lanes < extent + lanes) widths.push_back(w * lanes);
   loops.column = column_size(out.plan, c, host);
-  loops.rows = add_size(out.plan, c, "rows", 1, heights);
+  // Two rows of a chain load six rows for ten, and the second one's sums of columns are the first one's and three operations.
+  const int64_t rows = lane_window && is_long_chain(t) && c.table.extent[*row] % 2 == 0 ? 2 : 1;
+  loops.rows = add_size(out.plan, c, "rows", rows, heights);
   loops.width = add_size(out.plan, c, "vw", widths.back(), widths);
   tile_host(out.plan, c, loops);
   for (uint32_t k : in_registers) out.plan.append(plan_stencil_in_registers(context_for(t, k, facts), c.stage.name, c.name(*c.table.unit) + ".2"));
@@ -278,7 +280,7 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   tiled.trace.decisions = out.plan.decisions;
   auto hosted = with_steps(std::move(tiled), out.plan.steps);
   if (!hosted) return std::nullopt;
-  const Placed placed = place_windows(std::move(*hosted), facts, host, c.name(*row) + ".1", in_registers);
+  const Placed placed = place_windows(std::move(*hosted), facts, host, c.name(*row) + ".1", rows, in_registers);
   if (placed.windows == 0) return std::nullopt;
   out.plan.steps.insert(out.plan.steps.end(), placed.steps.begin(), placed.steps.end());
   finish_host(out.plan, c, loops);
