@@ -391,7 +391,8 @@ class NestCode {
   void prefetch_tile(const TilePlace& place, llvm::Value* pointer);
   llvm::Value* in_parts(const TilePlace& place);
   void cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end);
-  void cut_ahead(int64_t rows);
+  void cut_ahead(int64_t turns);
+  int64_t tile_products_of(NodeId id) const;
   void keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t products);
   bool passes_by(const TilePlace& place) const;
   int free_tile(const std::vector<int>& pinned);
@@ -482,6 +483,7 @@ class NestCode {
   };
   llvm::Value* unread_ = nullptr;                         // a line on the stack that tiles are stored to and nobody reads
   int64_t tile_products_ = 0;                             // emitted so far
+  int64_t products_to_come_ = 0;                          // in the straight block of tiles at hand, where that is known
   const std::vector<Prefetch>* tile_prefetch_ = nullptr;  // of the instruction at hand
   std::vector<Uncut> uncut_;                              // operands of the next iteration
   Late* late_ = nullptr;                                  // in the first products of a block: what the block before left

@@ -389,8 +389,9 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   Streams* const outer_tiles = std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
   open_.push_back({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1});
   const int64_t products_before = tile_products_;
+  products_to_come_ = tile_streams_ ? tile_products_of(loop.body) : 0;
   special.emit ? special.emit(iv) : emit(loop.body);
-  while (tile_streams_ && !uncut_.empty()) cut_ahead(INT32_MAX);
+  while (tile_streams_ && !uncut_.empty()) cut_ahead(1);
   if (tile_streams_) keep_stores_awake(loop, iv, tile_products_ - products_before);
   tile_streams_ = outer_tiles;
   open_.pop_back();

@@ -1,7 +1,7 @@
 // Blocks of tiles in a pipeline. The unit finishes a product 52 cycles after it begins it, so that a block which stores its sums at its end waits for its last products,
 // and what reads the sums waits for the stores. Here both happen among the products of the loop's next block: a sum leaves its tile just before the first product of the
-// next block takes the tile, and some rows of the sums' reader follow each step of products. Sums that nothing reads go by way of the stack, so that their lines too
-// leave a few a step: the second cache takes a line in four cycles. The loop's last block is stored and read behind the loop.
+// next block takes the tile, and some rows of the sums' reader follow each step of products. Sums that nothing reads go by way of the stack where there are many steps,
+// so that their lines too leave a few a step: the second cache takes a line in four cycles. The loop's last block is stored and read behind the loop.
 //
 // Measured on products of 512 x 512 x 512: bf16 with its conversion 0.87 of the time, bytes 0.91.
 #include <llvm/IR/IntrinsicsX86.h>
@@ -16,9 +16,11 @@
 namespace polyweft::targets {
 namespace {
 
-/// Steps of products in a block: in fewer, what is read has just been stored (attention's scores over 64 values of bf16 took 1.03 of the time), and lines that only leave
-/// come too many at once (bytes over 256 values: 1.02 in blocks of 2 x 2, 1.18 of 4 x 1).
-constexpr int64_t kLeastStepsOfReader = 4, kLeastStepsOfCopies = 8;
+/// Steps of products in a block: in fewer, what is read has just been stored (attention's scores over 64 values of bf16 took 1.03 of the time).
+constexpr int64_t kLeastSteps = 4;
+/// Lines that only leave go by way of the stack in so many steps and more: in fewer they come too many at once (bytes over 256 values: 1.02 in blocks of 2 x 2, 1.18 of 4
+/// x 1), and the tiles are stored where they belong (attention's scores over 128 values: 0.97 of the time, bytes over 256: the same time).
+constexpr int64_t kLeastStepsByHome = 8;
 constexpr int64_t kMostJammedRows = 4;  ///< of a reader between two steps of products; more run in a loop
 
 /// What may not be moved: code that uses tiles, forks, or turns copies round.
@@ -70,8 +72,7 @@ std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
     else
       out.copies.push_back(part);
   }
-  const int64_t least = parts.size() == 2 ? kLeastStepsOfReader : kLeastStepsOfCopies;
-  if (starts.empty() || !out.products || out.copies.empty() || iterations(*out.products).value_or(0) < least) return std::nullopt;
+  if (starts.empty() || !out.products || out.copies.empty() || iterations(*out.products).value_or(0) < kLeastSteps) return std::nullopt;
   if (parts.size() == 2) {
     out.reader = std::get_if<Loop>(&nest_.nodes[parts[1]]);
     if (!out.reader || out.reader->mark.kind != MarkKind::serial || out.reader->step != 1 || iterations(*out.reader).value_or(0) < 1 || !may_move(nest_, parts[1]))
@@ -158,12 +159,14 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
   Late late{is_later, {}, {}};
   std::multimap<int, TileMove> far;
   in_block_before([&] { far = moves_of(block); });
-  late.moves = block.reader ? far : moves_home(block);
+  const int64_t steps = *iterations(products);
+  const bool leaves_at_once = !block.reader && steps < kLeastStepsByHome;
+  late.moves = block.reader || leaves_at_once ? far : moves_home(block);
   for (const auto& [key, sum] : block.tiles) late.waiting.insert(sum.first);
   sums_.insert(block.tiles.begin(), block.tiles.end());
   late_ = &late;
-  const int64_t steps = *iterations(products), rows = block.reader ? *iterations(*block.reader) : kTileRows;
-  int64_t jammed = (rows + steps - 2) / (steps - 1);
+  const int64_t rows = block.reader ? *iterations(*block.reader) : leaves_at_once ? 0 : kTileRows;
+  int64_t jammed = std::max<int64_t>((rows + steps - 2) / (steps - 1), 1);
   while (rows % jammed != 0) ++jammed;
   const Affine lo = fold(products.lo.of[0]);
   const auto section = [&](int64_t begin, int64_t end, const std::function<void(llvm::Value*)>& body) {

@@ -14,37 +14,47 @@ constexpr int kPartTiles = 3;
 
 }  // namespace
 
-/// Rows of a tile of f32 on the stack as three of bf16 whose sum it is: the first 8 bits of each significand, the next 8, the last 8. What is infinite has no rest.
+/// Rows of a tile of f32 on the stack as three of bf16 whose sum it is: the first 8 bits of each significand, the next 8, the last 8. What is infinite has no rest. Cells
+/// of even and of odd numbers are taken apart once, so that each part is put together by a shift and an OR and not by a permutation of halves of words, which takes three
+/// operations.
 void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end) {
-  constexpr int kLanes = 16;
-  auto *floats = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes), *words = llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes),
-       *halves = llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * kLanes);
-  std::vector<int> upper;
-  for (int k = 0; k < 2 * kLanes; ++k) upper.push_back(2 * k + 1);
+  constexpr int kLanes = 16, kInfinityToZero = 0x00880000, kAsRounded = 4, kOrAnd = 0xf8;
+  auto *floats = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes), *words = llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes);
+  std::vector<int> turns[2];
+  for (int k = 0; k < kLanes; ++k) turns[0].push_back(2 * k), turns[1].push_back(2 * k + 1);
   const int64_t cells = place.trips[1] * (place.trips.size() > 2 ? place.trips[2] : 1);
   llvm::Value* first_part = b_.CreateVectorSplat(kLanes, b_.getInt32(0xffff0000));
+  llvm::Value* zero = llvm::Constant::getNullValue(floats);
   for (int64_t row = begin; row < std::min(end, place.trips[0]); ++row) {
-    llvm::Value* parts[kPartTiles][2];
+    llvm::Value* loaded[2];
     for (int half = 0; half < 2; ++half) {
       llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), first, b_.getInt64(static_cast<uint64_t>(row * place.distance + half * kTileRowBytes)));
       const int64_t here = std::clamp<int64_t>(cells - half * kLanes, 0, kLanes);
       std::vector<llvm::Constant*> exists;
       for (int64_t lane = 0; lane < kLanes; ++lane) exists.push_back(b_.getInt1(lane < here));
-      llvm::Constant* zero = llvm::Constant::getNullValue(floats);
-      llvm::Value* rest = zero;
-      if (here == kLanes) rest = b_.CreateAlignedLoad(floats, pointer, llvm::Align(4));
-      if (here > 0 && here < kLanes) rest = b_.CreateMaskedLoad(floats, pointer, llvm::Align(4), llvm::ConstantVector::get(exists), zero);
-      llvm::Value* is_infinite = b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, rest), llvm::ConstantFP::getInfinity(floats));
+      loaded[half] = zero;
+      if (here == kLanes) loaded[half] = b_.CreateAlignedLoad(floats, pointer, llvm::Align(4));
+      if (here > 0 && here < kLanes) loaded[half] = b_.CreateMaskedLoad(floats, pointer, llvm::Align(4), llvm::ConstantVector::get(exists), zero);
+    }
+    llvm::Value* parts[kPartTiles][2];
+    for (int turn = 0; turn < 2; ++turn) {
+      llvm::Value* rest = b_.CreateShuffleVector(loaded[0], loaded[1], turns[turn]);
       for (int part = 0; part < kPartTiles; ++part) {
-        llvm::Value* cut = b_.CreateAnd(b_.CreateBitCast(rest, words), first_part);
-        parts[part][half] = b_.CreateBitCast(cut, halves);
-        rest = b_.CreateFSub(rest, b_.CreateBitCast(cut, floats));
-        if (part == 0) rest = b_.CreateSelect(is_infinite, zero, rest);
+        parts[part][turn] = b_.CreateBitCast(rest, words);
+        if (part + 1 == kPartTiles) break;
+        llvm::Value* less = b_.CreateFSub(rest, b_.CreateBitCast(b_.CreateAnd(parts[part][turn], first_part), floats));
+        if (part == 0)
+          less =
+              b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_fixupimm_ps_512, {},
+                                 {less, rest, b_.CreateVectorSplat(kLanes, b_.getInt32(kInfinityToZero)), b_.getInt32(0), b_.getInt16(0xffff), b_.getInt32(kAsRounded)});
+        rest = less;
       }
     }
     for (int part = 0; part < kPartTiles; ++part) {
       llvm::Value* to = b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>((part * kTileRows + row) * kTileRowBytes)));
-      b_.CreateAlignedStore(b_.CreateShuffleVector(parts[part][0], parts[part][1], upper), to, llvm::Align(64));
+      llvm::Value* word =
+          b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_pternlog_d_512, {}, {b_.CreateLShr(parts[part][0], 16), parts[part][1], first_part, b_.getInt32(kOrAnd)});
+      b_.CreateAlignedStore(word, to, llvm::Align(64));
     }
   }
 }
@@ -93,15 +103,34 @@ llvm::Value* NestCode::in_parts(const TilePlace& place) {
   return now;
 }
 
-/// Some rows of what is to be cut for the next iteration, or all that is left.
-void NestCode::cut_ahead(int64_t rows) {
+/// The next iteration's operands, in so many turns of like size: the rows that are left in this one.
+void NestCode::cut_ahead(int64_t turns) {
+  int64_t rows = 0;
+  for (const Uncut& one : uncut_) rows += kTileRows - one.row;
+  rows = (rows + turns - 1) / turns;
   for (Uncut& one : uncut_) {
-    cut_in_parts(one.place, one.first, one.stage, one.row, one.row + rows);
-    one.row += rows;
-    if (one.row >= kTileRows) one.stage = nullptr;
-    break;
+    const int64_t here = std::min(rows, kTileRows - one.row);
+    cut_in_parts(one.place, one.first, one.stage, one.row, one.row + here);
+    one.row += here;
+    rows -= here;
   }
-  std::erase_if(uncut_, [](const Uncut& one) { return !one.stage; });
+  std::erase_if(uncut_, [](const Uncut& one) { return one.row >= kTileRows; });
+}
+
+/// Products in a straight block of tiles.
+int64_t NestCode::tile_products_of(NodeId id) const {
+  if (id == kNoNode) return 0;
+  const Node& node = nest_.nodes[id];
+  int64_t out = 0;
+  if (const auto* seq = std::get_if<Seq>(&node))
+    for (NodeId child : seq->children) out += tile_products_of(child);
+  if (const auto* loop = std::get_if<Loop>(&node)) {
+    if (!is_tile_loop(*loop)) return tile_products_of(loop->body) * constant_trips(*loop, fold(loop->lo.of[0])).value_or(1) / loop->step;
+    const auto instruction = ir::instruction_named(loop->mark.detail);
+    out = 1;
+    for (const auto& operand : (*instruction)->operands) out = std::max<int64_t>(out, operand.parts);
+  }
+  return out;
 }
 
 }  // namespace polyweft::targets

@@ -18,7 +18,7 @@ namespace polyweft::targets {
 namespace {
 
 constexpr int kTiles = static_cast<int>(ir::kLiveTiles);
-constexpr int64_t kRowsBetweenProducts = 2;  ///< of an operand in parts that is cut for the next iteration
+constexpr int64_t kProductsAfterCuts = 3;  ///< of an iteration: tiles are loaded from lines that no store holds any more
 
 bool is_tile_operand(const ir::Instruction::Operand& operand) {
   return operand.register_element == "tile16" && operand.register_lanes == kTileRowBytes;
@@ -367,7 +367,7 @@ void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
     make_room(numbers[0]);
     b_.CreateCall(function, {number(numbers[0]), number(operands[0]), number(operands[1])});
     ++tile_products_;
-    cut_ahead(kRowsBetweenProducts);
+    cut_ahead(std::max<int64_t>(products_to_come_-- - kProductsAfterCuts, 1));
     // Parts serve a row of products, so that what they were multiplied with makes room first.
     const size_t whole = (*plan)[1].parts > 1 ? 1 : 0;
     if ((*plan)[2 - whole].parts > 1 && part + 1 == (*plan)[2 - whole].parts) {

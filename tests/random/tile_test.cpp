@@ -256,7 +256,7 @@ size_t products_after_first_store(const LoopNest& nest) {
 TEST(Tiles, blocks_leave_among_the_products_of_the_next) {
   for (const Unit& unit : kUnits)
     for (const auto& [rows, columns] : {std::array{2, 2}, {1, 3}, {1, 1}})
-      for (int64_t steps : {7, 8, 9, 40})
+      for (int64_t steps : {3, 4, 7, 8, 40})
         for (int64_t blocks : {2, 3}) {
           Block block;
           block.rows = rows;
@@ -265,7 +265,7 @@ TEST(Tiles, blocks_leave_among_the_products_of_the_next) {
           const std::string what = unit.name + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
           auto nest = scheduled(product(unit, {m, n, k}), schedule(unit, block));
           ASSERT_TRUE(nest.ok()) << what << nest.error().message;
-          EXPECT_EQ(products_after_first_store(*nest) > 0, steps >= 8) << what;
+          EXPECT_EQ(products_after_first_store(*nest) > 0, steps >= 4) << what;
           if (m * n * k > 200'000) continue;  // the emulator's time
           const TileRun run = expect_same_bits(*nest, what);
           EXPECT_EQ(run.counts.zeros, rows * columns * blocks * 2) << what;
@@ -418,6 +418,7 @@ TEST(Tiles, parts_lose_nothing) {
     if (row == 4 && k % s.k == 7) x = std::numeric_limits<double>::quiet_NaN();
     if (row == 5 && k % s.k == 100) x = -kInfinity;
     if (row == 6 && k % s.k == 33) x = static_cast<double>(std::numeric_limits<float>::max());
+    if (row == 7 && k % 2 == 0) x = static_cast<double>(static_cast<float>(std::ldexp(x, -120)));  // its rests have no whole significand
     arguments[0].set(k, ir::float_literal(ElementType::f32, x));
   }
   for (int64_t k = 0; k < arguments[1].elements(); ++k)
