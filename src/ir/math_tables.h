@@ -34,8 +34,9 @@ inline constexpr double kLn2High = 0x1.62e42fefa39efp-1, kLn2Low = 0x1.abc9e3b39
 inline constexpr double kLn2ShortHigh = 0x1.62e4200000000p-1, kLn2ShortLow = 0x1.fdf473de6af28p-22;
 inline constexpr double kLn2HighF32 = 0x1.62e4300000000p-1, kLn2LowF32 = -0x1.05c610ca86c39p-29;
 
-/// 1/2!, 1/3! ..: exp(r) = 1 + r + r^2 (1/2! + r/3! + ..). The tail after the last is below 2^-26 (f32), 2^-57 (f64) of exp for |r| <= ln(2)/2.
-inline constexpr double kExpF32[] = {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040};
+/// exp(r) = 1 + r + r^2 (1/2! + r/3! + ..) for |r| <= ln(2)/2. f32: least largest error (2^-28 of exp), coefficients rounded one after the other; f64: 1/2!, 1/3! .., the
+/// tail after the last is below 2^-57.
+inline constexpr double kExpF32[] = {0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558bep-5, 0x1.1239ecp-7, 0x1.6a3ffcp-10};
 inline constexpr double kExpF64[] = {1.0 / 2,     1.0 / 6,      1.0 / 24,      1.0 / 120,      1.0 / 720,       1.0 / 5040,
                                      1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
 /// 2 atanh(s) = 2 s + s z (2/3 + 2/5 z + ..), z = s^2 <= 0.0295.
