@@ -22,8 +22,7 @@ constexpr double kCrowdedLine = 0.75;  // more for each line of a tile whose row
 constexpr double kTilesKept = 0.7;     // share of the first cache in which the tiles stay that the next block reads again
 constexpr double kTilesCrowded = 1.5;  // a tile's rows that share sets with others lose some of their lines, not all
 constexpr double kFirstCacheBytes = 256 << 10;
-constexpr double kKept =
-    0.9;  // of the second cache: pages lie anywhere, and sets that get more lines than they have ways lose all (an operand of 1.0 took 1.2 of the time, of 0.75 1.02)
+constexpr double kLostExposed = 0.18;  // of lines that were to stay and are gone (f64 products with blocks of 1.2 and 1.5 MB in 2 MB: 1.1 to 1.2 cycles each)
 constexpr double kTlbExposed = 0.8;
 constexpr double kWindow = 512;           // instructions that wait for a line while those behind go on
 constexpr double kPageStartCycles = 500;  // hardware's prefetchers begin anew at each page
@@ -106,8 +105,17 @@ class Traffic {
     if (leaf_.is_tile && store.granules * store.granule_bytes < kFirstCacheBytes && from > 0 && strides_[a][from - 1] == 0)
       return reaches_[from][a].granules <= kTilesKept * store.granules && reaches_[from][a].crowded() <= kTilesCrowded * store.granules;
     const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
-    const bool is_placed_by_pages = store.sets * kLineBytes > kPageBytes && store.granule_bytes == kLineBytes;
-    return sums_[from] + between <= (is_placed_by_pages ? kKept : 1) * store.granules && reaches_[from][a].crowded() <= store.granules;
+    return sums_[from] + between <= store.granules && reaches_[from][a].crowded() <= store.granules;
+  }
+  // Pages lie anywhere in a cache whose ways are larger than a page: places that get more pages than there are ways lose all of them. The share of pages in such
+  // places, where what is touched from loop `from` on is to stay.
+  double share_lost(const Store& store, size_t from) const {
+    const double places = store.sets * kLineBytes / kPageBytes;
+    if (places <= 1 || store.granule_bytes != kLineBytes) return 0;
+    const double others = sums_[from] * kLineBytes / kPageBytes / places, ways = store.granules / store.sets;
+    double share = 1, term = std::exp(-others);  // of Poisson: as many others as ways, or more
+    for (double pages = 0; pages < ways; term *= others / ++pages) share -= term;
+    return std::clamp(share, 0.0, 1.0);
   }
   // From one iteration of the loop along which a ring moves to the next, all other rings are gone through.
   double other_rings(size_t a, size_t from) const {
@@ -133,16 +141,24 @@ class Traffic {
   void add(const Level& level, size_t a, TrafficCycles& out) const {
     size_t from = leaf_.loops.size();
     while (from > 0 && stays(level.store, a, from - 1)) --from;
-    if (from == 0) return;  // all of it stays from one call to the next
-    // Loops that it does not move with find again what one of their iterations touched; only the innermost of them, else more was touched.
-    from = without_single(from);
-    if (from > 0 && strides_[a][from - 1] == 0 && stays(level.store, a, from)) --from;
-    from = without_single(from);
-    double granules = reaches_[from][a].granules * trips_outside(from);
-    // Neighbouring iterations of the next loop that touch the same granules (or rows of one window) bring them in once.
-    if (from > 0 && strides_[a][from - 1] > 0 && stays(level.store, a, from))
-      granules = std::min(granules, std::max(reaches_[from - 1][a].granules, reaches_[from][a].granules) * trips_outside(from - 1));
-    charge(level, a, granules, out);
+    const size_t kept = from;
+    double granules = 0;  // all of it stays from one call to the next
+    if (from > 0) {
+      // Loops that it does not move with find again what one of their iterations touched; only the innermost of them, else more was touched.
+      from = without_single(from);
+      if (from > 0 && strides_[a][from - 1] == 0 && stays(level.store, a, from)) --from;
+      from = without_single(from);
+      granules = reaches_[from][a].granules * trips_outside(from);
+      // Neighbouring iterations of the next loop that touch the same granules (or rows of one window) bring them in once.
+      if (from > 0 && strides_[a][from - 1] > 0 && stays(level.store, a, from))
+        granules = std::min(granules, std::max(reaches_[from - 1][a].granules, reaches_[from][a].granules) * trips_outside(from - 1));
+      charge(level, a, granules, out);
+    }
+    double found_gone = 0;
+    for (size_t inner = kept; inner <= leaf_.loops.size(); ++inner)
+      found_gone = std::max(found_gone, share_lost(level.store, inner) * (reaches_[inner][a].granules * trips_outside(inner) - granules));
+    out.exposed += kLostExposed * found_gone * level.cycles;
+    out.hidden += found_gone * level.cycles;
   }
   void charge(const Level& level, size_t a, double granules, TrafficCycles& out) const {
     if (level.is_cache && uses_[a]->is_streamed) return;
@@ -160,7 +176,7 @@ class Traffic {
     if (leaf_.is_tile && level.is_near && rows_share_a_set(a)) out.exposed += kCrowdedLine * granules;
     if (!is_stream || level.is_near || uses_[a]->is_store || uses_[a]->is_asked_for) return;
     // Sixteen lines asked for at once cross from page to page without a pause, but not from piece to piece.
-    out.exposed += leaf_.is_tile ? granules * kLineBytes / run_bytes * kPageStartCycles : page_starts(granules);
+    out.exposed += leaf_.is_tile ? granules * kLineBytes / run_bytes * kPageStartCycles : page_starts(a, granules);
   }
   /// Do all rows of a tile lie in one set of the first cache?
   bool rows_share_a_set(size_t a) const {
@@ -169,14 +185,21 @@ class Traffic {
     return false;
   }
   // What the first line of each page of a stream makes the arithmetic wait: nothing where the next pages' loads are already among the instructions in flight.
-  double page_starts(double lines) const {
+  // Streams of one block (rows in registers) wait together: the lines of one block's pages come at once.
+  double page_starts(size_t a, double lines) const {
     double points = 1, lanes = 1;
     for (const LoopContext& loop : leaf_.loops) {
       points *= loop.trips;
       if (loop.mark == MarkKind::vector) lanes = std::max(lanes, static_cast<double>(loop.width));
     }
     const double lines_in_flight = kWindow * lines / std::max(points / lanes, 1.0), lines_of_a_page = kPageBytes / kLineBytes;
-    return std::max(0.0, 1 - lines_in_flight / lines_of_a_page) * lines / lines_of_a_page * kPageStartCycles;
+    return std::max(0.0, 1 - lines_in_flight / lines_of_a_page) * lines / lines_of_a_page * kPageStartCycles / streams_of_block(a);
+  }
+  double streams_of_block(size_t a) const {
+    double out = 1;
+    for (size_t l = block_; l < leaf_.loops.size(); ++l)
+      if (leaf_.loops[l].mark == MarkKind::unroll && strides_[a][l] >= kStreamBytes) out *= leaf_.loops[l].trips;
+    return out;
   }
 
   // A line that is only written comes in first and goes out later.

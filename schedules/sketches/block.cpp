@@ -209,8 +209,8 @@ std::string place_of(const PlanContext& c, const ReadRow& row, const std::vector
   return place;
 }
 
-/// Where rows stand outside: a panel of rows takes half of the first cache, the block of the other operand three eighths of the second (pages
-/// are scattered over its sets, so that more does not stay).
+/// Where rows stand outside: a panel of rows takes half of the first cache or, as deep as the sum, passes from the second; the block of the other operand takes a
+/// quarter to five eighths of the second (pages are scattered over its sets, so that more does not stay). Deeper blocks pass the result less often.
 void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, int64_t bytes, int64_t l1, int64_t l2, Sizes& sizes) {
   auto reduced = reduced_indices(c);
   if (reduced.size() != 1) return;
@@ -219,14 +219,20 @@ void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   const int64_t most = std::max<int64_t>(l1 / 2 / (kRows * bytes), 1);
   if (extent_k > most * 5 / 4 && !has_conditions_on(c, reduced[0])) {
     depth = equal_parts(extent_k, {most}, 1)[0];
-    const std::vector<int64_t> depths = equal_parts(extent_k, {most, most * 3 / 2, most * 2}, 1);
+    const std::vector<int64_t> depths = equal_parts(extent_k, {most, most * 2, most * 5}, 1);
     sizes.kc = add_size(plan, c, "kc", depth, depths);
     deepest = *std::max_element(depths.begin(), depths.end());
   }
-  const int64_t unit = 2 * c.lanes();
+  const int64_t unit = 6 * c.lanes();  // whole tiles of two and of three vectors
   const int64_t columns = std::max<int64_t>(l2 * 3 / 8 / std::max<int64_t>(depth * bytes, 1), unit);
-  if (extent_v * deepest > columns * depth * 3 / 2)
-    sizes.nc = add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0], equal_parts(extent_v, {columns / 2, columns, columns * 4 / 3}, unit));
+  if (extent_v * deepest <= columns * depth * 3 / 2) return;
+  sizes.nc =
+      add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0], equal_parts(extent_v, {columns / 4, columns / 3, columns / 2, columns * 2 / 3, columns}, unit));
+  if (sizes.nc->decision.empty() || l2 * 5 / 8 < unit * deepest * bytes) return;
+  const bool is_cut = sizes.kc && !sizes.kc->decision.empty();
+  Monomial block{static_cast<double>(is_cut ? bytes : depth * bytes), {sizes.nc->decision}};
+  if (is_cut) block.decisions.push_back(sizes.kc->decision);
+  plan.constraints.push_back({"second cache", {block}, static_cast<double>(l2 * 5 / 8)});
 }
 
 bool is_packed_ahead(const PlanContext& c, TensorId tensor) {
