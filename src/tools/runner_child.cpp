@@ -81,7 +81,7 @@ void catch_faults() {
   stack.ss_sp = other_stack.data();
   stack.ss_size = other_stack.size();
   sigaltstack(&stack, nullptr);
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = write_down_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGABRT}) sigaction(signal, &action, nullptr);
@@ -190,17 +190,19 @@ struct Packed {
   size_t bytes = 0;
 };
 
-constexpr size_t kPackedGuard = size_t{1} << 20;
+constexpr size_t kPackedGuard = size_t{1} << 20, kHugePage = size_t{2} << 20, kWorthHugePages = size_t{4} << 20;
 
 bool reserve_packed(Packed& packed, int64_t bytes) {
   if (bytes < 0 || bytes > INT32_MAX) return false;
   const size_t pages = (static_cast<size_t>(bytes) + 4095) / 4096 * 4096;
-  void* memory = mmap(nullptr, pages + 2 * kPackedGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, pages + 2 * kPackedGuard + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   packed.reserved = static_cast<unsigned char*>(memory);
   packed.bytes = static_cast<size_t>(bytes);
-  packed.data = packed.reserved + kPackedGuard + (pages - packed.bytes) / 64 * 64;  // ends at the guard, as far as alignment lets it
-  return mprotect(packed.reserved + kPackedGuard, pages, PROT_READ | PROT_WRITE) == 0;
+  const size_t guard = kHugePage - (reinterpret_cast<size_t>(memory) + kPackedGuard) % kHugePage + kPackedGuard;
+  packed.data = packed.reserved + guard + (pages - packed.bytes) / 64 * 64;  // ends at the guard, as far as alignment lets it
+  if (packed.bytes >= kWorthHugePages) madvise(packed.reserved + guard, pages, MADV_HUGEPAGE);
+  return mprotect(packed.reserved + guard, pages, PROT_READ | PROT_WRITE) == 0;
 }
 
 /// One loaded kernel.

@@ -15,11 +15,20 @@ namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kGuard = size_t{32} << 20;  // addresses only; wide, because kernels step by rows
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kWorthHugePages = size_t{4} << 20;  // as NumPy does for its arrays
+constexpr size_t kWorthHugePages = size_t{4} << 20;  // as NumPy does
+constexpr int kCollapse = 25;                        // MADV_COLLAPSE, since Linux 6.1
 constexpr unsigned char kCanary = 0xc7;
 
 size_t rounded_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
+}
+
+// As NumPy's arrays have them. Shared memory gets none by advice alone where the system says `never` for it, as most do; put together page by page it does.
+void ask_for_huge_pages(unsigned char* pages, size_t bytes) {
+  const size_t whole = bytes / kHugePage * kHugePage;
+  madvise(pages, bytes, MADV_HUGEPAGE);
+  for (size_t at = 0; at < whole; at += kHugePage) *static_cast<volatile unsigned char*>(pages + at) = 0;  // only what is mapped is put together
+  madvise(pages, whole, kCollapse);
 }
 
 Error memory_error(const std::string& name, size_t bytes) {
@@ -48,7 +57,7 @@ Result<Region> Region::make(std::string name, size_t bytes, RegionUse use) {
   void* pages = mmap(wanted, region.page_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, region.fd_, 0);
   if (pages == MAP_FAILED) return memory_error(region.name_, bytes);
   region.pages_ = static_cast<unsigned char*>(pages);
-  if (bytes >= kWorthHugePages) madvise(pages, region.page_bytes_, MADV_HUGEPAGE);
+  if (bytes >= kWorthHugePages) ask_for_huge_pages(region.pages_, region.page_bytes_);
   if (use == RegionUse::input && fcntl(region.fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     return memory_error(region.name_ + " (sealing)", bytes);
   return region;
