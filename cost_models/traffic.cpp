@@ -15,7 +15,10 @@ constexpr double kLineBytes = 64, kPageBytes = 4096;
 constexpr double kStreamBytes = 1024;    // pieces as long as this are fetched ahead by hardware
 constexpr double kStreamExposed = 0.05;  // share of a stream's transfer that arithmetic does not hide
 constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher sees coming
-constexpr double kStreamGain = 1.5;      // rate of stores past the caches to that of reads from memory
+// Of stored lines, which come and go, in runs as short as that; of longer runs less (blocks of f64 results added to in runs of 768, 1536, 3072 bytes: 9.2, 4.6, 2.5
+// cycles a line).
+constexpr double kStoresExposed = 0.7, kShortRunBytes = 768;
+constexpr double kStreamGain = 1.5;  // rate of stores past the caches to that of reads from memory
 constexpr double kTilesExposed =
     0.8;  // of lines that tile loads wait for: sixteen each, few loads in flight (bench_tile_rates: 17 to 30 cycles a product with one operand from L2)
 constexpr double kCrowdedLine = 0.75;  // more for each line of a tile whose rows lie whole pages apart (12 cycles a tile)
@@ -162,15 +165,17 @@ class Traffic {
   }
   void charge(const Level& level, size_t a, double granules, TrafficCycles& out) const {
     if (level.is_cache && uses_[a]->is_streamed) return;
-    const double cycles = granules * level.cycles * (level.is_cache && !level.is_near && is_only_written(a) ? 2 : 1);
+    const double run_bytes = reaches_[block_ > 0 ? block_ - 1 : 0][a].run_bytes;
+    const bool is_stream = run_bytes >= kStreamBytes || level.is_near;
+    const double store_share = kStoresExposed * std::min(1.0, kShortRunBytes / run_bytes);
+    const bool is_short_store = uses_[a]->is_store && !leaf_.is_tile && !level.is_near && store_share > kStreamExposed;
+    const double cycles = granules * level.cycles * (level.is_cache && !level.is_near && (is_short_store || is_only_written(a)) ? 2 : 1);
     if (!level.is_cache) {
       out.exposed += kTlbExposed * cycles;
       out.hidden += cycles;
       return;
     }
-    const double run_bytes = reaches_[block_ > 0 ? block_ - 1 : 0][a].run_bytes;
-    const bool is_stream = run_bytes >= kStreamBytes || level.is_near;
-    const double share = !leaf_.is_tile ? (is_stream ? kStreamExposed : kScatterExposed) : level.is_near ? kTilesExposed : is_stream ? kStreamExposed : kScatterExposed;
+    const double share = is_short_store ? store_share : leaf_.is_tile && level.is_near ? kTilesExposed : is_stream ? kStreamExposed : kScatterExposed;
     out.exposed += share * cycles;
     out.hidden += cycles;
     if (leaf_.is_tile && level.is_near && rows_share_a_set(a)) out.exposed += kCrowdedLine * granules;
