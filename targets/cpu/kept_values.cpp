@@ -1,6 +1,7 @@
 // In a sweep whose lanes are rows the three neighbours below are one lane further up in three columns: the column furthest ahead is turned out of two lines now, the
 // nearer ones were by the iterations before. A turn has one port, which comparisons and half of the additions want too; a load has two others. A stored vector that
-// the next iteration begins with takes some 7 cycles through memory, at the head of the longest chain.
+// the next iteration begins with takes some 7 cycles through memory, at the head of the longest chain. The sum of two columns that a later one begins with waits in a
+// register for it.
 #include "targets/cpu/kept_values.h"
 
 #include <llvm/IR/CFG.h>
@@ -24,7 +25,8 @@ namespace polyweft::targets {
 namespace {
 
 constexpr size_t kMostInstructions = 1500;
-constexpr size_t kMostKept = 8;       ///< vectors held in registers from one iteration to the next
+constexpr size_t kMostKept = 8;  ///< vectors held in registers from one iteration to the next
+constexpr size_t kMostSums = 8;
 constexpr size_t kMostOnStack = 128;  ///< vectors
 constexpr int64_t kLeastKept = 2;     ///< turns that one store saves
 
@@ -40,8 +42,10 @@ class Loop {
 
   bool change() {
     if (!is_loop() || !read()) return false;
-    const bool has_turns = keep_turns();
-    return keep_stored() || has_turns;
+    bool changed = keep_turns();
+    changed |= keep_sums();
+    changed |= keep_stored();
+    return changed;
   }
 
  private:
@@ -176,6 +180,84 @@ class Loop {
       phi->addIncoming(store->instruction->getValueOperand(), &block_);
       load->replaceAllUsesWith(phi);
       load->eraseFromParent();
+    }
+    return true;
+  }
+
+  /// Two vectors of memory, added or the like.
+  struct Sum {
+    llvm::BinaryOperator* made = nullptr;
+    llvm::LoadInst* loads[2] = {};
+    Place places[2];
+  };
+  std::optional<Sum> sum_of(llvm::Instruction& i) {
+    Sum out;
+    out.made = llvm::dyn_cast<llvm::BinaryOperator>(&i);
+    if (!out.made || !i.getType()->isVectorTy() || !i.getType()->isFPOrFPVectorTy()) return std::nullopt;
+    for (unsigned k = 0; k < 2; ++k) {
+      out.loads[k] = llvm::dyn_cast<llvm::LoadInst>(i.getOperand(k));
+      if (!out.loads[k] || out.loads[k]->getParent() != &block_ || !out.loads[k]->isSimple()) return std::nullopt;
+      const auto place = place_of(out.loads[k]->getPointerOperand());
+      if (!place) return std::nullopt;
+      out.places[k] = *place;
+    }
+    return out;
+  }
+
+  /// Has `later` in an iteration the operands that `now` had in the one before, whatever is stored between?
+  bool hands_on(const Sum& now, const Sum& later) const {
+    if (now.made == later.made || now.made->getOpcode() != later.made->getOpcode() || now.made->getType() != later.made->getType() ||
+        !now.made->hasSameSubclassOptionalData(later.made))
+      return false;
+    for (unsigned k = 0; k < 2; ++k) {
+      const Place& place = later.places[k];
+      if (now.places[k].base != place.base || now.places[k].offset != place.offset + place.step) return false;
+      const int64_t bytes = bytes_of(later.made->getType());
+      for (const Store& store : stores_) {
+        if (store.place.base != place.base) return false;
+        const int64_t stored = bytes_of(store.instruction->getValueOperand()->getType());
+        const auto meets = [&](int64_t at) { return at < place.offset + bytes && place.offset < at + stored; };
+        if (meets(store.place.offset) && store.instruction->comesBefore(later.loads[k])) return false;
+        if (meets(store.place.offset - store.place.step) && now.loads[k]->comesBefore(store.instruction)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Sums that another one was an iteration before.
+  bool keep_sums() {
+    if (!block_.getParent()->getFnAttribute("target-features").getValueAsString().contains("+avx512f")) return false;  // sixteen registers have no room
+    std::vector<Sum> sums;
+    for (llvm::Instruction& i : block_)
+      if (const auto sum = sum_of(i)) sums.push_back(*sum);
+    std::vector<std::pair<const Sum*, const Sum*>> kept;
+    for (const Sum& later : sums)
+      for (const Sum& now : sums)
+        if (kept.size() < kMostSums && hands_on(now, later)) {
+          kept.emplace_back(&now, &later);
+          break;
+        }
+    if (kept.empty()) return false;
+    enter();
+    llvm::IRBuilder<> before(entry_->getTerminator());
+    std::vector<llvm::PHINode*> values;
+    for (const auto& [now, later] : kept) {
+      auto* first = llvm::cast<llvm::BinaryOperator>(later->made->clone());
+      for (unsigned k = 0; k < 2; ++k) {
+        auto* load = llvm::cast<llvm::LoadInst>(later->loads[k]->clone());
+        load->setOperand(0, first_address(before, later->places[k]));
+        first->setOperand(k, before.Insert(load));
+      }
+      before.Insert(first);
+      values.push_back(llvm::PHINode::Create(later->made->getType(), 2, "", block_.begin()));
+      values.back()->addIncoming(first, entry_);
+      values.back()->addIncoming(now->made, &block_);
+    }
+    for (size_t k = 0; k < kept.size(); ++k) kept[k].second->made->replaceAllUsesWith(values[k]);  // a sum that is handed on may itself have come from one before
+    for (const auto& [now, later] : kept) {
+      later->made->eraseFromParent();
+      if (later->loads[1] != later->loads[0] && later->loads[1]->use_empty()) later->loads[1]->eraseFromParent();
+      if (later->loads[0]->use_empty()) later->loads[0]->eraseFromParent();
     }
     return true;
   }

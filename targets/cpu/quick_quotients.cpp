@@ -1,8 +1,10 @@
 // With rh = 1/d cut after its last bit and rl = 1/d - rh rounded, both of d's sign, fma(a, rh, a rl) is a/d rounded to nearest (after Brisebarre, Muller and Raina,
 // 2004): what is rounded differs from a/d by at most 2^-104 of it in f64, 2^-46 in f32 (half an ulp each of rl and of a rl), and an odd d < 2^20 keeps a/d at least 1/(2
 // d) ulps, 2^-74 or 2^-45 of it, from the middle of two numbers. Infinities, NaN and zeros come out right since both products have one sign. Only a rl may lose bits to
-// the subnormal range, by half of the least number: less than what is left where |a| >= 2^-959 (f64) or 2^-63 (f32). That is a bit of the exponent's upper half, one test
-// with a mask; the four operations of nest_division.cpp have one comparison too, on the port that turns want.
+// the subnormal range, by half of the least number: less than what is left where |a| >= 2^-959 (f64) or 2^-63 (f32), and nothing where a rl is no subnormal number.
+// All of a block's a rl have exponents if they have a bit of it in common, as numbers below 2 have that differ by less than 2^511 (2^63): two products are joined by one
+// operation, and one test with a mask is left. Where they have none, each a has its test. The four operations of nest_division.cpp have one comparison each, on the port
+// that turns want.
 #include "targets/cpu/quick_quotients.h"
 
 #include <llvm/Analysis/AliasAnalysis.h>
@@ -15,6 +17,7 @@
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/Pass.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -133,10 +136,12 @@ class Block {
 
   /// Lanes whose exponent is not among the least.
   static llvm::Value* are_large(llvm::IRBuilder<>& b, llvm::Value* a) {
-    llvm::Value* bits = bits_of(b, a);
     const bool is_float = a->getType()->getScalarType()->isFloatTy();
-    llvm::Value* exponent = b.CreateAnd(bits, llvm::ConstantInt::get(bits->getType(), is_float ? uint64_t{0x60000000} : uint64_t{0x7c00000000000000}));
-    return b.CreateICmpNE(exponent, llvm::Constant::getNullValue(bits->getType()));
+    return have_bits(b, bits_of(b, a), is_float ? uint64_t{0x60000000} : uint64_t{0x7c00000000000000});
+  }
+
+  static llvm::Value* have_bits(llvm::IRBuilder<>& b, llvm::Value* bits, uint64_t mask) {
+    return b.CreateICmpNE(b.CreateAnd(bits, llvm::ConstantInt::get(bits->getType(), mask)), llvm::Constant::getNullValue(bits->getType()));
   }
 
   static llvm::Value* any(llvm::IRBuilder<>& b, llvm::Value* lanes) {
@@ -193,24 +198,29 @@ class Block {
     llvm::MDNode* rarely = llvm::MDBuilder(context).createBranchWeights(1, 1000);
     in_suspect.CreateCondBr(tiny, slow, quick, rarely);
 
-    std::map<llvm::Type*, llvm::Value*> good;  // of vectors of as many lanes
-    for (const Quotient& quotient : quotients_) shorten(quotient);
+    std::map<llvm::Type*, llvm::Value*> common;  // bits of all products of vectors of one type
+    std::vector<llvm::Instruction*> products;
+    for (const Quotient& quotient : quotients_) products.push_back(shorten(quotient));
+    std::sort(products.begin(), products.end(), [](const llvm::Instruction* x, const llvm::Instruction* y) { return x->comesBefore(y); });
+    for (llvm::Instruction* product : products) {
+      llvm::IRBuilder<> behind(product->getNextNode());  // no register for it until the test
+      llvm::Value* bits = bits_of(behind, product);
+      llvm::Value*& all = common[product->getType()];
+      all = all ? behind.CreateAnd(all, bits) : bits;
+    }
     block_.getTerminator()->eraseFromParent();
     llvm::IRBuilder<> b(&block_);
-    for (const Quotient& quotient : quotients_) {
-      llvm::Value* lanes = are_large(b, quotient.a);
-      llvm::Value*& all = good[lanes->getType()];
-      all = all ? b.CreateAnd(all, lanes) : lanes;
-    }
     llvm::Value* suspicious = nullptr;
-    for (const auto& [type, lanes] : good) {
-      llvm::Value* some = any(b, b.CreateNot(lanes));
+    for (const auto& [type, bits] : common) {
+      const bool is_float = type->getScalarType()->isFloatTy();
+      llvm::Value* some = any(b, b.CreateNot(have_bits(b, bits, is_float ? uint64_t{0x7f800000} : uint64_t{0x7ff0000000000000})));
       suspicious = suspicious ? b.CreateOr(suspicious, some) : some;
     }
     b.CreateCondBr(suspicious, suspect, quick, rarely);
   }
 
-  void shorten(const Quotient& quotient) {
+  /// Returns a rl.
+  llvm::Instruction* shorten(const Quotient& quotient) {
     llvm::IRBuilder<> b(quotient.q);
     llvm::Type* type = quotient.a->getType();
     llvm::Value *high = nullptr, *low = nullptr;
@@ -221,13 +231,15 @@ class Block {
       const auto [h, l] = reciprocal_in_two(quotient.divisor);
       high = llvm::ConstantFP::get(type, h), low = llvm::ConstantFP::get(type, l);
     }
-    llvm::Value* quick = b.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {quotient.a, high, b.CreateFMul(quotient.a, low)});
+    auto* product = llvm::cast<llvm::Instruction>(b.CreateFMul(quotient.a, low));
+    llvm::Value* quick = b.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {quotient.a, high, product});
     // An asm with no text: else LLVM moves both operations behind the test, whose masks wait for each other.
     auto* same = llvm::FunctionType::get(type, {type}, false);
     quick = b.CreateCall(same, llvm::InlineAsm::get(same, "", "=v,0", true), {quick});
     quotient.chosen->replaceAllUsesWith(quick);
     for (llvm::Instruction* part : {quotient.chosen, quotient.is_one, quotient.better, quotient.remainder, quotient.q})
       if (part->use_empty()) part->eraseFromParent();
+    return product;
   }
 
   llvm::BasicBlock& block_;
