@@ -1,6 +1,7 @@
 // Strips: all producers of an output run in strips of their common outer indices (softmax, layernorm, attention, separable stencils).
 //
 //   others | y: strip | producers of the strip, in order | y  x: width | a stencil of the row in registers  x (vectors)
+//   others | y: strip | x: width | columns' sums and the stencil of their rows in registers  y  x (vectors)
 #include "schedules/sketches/strips.h"
 
 #include <algorithm>
@@ -33,7 +34,8 @@ bool writes_output(const Builder& b, uint32_t stage) {
 
 namespace {
 
-constexpr int64_t kMostReach = 32;  ///< rows that a strip computes again
+constexpr int64_t kMostReach = 32;    ///< rows that a strip computes again
+constexpr int64_t kRowsOfWindow = 4;  ///< in a block of columns whose sums stand in registers
 
 /// For each stage the index that runs with each of the host's leading indices; a stage is left out where there is none.
 using Alignment = std::map<uint32_t, std::vector<uint32_t>>;
@@ -112,7 +114,7 @@ bool moves_with(const Stage& stage, VarId first, const Affine& subscript, VarId 
 
 /// Inputs that several stages of a strip read row by row: the first one waits for memory, so the second one asks for the next strip, or for what lies beyond the rows
 /// that the first one's taps have read.
-std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Size& strip) {
+std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Size& strip, int64_t rows) {
   constexpr int64_t kRowsBeyond = 2;
   std::vector<Step> out;
   const VarId first = b.t.program.index_var(0);
@@ -130,7 +132,7 @@ std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Si
     }
     if (passes.size() < 2) continue;
     const Stage& second = b.t.stages[passes[1]];
-    const Size by = ahead > 0 ? Size{ahead + kRowsBeyond, ""} : strip;
+    const Size by = ahead > 0 ? Size{ahead + std::max(kRowsBeyond, rows), ""} : strip;
     out.push_back(PrefetchStep{b.t.program.tensors[id].name, second.name, index_name(b.t, second, placed.at(passes[1]).back()), by});
   }
   return out;
@@ -198,10 +200,13 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   std::vector<int64_t> heights;
   for (int64_t height : any_block ? std::vector<int64_t>{4, 8, 14, 16, 28, 32, 64} : std::vector<int64_t>{1, 2, 4, 8})
     if (height <= extent) heights.push_back(height);
-  Size strip = add_size(plan, c, "strip", any_block ? std::min<int64_t>(16, extent) : 1, heights);
-  std::string last = c.name(static_cast<uint32_t>(leading - 1));
   // The host's own plan, with the strip loop before its tile loops.
   Plan own = plan_pure(b.context(host, Packing::none, Seat::guest));
+  const auto in_registers = stencil_for_registers(b, host, best, own);
+  const bool has_window = in_registers && c.table.unit == h.data_indices - 1 && leading + 1 == h.data_indices && lane_window_of_reader(b.t, b.facts, *in_registers);
+  const int64_t rows = has_window ? std::min(kRowsOfWindow, extent) : 1;
+  Size strip = add_size(plan, c, "strip", any_block ? std::min<int64_t>(16, extent) : rows, heights);
+  std::string last = c.name(static_cast<uint32_t>(leading - 1));
   std::vector<TileStep::Level> levels = {{last, strip}};
   std::vector<std::string> order;
   for (size_t k = 0; k + 1 < leading; ++k) order.push_back(c.name(static_cast<uint32_t>(k)));
@@ -218,16 +223,24 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
       marks.push_back(step);
     }
   }
+  if (has_window && !any_block) {  // the rows of a strip inside its blocks: what their columns' sums load is the same but for the first and the last
+    std::erase(order, last);
+    order.insert(std::find(order.begin(), order.end(), c.name(*c.table.unit)), last);
+  }
   plan.steps.push_back(TileStep{h.name, levels});
   if (order.size() > outside) plan.steps.push_back(PermuteStep{h.name, order});
-  const auto in_registers = stencil_for_registers(b, host, best, own);
   std::optional<Beside> beside;
   if (in_registers) {
     const std::string x = c.name(*c.table.unit);
-    if (c.table.unit == h.data_indices - 1) beside = beside_stencil(b, *in_registers, c, width_of(levels, x));
+    if (has_window) beside = beside_stencil(b, *in_registers, c, width_of(levels, x));
     if (beside && !beside->cuts.empty()) plan.steps.push_back(SplitStep{h.name, x + ".1", beside->cuts});
     plan.append(plan_stencil_in_registers(b.context(*in_registers, Packing::none, Seat::guest), h.name, x + ".1"));
     if (beside) plan.append(plan_stencil_in_registers(b.context(beside->producer, Packing::none, Seat::guest), h.name, x + ".1"));
+    if (beside && !any_block) {
+      for (uint32_t k : {*in_registers, beside->producer})
+        plan.steps.push_back(UnrollStep{b.t.stages[k].name, {b.context(k, Packing::none, Seat::guest).name(static_cast<uint32_t>(leading - 1))}});
+      marks.push_back(UnrollStep{h.name, {last}});
+    }
     if (beside) marks.push_back(UnrollStep{h.name, {x}});
   }
   const auto has_place = [&](uint32_t k) { return k == in_registers || (beside && k == beside->producer); };
@@ -244,7 +257,7 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   if (stores == Stores::cached) return plan;
   if (stores == Stores::streamed && (!writes_output(b, host) || !stores_lines(own, c))) return std::nullopt;
   if (stores == Stores::streamed) plan.steps.push_back(StreamStep{h.name});
-  for (Step& step : prefetches(b, best, strip)) plan.steps.push_back(std::move(step));
+  for (Step& step : prefetches(b, best, strip, rows)) plan.steps.push_back(std::move(step));
   return plan;
 }
 

@@ -174,16 +174,18 @@ struct Tuner::Impl {
     return Plan{std::move(nest).value(), trace_text(*nest_template, decisions), "trace"};
   }
 
-  // The first that keeps its registers, else the one that spills least.
+  // The first that keeps its registers; else one that spills less, of those that are not predicted to be slower than the spills cost: some 6 % each.
   std::optional<Plan> first_that_fits(const Task& t, const std::vector<NestTemplate>& templates, const std::vector<Candidate>& candidates, WorkspaceLimit& limit) {
+    constexpr double kOfSpill = 1 / 16.0;
     std::optional<Plan> best;
     int fewest = 0;
+    double most_ns = 0;
     std::set<uint32_t> given_up;  // bands that took too long to prove: their other sizes would too
     constexpr size_t kMostGivenUp = 2;
     constexpr std::chrono::milliseconds kMostForBand{5000};  // whoever has no record waits for this
     for (const auto& candidate : candidates) {
       const bool is_band = !templates[candidate.sketch].bands.empty();
-      if (given_up.count(candidate.sketch) || (is_band && (best || given_up.size() == kMostGivenUp))) continue;
+      if (given_up.count(candidate.sketch) || (is_band && (best || given_up.size() == kMostGivenUp)) || (best && candidate.predicted_ns > most_ns)) continue;
       auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
       if (!nest || !limit.admits(*nest)) continue;
       const auto kernel = workshop.for_runner(*nest);
@@ -194,6 +196,7 @@ struct Tuner::Impl {
       }
       best = Plan{std::move(nest).value(), trace_text(templates[candidate.sketch], candidate.decisions), "analytic model"};
       fewest = kernel->spills;
+      most_ns = candidate.predicted_ns * (1 + kOfSpill * fewest);
       if (fewest == 0 || is_band) break;
     }
     return best;

@@ -19,6 +19,9 @@ std::string nest_text(const std::string& name) {
 Program polybench(const std::string& name, const std::map<std::string, int64_t>& sizes) {
   return normalized_program(contents("examples/polybench/" + name + ".weft"), sizes);
 }
+Program seidel(int64_t steps, int64_t n) {
+  return normalized_program(contents("tests/schedules/nests/seidel_2d.weft"), {{"TSTEPS", steps}, {"N", n}});
+}
 std::string with(std::string text, const std::string& from, const std::string& to) {
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -38,15 +41,15 @@ TEST(CheckerOfTimeTiles, proves_jacobi_in_two_planes_at_large) {
 }
 
 TEST(CheckerOfTimeTiles, proves_seidel_and_cholesky_at_large) {
-  EXPECT_EQ(check(polybench("seidel_2d", {{"TSTEPS", 500}, {"N", 2000}}), nest_text("seidel_2d_large")).verdict, Verdict::proven);
+  EXPECT_EQ(check(seidel(500, 2000), nest_text("seidel_2d_large")).verdict, Verdict::proven);
   EXPECT_EQ(check(polybench("cholesky", {{"N", 2000}}), nest_text("cholesky_large")).verdict, Verdict::proven);
 }
 
 TEST(CheckerOfTimeTiles, proves_rows_as_lanes_in_skewed_storage) {
-  const poly::NestCheck found = check(polybench("seidel_2d", {{"TSTEPS", 500}, {"N", 2000}}), nest_text("seidel_2d_lanes_large"));
+  const poly::NestCheck found = check(seidel(500, 2000), nest_text("seidel_2d_lanes_large"));
   EXPECT_EQ(found.verdict, Verdict::proven) << found.message;
   const std::string text = nest_text("seidel_2d_lanes_small");
-  const Program program = polybench("seidel_2d", {{"TSTEPS", 8}, {"N", 48}});
+  const Program program = seidel(8, 48);
   EXPECT_EQ(check(program, text).verdict, Verdict::proven);
   auto nest = parse_loop_nest(text);
   ASSERT_TRUE(nest.ok());
@@ -55,11 +58,11 @@ TEST(CheckerOfTimeTiles, proves_rows_as_lanes_in_skewed_storage) {
 
 // No interval knows that the steps of a wave's tiles come after the first values: isl is asked about these pairs, and not for all the flow.
 TEST(CheckerOfTimeTiles, proves_waves_of_tiles_with_time_among_them) {
-  const poly::NestCheck found = check(polybench("seidel_2d", {{"TSTEPS", 500}, {"N", 2000}}), nest_text("seidel_2d_waves_large"));
+  const poly::NestCheck found = check(seidel(500, 2000), nest_text("seidel_2d_waves_large"));
   EXPECT_EQ(found.verdict, Verdict::proven) << found.message;
   EXPECT_LT(found.isl_operations, 2'000'000u);  // isl's dataflow takes 9,200,000
   const std::string text = nest_text("seidel_2d_waves_small");
-  const Program program = polybench("seidel_2d", {{"TSTEPS", 8}, {"N", 48}});
+  const Program program = seidel(8, 48);
   EXPECT_EQ(check(program, text).verdict, Verdict::proven);
   auto nest = parse_loop_nest(text);
   ASSERT_TRUE(nest.ok());
