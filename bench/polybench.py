@@ -42,7 +42,7 @@ LONG, SLOW = 1.0, 10.0  # seconds: timed three times, timed once
 
 
 def sizes_of(text, size):
-    sizes = {k: int(v) for k, v in re.findall(r"(\w+)\s*=\s*(\d+)", re.search(r"program \w+\(([^)]*)\)", text).group(1))}
+    sizes = {k: int(v) for k, v in re.findall(r"(\w+)\s*=\s*(\d+)", re.search(r"^program \w+\(([^)]*)\)", text, re.M).group(1))}
     if size != "file":
         line = re.search(rf"^# {size.upper()}: (.*)$", text, re.M).group(1)
         sizes.update((k, int(v)) for k, v in re.findall(r"-p (\w+)=(\d+)", line))
@@ -101,7 +101,7 @@ def is_close(got, expected):
 
 def our_function(options, path, bindings, folder):
     text = open(path, encoding="utf-8").read()
-    name = re.search(r"program (\w+)", text).group(1)
+    name = re.search(r"^program (\w+)", text, re.M).group(1)
     if options.budget:
         run([options.polyweft, "tune", path, *bindings, "--budget", options.budget])
     library = os.path.join(folder, name + ".so")
