@@ -5,7 +5,6 @@
 
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/ValueTracking.h>
-#include <llvm/IR/CFG.h>
 #include <llvm/IR/DataLayout.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
@@ -20,19 +19,13 @@
 #include <vector>
 
 #include "targets/cpu/llvm_queries.h"
+#include "targets/cpu/moving_loop.h"
 
 namespace polyweft::targets {
 namespace {
 
-constexpr size_t kMostInstructions = 1500;
 constexpr size_t kMostCarried = 4;      ///< vectors in registers from one iteration to the next
 constexpr size_t kLeastOperations = 2;  ///< that each of them saves
-
-/// An address that the loop moves on by a fixed number of bytes.
-struct Place {
-  llvm::Value* base = nullptr;
-  int64_t offset = 0, step = 0;
-};
 
 /// Where it writes; null where that is not one place.
 llvm::Value* stored_at(const llvm::Instruction& store) {
@@ -49,9 +42,9 @@ bool are_apart_by_name(const llvm::Instruction& load, const llvm::Instruction& s
                      [&](const llvm::MDOperand& scope) { return std::find(others->op_begin(), others->op_end(), scope) != others->op_end(); });
 }
 
-class Loop {
+class Loop : MovingLoop {
  public:
-  explicit Loop(llvm::BasicBlock& block) : block_(block), layout_(block.getModule()->getDataLayout()) {}
+  using MovingLoop::MovingLoop;
 
   bool change() {
     if (!is_loop() || !read()) return false;
@@ -65,18 +58,6 @@ class Loop {
   }
 
  private:
-  bool is_loop() {
-    const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block_.getTerminator());
-    if (!branch || !branch->isConditional() || (branch->getSuccessor(0) != &block_ && branch->getSuccessor(1) != &block_) || block_.size() > kMostInstructions)
-      return false;
-    for (llvm::BasicBlock* other : llvm::predecessors(&block_)) {
-      if (other == &block_) continue;
-      if (entry_) return false;
-      entry_ = other;
-    }
-    return entry_ != nullptr;
-  }
-
   /// All that writes memory.
   bool read() {
     for (llvm::Instruction& i : block_) {
@@ -84,34 +65,6 @@ class Loop {
       if (i.mayWriteToMemory() && !is_prefetch(i)) stores_.push_back(&i);
     }
     return true;
-  }
-
-  std::optional<Place> place_of(llvm::Value* pointer) const {
-    Place out;
-    llvm::APInt offset(64, 0);
-    out.base = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
-    out.offset = offset.getSExtValue();
-    const auto step = step_of(out.base);
-    if (!step || *step == 0) return std::nullopt;
-    out.step = *step;
-    return out;
-  }
-
-  std::optional<int64_t> step_of(llvm::Value* base) const {
-    if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(base); phi && phi->getParent() == &block_) {
-      llvm::APInt moved(64, 0);
-      const llvm::Value* next = phi->getIncomingValueForBlock(&block_)->stripAndAccumulateConstantOffsets(layout_, moved, true);
-      return next == phi ? std::optional(moved.getSExtValue()) : std::nullopt;
-    }
-    const auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(base);
-    if (!gep || gep->getParent() != &block_ || gep->getNumIndices() != 1 || !is_outside(gep->getPointerOperand())) return std::nullopt;
-    const auto* phi = llvm::dyn_cast<llvm::PHINode>(gep->getOperand(1));
-    if (!phi || phi->getParent() != &block_) return std::nullopt;
-    const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(phi->getIncomingValueForBlock(&block_));
-    if (!sum || sum->getOpcode() != llvm::Instruction::Add || sum->getOperand(0) != phi) return std::nullopt;
-    const auto* by = llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(1));
-    if (!by) return std::nullopt;
-    return by->getSExtValue() * static_cast<int64_t>(layout_.getTypeAllocSize(gep->getSourceElementType()).getFixedValue());
   }
 
   /// The memory that an address is part of.
@@ -128,11 +81,6 @@ class Loop {
     if (!at) return false;
     const llvm::Value *from = object_of(load.getPointerOperand()), *to = object_of(at);
     return from != to && llvm::isIdentifiedObject(from) && llvm::isIdentifiedObject(to);
-  }
-
-  bool is_outside(const llvm::Value* value) const {
-    const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
-    return !instruction || instruction->getParent() != &block_;
   }
 
   /// Loads of whole vectors that nothing in the loop writes, each with the one a step further on.
@@ -221,31 +169,14 @@ class Loop {
     return first_[i] = b.Insert(copy);
   }
 
-  llvm::Value* first_address(llvm::IRBuilder<>& b, const Place& place) {
-    llvm::Value* base = place.base;
-    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(base)) {
-      base = phi->getIncomingValueForBlock(entry_);
-    } else {
-      auto* copy = llvm::cast<llvm::GetElementPtrInst>(llvm::cast<llvm::Instruction>(base)->clone());
-      copy->setOperand(1, llvm::cast<llvm::PHINode>(copy->getOperand(1))->getIncomingValueForBlock(entry_));
-      base = b.Insert(copy);
-    }
-    return b.CreateGEP(b.getInt8Ty(), base, b.getInt64(static_cast<uint64_t>(place.offset)));
-  }
-
   void carry(const std::vector<llvm::Instruction*>& carried) {
-    // A block of its own on the way in: what stands there runs only where the loop does.
-    auto* entered = llvm::BasicBlock::Create(block_.getContext(), "entered", block_.getParent(), &block_);
-    entry_->getTerminator()->replaceSuccessorWith(&block_, entered);
-    block_.replacePhiUsesWith(entry_, entered);
-    llvm::BranchInst::Create(&block_, entered);
-    entry_ = entered;
+    enter();
     std::vector<llvm::Instruction*> dead;
     std::vector<llvm::PHINode*> phis;
-    llvm::IRBuilder<> b(entered->getTerminator());
+    llvm::IRBuilder<> b(entry_->getTerminator());
     for (llvm::Instruction* i : carried) {
       auto* phi = llvm::PHINode::Create(i->getType(), 2, "", block_.begin());
-      phi->addIncoming(first_of(b, i), entered);
+      phi->addIncoming(first_of(b, i), entry_);
       phis.push_back(phi);
     }
     for (size_t k = 0; k < carried.size(); ++k) {
@@ -256,9 +187,6 @@ class Loop {
     for (llvm::Instruction* i : dead) i->eraseFromParent();
   }
 
-  llvm::BasicBlock& block_;
-  const llvm::DataLayout& layout_;
-  llvm::BasicBlock* entry_ = nullptr;
   std::vector<llvm::Instruction*> stores_;
   std::map<llvm::Instruction*, llvm::Instruction*> later_;  ///< by a value: the one that it will be
   std::map<llvm::Instruction*, llvm::Value*> first_;        ///< what it is in the first iteration
@@ -268,13 +196,7 @@ class CarriedValues final : public llvm::FunctionPass {
  public:
   static char ID;
   CarriedValues() : FunctionPass(ID) {}
-  bool runOnFunction(llvm::Function& function) override {
-    bool changed = false;
-    std::vector<llvm::BasicBlock*> blocks;
-    for (llvm::BasicBlock& block : function) blocks.push_back(&block);
-    for (llvm::BasicBlock* block : blocks) changed |= Loop(*block).change();
-    return changed;
-  }
+  bool runOnFunction(llvm::Function& function) override { return change_blocks<Loop>(function); }
 };
 char CarriedValues::ID = 0;
 

@@ -4,7 +4,6 @@
 // register for it.
 #include "targets/cpu/kept_values.h"
 
-#include <llvm/IR/CFG.h>
 #include <llvm/IR/DataLayout.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
@@ -20,25 +19,19 @@
 #include <vector>
 
 #include "targets/cpu/llvm_queries.h"
+#include "targets/cpu/moving_loop.h"
 
 namespace polyweft::targets {
 namespace {
 
-constexpr size_t kMostInstructions = 1500;
 constexpr size_t kMostKept = 8;  ///< vectors held in registers from one iteration to the next
 constexpr size_t kMostSums = 8;
 constexpr size_t kMostOnStack = 128;  ///< vectors
 constexpr int64_t kLeastKept = 2;     ///< turns that one store saves
 
-/// An address that the loop moves on by a fixed number of bytes.
-struct Place {
-  llvm::Value* base = nullptr;
-  int64_t offset = 0, step = 0;
-};
-
-class Loop {
+class Loop : MovingLoop {
  public:
-  explicit Loop(llvm::BasicBlock& block) : block_(block), layout_(block.getModule()->getDataLayout()) {}
+  using MovingLoop::MovingLoop;
 
   bool change() {
     if (!is_loop() || !read()) return false;
@@ -49,19 +42,6 @@ class Loop {
   }
 
  private:
-  /// One block, entered from one other that goes nowhere else.
-  bool is_loop() {
-    const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block_.getTerminator());
-    if (!branch || !branch->isConditional() || (branch->getSuccessor(0) != &block_ && branch->getSuccessor(1) != &block_) || block_.size() > kMostInstructions)
-      return false;
-    for (llvm::BasicBlock* other : llvm::predecessors(&block_)) {
-      if (other == &block_) continue;
-      if (entry_) return false;
-      entry_ = other;
-    }
-    return entry_ != nullptr;
-  }
-
   /// All of memory that the block writes, and vectors that it loads from places that move on.
   bool read() {
     for (llvm::Instruction& i : block_) {
@@ -74,66 +54,6 @@ class Loop {
       }
     }
     return true;
-  }
-
-  /// Relative to a pointer that the loop moves on, or to one that stands still with such a number of bytes added.
-  std::optional<Place> place_of(llvm::Value* pointer) {
-    Place out;
-    llvm::APInt offset(64, 0);
-    out.base = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
-    out.offset = offset.getSExtValue();
-    const auto known = steps_.find(out.base);
-    const auto step = known != steps_.end() ? known->second : (steps_[out.base] = step_of(out.base));
-    if (!step || *step == 0) return std::nullopt;
-    out.step = *step;
-    return out;
-  }
-
-  std::optional<int64_t> step_of(llvm::Value* base) const {
-    if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(base); phi && phi->getParent() == &block_) {
-      llvm::APInt moved(64, 0);
-      const llvm::Value* next = phi->getIncomingValueForBlock(&block_)->stripAndAccumulateConstantOffsets(layout_, moved, true);
-      if (next == phi) return moved.getSExtValue();
-      return std::nullopt;
-    }
-    const auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(base);
-    if (!gep || gep->getParent() != &block_ || gep->getNumIndices() != 1 || !is_outside(gep->getPointerOperand())) return std::nullopt;
-    const auto* phi = llvm::dyn_cast<llvm::PHINode>(gep->getOperand(1));
-    if (!phi || phi->getParent() != &block_) return std::nullopt;
-    const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(phi->getIncomingValueForBlock(&block_));
-    if (!sum || sum->getOpcode() != llvm::Instruction::Add || sum->getOperand(0) != phi) return std::nullopt;
-    const auto* by = llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(1));
-    if (!by) return std::nullopt;
-    return by->getSExtValue() * static_cast<int64_t>(layout_.getTypeAllocSize(gep->getSourceElementType()).getFixedValue());
-  }
-
-  bool is_outside(const llvm::Value* value) const {
-    const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
-    return !instruction || instruction->getParent() != &block_;
-  }
-
-  /// The address as the first iteration finds it.
-  llvm::Value* first_address(llvm::IRBuilder<>& b, const Place& place) {
-    llvm::Value* base = place.base;
-    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(base)) {
-      base = phi->getIncomingValueForBlock(entry_);
-    } else {
-      auto* copy = llvm::cast<llvm::GetElementPtrInst>(llvm::cast<llvm::Instruction>(base)->clone());
-      copy->setOperand(1, llvm::cast<llvm::PHINode>(copy->getOperand(1))->getIncomingValueForBlock(entry_));
-      base = b.Insert(copy);
-    }
-    return b.CreateGEP(b.getInt8Ty(), base, b.getInt64(static_cast<uint64_t>(place.offset)));
-  }
-
-  /// A block of its own on the way in: what stands there runs only where the loop does.
-  void enter() {
-    if (is_entered_) return;
-    is_entered_ = true;
-    auto* entered = llvm::BasicBlock::Create(block_.getContext(), "entered", block_.getParent(), &block_);
-    entry_->getTerminator()->replaceSuccessorWith(&block_, entered);
-    block_.replacePhiUsesWith(entry_, entered);
-    llvm::BranchInst::Create(&block_, entered);
-    entry_ = entered;
   }
 
   int64_t bytes_of(llvm::Type* type) const { return static_cast<int64_t>(layout_.getTypeStoreSize(type).getFixedValue()); }
@@ -367,25 +287,14 @@ class Loop {
     Place place;
   };
 
-  llvm::BasicBlock& block_;
-  const llvm::DataLayout& layout_;
-  llvm::BasicBlock* entry_ = nullptr;
-  bool is_entered_ = false;
   std::vector<Store> stores_;
-  std::map<llvm::Value*, std::optional<int64_t>> steps_;
 };
 
 class KeptValues final : public llvm::FunctionPass {
  public:
   static char ID;
   KeptValues() : FunctionPass(ID) {}
-  bool runOnFunction(llvm::Function& function) override {
-    bool changed = false;
-    std::vector<llvm::BasicBlock*> blocks;
-    for (llvm::BasicBlock& block : function) blocks.push_back(&block);
-    for (llvm::BasicBlock* block : blocks) changed |= Loop(*block).change();
-    return changed;
-  }
+  bool runOnFunction(llvm::Function& function) override { return change_blocks<Loop>(function); }
 };
 char KeptValues::ID = 0;
 
