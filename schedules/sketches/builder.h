@@ -53,6 +53,6 @@ std::vector<uint32_t> readers_of(const NestTemplate& t, uint32_t producer);
 /// Does the plan store the stage's values by lanes along their rows?
 bool stores_lines(const Plan& plan, const PlanContext& c);
 /// An elementwise output.
-bool writes_output(const Builder& b, uint32_t stage);
+bool writes_output(const NestTemplate& t, uint32_t stage);
 
 }  // namespace polyweft::schedules

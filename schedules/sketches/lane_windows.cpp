@@ -46,18 +46,6 @@ std::optional<Interval> reach(const NestTemplate& t, const Stage& reader, const 
   return out;
 }
 
-/// Where no lane of a window meets a clamp: the producer's parts, as the reader sees them.
-std::vector<int64_t> cuts_of_reader(const PlanContext& reader, const std::vector<int64_t>& cuts, const Stage& producer, const LaneWindow& window) {
-  const uint32_t last = reader.stage.data_indices - 1;
-  std::vector<int64_t> out;
-  for (int64_t cut : cuts) {
-    const bool is_low = cut - producer.lo[last] <= producer.hi[last] - cut;
-    const int64_t at = is_low ? cut - window.least : cut - window.most;
-    if (at > reader.stage.lo[last] && at < reader.stage.hi[last]) out.push_back(at);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::optional<LaneWindow> lane_window(const NestTemplate& t, const TargetFacts& facts, uint32_t producer) {
@@ -81,6 +69,20 @@ std::optional<LaneWindow> lane_window_of_reader(const NestTemplate& t, const Tar
     if (reads(t, t.stages[reader], equation_of(t, t.stages[k]).targets[0]))
       if (const auto window = lane_window(t, facts, k); window && window->reader == reader) return window;
   return std::nullopt;
+}
+
+std::vector<int64_t> cuts_of_reader(const Stage& reader, const std::vector<int64_t>& cuts, const Stage& producer, const LaneWindow& window, int64_t width) {
+  const uint32_t last = reader.data_indices - 1;
+  const int64_t lo = reader.lo[last], hi = reader.hi[last];
+  std::vector<int64_t> out;
+  for (int64_t cut : cuts) {
+    const bool is_low = cut - producer.lo[last] <= producer.hi[last] - cut;
+    const int64_t past = (is_low ? cut - window.least : cut - window.most) - lo;
+    const int64_t at = lo + (is_low ? past + width - 1 : past) / width * width;
+    if (at > lo && at < hi && std::count(out.begin(), out.end(), at) == 0) out.push_back(at);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 Plan plan_lane_window(const PlanContext& producer, const LaneWindow& window, const std::string& place) {
@@ -116,7 +118,7 @@ Plan plan_row_with_window(const PlanContext& reader, const LaneWindow& window, i
   if (rows > 1) take_rows(plan, reader, rows);
   const PlanContext producer = context_for(reader.t, window.producer, reader.facts);
   const std::string v = reader.name(reader.stage.data_indices - 1);
-  const auto cuts = cuts_of_reader(reader, block_shape(producer)->cuts, producer.stage, window);
+  const auto cuts = cuts_of_reader(reader.stage, block_shape(producer)->cuts, producer.stage, window, 1);
   const auto is_accumulation = [](const Step& step) { return std::holds_alternative<AccumulateStep>(step); };
   auto at = std::find_if(plan.steps.begin(), plan.steps.end(), is_accumulation) + 1;
   if (!cuts.empty()) at = plan.steps.insert(at, SplitStep{reader.stage.name, v + ".1", cuts}) + 1;

@@ -20,6 +20,8 @@ std::optional<LaneWindow> lane_window(const NestTemplate& t, const TargetFacts& 
 /// That of the stage that this one reads so.
 std::optional<LaneWindow> lane_window_of_reader(const NestTemplate& t, const TargetFacts& facts, uint32_t reader);
 
+/// Where no lane of the window meets a clamp: the producer's parts, as the reader sees them, in whole blocks of so many of its elements.
+std::vector<int64_t> cuts_of_reader(const Stage& reader, const std::vector<int64_t>& cuts, const Stage& producer, const LaneWindow& window, int64_t width);
 /// The reader's rows, so many at a time, in blocks of four vectors, and at each the producer's five.
 Plan plan_row_with_window(const PlanContext& reader, const LaneWindow& window, int64_t rows);
 /// The producer alone, at a loop over blocks that the reader has already.

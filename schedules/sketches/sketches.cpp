@@ -158,7 +158,7 @@ Plan plain_plan(const Builder& b, Packing packing, Stores stores = Stores::cache
     if (!b.is_alive(k)) continue;
     const PlanContext c = b.context(k, packing);
     Plan own = plan_stage(c);
-    const bool writes_once = writes_output(b, k) || writes_taps(b, k) || writes_whole_sums(b, own, c);
+    const bool writes_once = writes_output(b.t, k) || writes_taps(b, k) || writes_whole_sums(b, own, c);
     if (stores == Stores::streamed && writes_once && stores_lines(own, c)) own.steps.push_back(StreamStep{c.stage.name});
     plan.append(own);
   }

@@ -27,9 +27,9 @@ bool stores_lines(const Plan& plan, const PlanContext& c) {
   });
 }
 
-bool writes_output(const Builder& b, uint32_t stage) {
-  const auto& targets = equation_of(b.t, b.t.stages[stage]).targets;
-  return !b.t.stages[stage].reduces && targets.size() == 1 && b.t.program.tensors[targets[0]].kind == TensorKind::output;
+bool writes_output(const NestTemplate& t, uint32_t stage) {
+  const auto& targets = equation_of(t, t.stages[stage]).targets;
+  return !t.stages[stage].reduces && targets.size() == 1 && t.program.tensors[targets[0]].kind == TensorKind::output;
 }
 
 namespace {
@@ -155,19 +155,8 @@ struct Beside {
 std::optional<Beside> beside_stencil(const Builder& b, uint32_t stencil, const PlanContext& host, int64_t width) {
   const auto window = lane_window_of_reader(b.t, b.facts, stencil);
   if (!window) return std::nullopt;
-  Beside out{window->producer, {}};
-  const uint32_t last = host.stage.data_indices - 1;
-  const Stage& made = b.t.stages[window->producer];
-  const int64_t lo = host.stage.lo[last], hi = host.stage.hi[last], along = made.data_indices - 1;
   const auto shape = block_shape(b.context(window->producer, Packing::none, Seat::guest));
-  for (int64_t cut : shape->cuts) {
-    const bool is_low = cut - made.lo[along] <= made.hi[along] - cut;
-    const int64_t past = is_low ? cut - window->least - lo : hi - (cut - window->most);  // columns of the host that meet the border
-    const int64_t at = is_low ? lo + (past + width - 1) / width * width : lo + (hi - lo - past) / width * width;
-    if (at > lo && at < hi && std::count(out.cuts.begin(), out.cuts.end(), at) == 0) out.cuts.push_back(at);
-  }
-  std::sort(out.cuts.begin(), out.cuts.end());
-  return out;
+  return Beside{window->producer, cuts_of_reader(host.stage, shape->cuts, b.t.stages[window->producer], *window, width)};
 }
 
 }  // namespace
@@ -255,7 +244,7 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
     plan.append(plan_stage(guest));
   }
   if (stores == Stores::cached) return plan;
-  if (stores == Stores::streamed && (!writes_output(b, host) || !stores_lines(own, c))) return std::nullopt;
+  if (stores == Stores::streamed && (!writes_output(b.t, host) || !stores_lines(own, c))) return std::nullopt;
   if (stores == Stores::streamed) plan.steps.push_back(StreamStep{h.name});
   for (Step& step : prefetches(b, best, strip, rows)) plan.steps.push_back(std::move(step));
   return plan;

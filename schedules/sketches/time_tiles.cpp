@@ -107,8 +107,8 @@ std::optional<BandStep> diamonds(const NestTemplate& t, uint32_t number, const B
   return out;
 }
 
-/// p.1, q.1, j.1, t: one loop of p and q is left to a statement, the other one follows from time. On one thread, too, waves find near what the wave before left: columns of
-/// tiles, one after the other, go through all of time.
+/// p.1, q.1, j.1, t: one loop of p and q is left to a statement, the other one follows from time. On one thread, too, waves find near what the wave before left: columns
+/// of tiles, one after the other, go through all of time.
 bool add_diamonds(Sketcher& s, uint32_t band) {
   constexpr int64_t kThin = 12, kWide = 64, kFewRows = 16, kManyColumns = 512;
   const Stage frame = s.t_.stages[s.t_.bands[band].frame];

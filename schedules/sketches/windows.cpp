@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "schedules/queries.h"
+#include "schedules/sketches/builder.h"
 #include "schedules/sketches/lane_windows.h"
 #include "schedules/sketches/plans.h"
 #include "schedules/steps.h"
@@ -297,16 +298,6 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   return out;
 }
 
-/// Stored past the caches: an output, by lanes along its rows or by squares.
-bool may_stream(const PlanContext& c, const Plan& own) {
-  const auto& targets = equation_of(c.t, c.stage).targets;
-  if (c.stage.reduces || targets.size() != 1 || c.t.program.tensors[targets[0]].kind != TensorKind::output) return false;
-  return equation_of(c.t, c.stage).rhs->op == Op::read || std::any_of(own.steps.begin(), own.steps.end(), [&](const Step& step) {
-           const auto* lanes = std::get_if<VectorizeStep>(&step);
-           return lanes && c.table.unit && lanes->statement == c.stage.name && lanes->loop == c.name(*c.table.unit);
-         });
-}
-
 }  // namespace
 
 bool is_long_chain(const NestTemplate& t) {
@@ -325,7 +316,7 @@ std::optional<Plan> plan_windows(const NestTemplate& t, const TargetFacts& facts
     Plan own = group ? std::move(group->plan) : plan_stage(c);
     if (group) placed.insert(placed.end(), group->members.begin(), group->members.end());
     any |= group.has_value();
-    if (streams && may_stream(c, own)) own.steps.push_back(StreamStep{c.stage.name});
+    if (streams && writes_output(t, host) && stores_lines(own, c)) own.steps.push_back(StreamStep{c.stage.name});
     nests.push_back(std::move(own));
   }
   if (!any) return std::nullopt;
