@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The kernels of examples/polybench beside plain C loops through gcc, clang and clang with Polly, one thread, f64.
+"""The kernels of examples/polybench beside plain C loops through gcc, clang and clang with Polly, f64, one thread (--threads gives our kernels more).
 
     bench/polybench.py [--polyweft build/release/src/cli/polyweft] [--size file|small|medium|large] [--budget 20s] [--only NAME ...] [--rounds 5] [--json FILE]
-                       [--plain clang ...] [--library] [--keep FOLDER]
+                       [--plain clang ...] [--library] [--threads N] [--keep FOLDER]
 
 All kernels of a row live in one process; a round calls each once (short ones many times), the ratio is the median over the rounds of other / polyweft.
 Products and factorizations have numpy and scipy (OpenBLAS on one thread) beside the compilers, where these are installed; `best` is the better of the two.
@@ -25,7 +25,7 @@ import time
 
 import numpy as np
 
-from examples import ROOT, TYPES, aligned, arguments_of, halide_buffer, run, timed
+from examples import ROOT, TYPES, aligned, arguments_of, bindings_of, halide_buffer, library_trace, run, sizes_of, timed, use_threads
 from polybench_peers import peers_of, use_one_thread
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,14 +39,6 @@ COMPILERS = {
 }
 LIBRARIES = ("numpy", "scipy")
 LONG, SLOW = 1.0, 10.0  # seconds: timed three times, timed once
-
-
-def sizes_of(text, size):
-    sizes = {k: int(v) for k, v in re.findall(r"(\w+)\s*=\s*(\d+)", re.search(r"^program \w+\(([^)]*)\)", text, re.M).group(1))}
-    if size != "file":
-        line = re.search(rf"^# {size.upper()}: (.*)$", text, re.M).group(1)
-        sizes.update((k, int(v)) for k, v in re.findall(r"-p (\w+)=(\d+)", line))
-    return sizes
 
 
 def prepared(kernel, tensor, array):
@@ -105,8 +97,7 @@ def our_function(options, path, bindings, folder):
     if options.budget:
         run([options.polyweft, "tune", path, *bindings, "--budget", options.budget])
     library = os.path.join(folder, name + ".so")
-    trace = os.path.join(ROOT, "schedules", "library", "polybench_" + os.path.splitext(os.path.basename(path))[0] + ".trace")
-    by_hand = ["--schedule", trace] if options.library and os.path.exists(trace) else []
+    by_hand = library_trace("polybench_" + os.path.splitext(os.path.basename(path))[0]) if options.library else []
     run([options.polyweft, "build", path, *bindings, *by_hand, "--emit", "shared", "-o", library])
     return getattr(ctypes.CDLL(library), name)
 
@@ -168,7 +159,7 @@ def measure(options, path, folder):
     kernel = os.path.splitext(os.path.basename(path))[0]
     text = open(path, encoding="utf-8").read()
     sizes = sizes_of(text, options.size)
-    bindings = [word for k, v in sizes.items() for word in ("-p", f"{k}={v}")]
+    bindings = bindings_of(sizes)
     row = {"kernel": kernel, "sizes": sizes, "wrong": [], "ms": {}, "ratio": {}}
     arrays = list(inputs_for(kernel, arguments_of(text, sizes)))
     outputs = outputs_from(text, sizes)
@@ -236,12 +227,13 @@ def main():
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--plain", nargs="*", choices=list(COMPILERS)[1:], default=list(COMPILERS)[1:], help="compilers beside the oracle")
     parser.add_argument("--library", action="store_true", help="use the traces of schedules/library, which are made for --size large")
+    parser.add_argument("--threads", type=int, default=1, help="threads of our kernels (everybody else has one)")
     parser.add_argument("--keep", help="folder for the times of slow plain loops")
     parser.add_argument("--json")
     options = parser.parse_args()
     rows = []
     names = [ORACLE, *options.plain, *LIBRARIES, "polyweft"]
-    os.environ["POLYWEFT_THREADS"] = "1"
+    use_threads(options.threads)
     use_one_thread()
     print(f"{'kernel':<16}" + "".join(f"{n + ' ms':>14}" for n in names) + f"{'clang/ours':>12}{'best/ours':>12}")
     with tempfile.TemporaryDirectory() as folder:

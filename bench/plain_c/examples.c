@@ -176,17 +176,21 @@ static int max(int a, int b) {
   return a > b ? a : b;
 }
 void plain(const uint8_t* restrict a, const uint8_t* restrict b, const int32_t* restrict score, int32_t* restrict best) {
-  int32_t* h = calloc((M + 1) * (N + 1), sizeof(int32_t));
+  int32_t *above = calloc(N + 1, sizeof(int32_t)), *row = calloc(N + 1, sizeof(int32_t));
   int32_t most = 0;
-  for (int i = 1; i <= M; i++)
+  for (int i = 1; i <= M; i++) {
     for (int j = 1; j <= N; j++) {
-      const int diagonal = h[(i - 1) * (N + 1) + j - 1] + score[a[i - 1] * V + b[j - 1]];
-      const int gap = max(h[(i - 1) * (N + 1) + j], h[i * (N + 1) + j - 1]) - 2;
-      h[i * (N + 1) + j] = max(max(0, diagonal), gap);
-      most = max(most, h[i * (N + 1) + j]);
+      const int diagonal = above[j - 1] + score[a[i - 1] * V + b[j - 1]];
+      const int gap = max(above[j], row[j - 1]) - 2;
+      row[j] = max(max(0, diagonal), gap);
+      most = max(most, row[j]);
     }
+    int32_t* const last = above;
+    above = row, row = last;
+  }
   *best = most;
-  free(h);
+  free(above);
+  free(row);
 }
 #elif defined(EXAMPLE_unsharp)
 static int clamp(int x, int lo, int hi) {
