@@ -65,10 +65,13 @@ def bindings_of(sizes):
     return [word for k, v in sizes.items() for word in ("-p", f"{k}={v}")]
 
 
-def library_trace(stem):
-    """Words that make `build` use the trace by hand, where schedules/library has one."""
-    trace = os.path.join(ROOT, "schedules", "library", stem + ".trace")
-    return ["--schedule", trace] if os.path.exists(trace) else []
+def library_trace(stem, threads):
+    """Words that make `build` use the trace by hand, where schedules/library has one; for several threads the one that is made for them."""
+    for name in [stem + "_two_threads"] * (threads > 1) + [stem]:
+        trace = os.path.join(ROOT, "schedules", "library", name + ".trace")
+        if os.path.exists(trace):
+            return ["--schedule", trace]
+    return []
 
 
 def use_threads(count):
@@ -180,7 +183,7 @@ def measure(path, name, text, folder, options):
     sizes = sizes_of(text, options.size)
     bindings = bindings_of(sizes)
     arrays = list(make_inputs(name, text, sizes))
-    by_hand = library_trace(name) if options.library else []
+    by_hand = library_trace(name, options.threads) if options.library else []
     if options.budget and not by_hand:
         run([polyweft, "tune", path, *bindings, "--budget", options.budget])
     outputs = [aligned(np.zeros(extents, TYPES[kind])) for _, kind, extents in output_like(polyweft, path, bindings)]

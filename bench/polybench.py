@@ -97,7 +97,7 @@ def our_function(options, path, bindings, folder):
     if options.budget:
         run([options.polyweft, "tune", path, *bindings, "--budget", options.budget])
     library = os.path.join(folder, name + ".so")
-    by_hand = library_trace("polybench_" + os.path.splitext(os.path.basename(path))[0]) if options.library else []
+    by_hand = library_trace("polybench_" + os.path.splitext(os.path.basename(path))[0], options.threads) if options.library else []
     run([options.polyweft, "build", path, *bindings, *by_hand, "--emit", "shared", "-o", library])
     return getattr(ctypes.CDLL(library), name)
 
