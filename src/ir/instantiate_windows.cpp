@@ -241,12 +241,20 @@ BufferId Emitter::make_window(const Window& window, TensorId tensor, Scope scope
 
 namespace {
 
-/// Loops of a copy: one a digit of the layout, and the tensor's unit-stride dimension innermost where the layout transposes it.
-std::vector<SizedLoop> copy_loops(const std::vector<std::pair<uint32_t, int64_t>>& digits, uint32_t rank, int64_t lanes) {
+/// The dimension of a tensor along which its elements lie side by side: the last one, or the one that is the last coordinate of skewed or exchanged cells.
+uint32_t dense_dimension(const View& view, const Buffer& buffer, uint32_t rank) {
+  if (rank == 0 || view.cell.empty() || buffer.layout.pieces.empty()) return rank == 0 ? 0 : rank - 1;
+  const Affine& along = view.cell[buffer.layout.pieces.back().dim];
+  for (uint32_t d = 0; d < rank; ++d)
+    if (along == Affine::variable(kCellVar + d)) return d;
+  return rank - 1;
+}
+
+/// Loops of a copy: one a digit of the layout, and the tensor's unit-stride dimension `last` innermost where the layout transposes it.
+std::vector<SizedLoop> copy_loops(const std::vector<std::pair<uint32_t, int64_t>>& digits, uint32_t rank, uint32_t last, int64_t lanes) {
   std::vector<SizedLoop> out;
   for (auto [dim, step] : digits) out.push_back({dim, step, MarkKind::serial, 0, false, false, "c" + std::to_string(dim)});
   if (rank == 0) return out;
-  uint32_t last = rank - 1;
   auto is_point = [&](const SizedLoop& loop) { return loop.index == last && loop.step == 1; };
   auto place = std::find_if(out.begin(), out.end(), is_point);
   bool was_innermost = place + 1 == out.end();
@@ -329,9 +337,10 @@ NodeId Emitter::copy_nest(const Window& window, TensorId tensor, const View& dst
   if (layout.empty())
     for (uint32_t d = 0; d < rank; ++d) digits.push_back({d, 1});
   int64_t lanes = 64 / size_bytes(t_.program.tensors[tensor].type);
-  if (rank > 0 && window.extent[rank - 1] < lanes) lanes = 0;
+  const uint32_t dense = dense_dimension(src, nest_.buffers[src.buffer], rank);
+  if (rank > 0 && window.extent[dense] < lanes) lanes = 0;
   body.loops = interleaving_loops(digits, rank, size_bytes(t_.program.tensors[tensor].type));
-  if (body.loops.empty()) body.loops = copy_loops(digits, rank, lanes);
+  if (body.loops.empty()) body.loops = copy_loops(digits, rank, dense, lanes);
   if (body.loops.size() > 1 && body.loops[0].mark == MarkKind::serial) body.loops[0].mark = options.outermost;
   for (uint32_t d = 0; d < rank; ++d) {
     Range range = options.limits.empty() ? Range{window.origin[d], window.extent[d], {}, {}} : options.limits[d];
