@@ -98,16 +98,12 @@ llvm::Value* opaque(llvm::IRBuilder<>& b, llvm::Value* value) {
   return b.CreateCall(type, llvm::InlineAsm::get(type, "", "=v,0", false), {value});
 }
 
-// Rows to columns in log2(lanes) rounds.
-std::vector<llvm::Value*> transposed(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& rows, unsigned element_bytes) {
-  const auto lanes = static_cast<unsigned>(rows.size()), part = std::min(lanes, kShuffleBytes / element_bytes);
-  std::vector<Held> held(lanes);
-  for (unsigned r = 0; r < lanes; ++r) {
-    held[r].value = rows[r];
-    for (unsigned c = 0; c < lanes; ++c) held[r].cell.push_back(r * lanes + c);
-  }
+// The rounds of a square: elements are exchanged inside parts, then parts among vectors. `done` is a distance whose exchange has happened already.
+std::vector<llvm::Value*> after_rounds(llvm::IRBuilder<>& b, std::vector<Held> held, unsigned element_bytes, unsigned done) {
+  const auto lanes = static_cast<unsigned>(held.size()), part = std::min(lanes, kShuffleBytes / element_bytes);
   for (unsigned distance = 1; distance < lanes; distance *= 2) {
-    if (distance > 1 && lanes >= 8 && element_bytes >= 4)  // full registers; smaller squares have few paths
+    if (distance == done) continue;
+    if ((distance > 1 || done > 0) && lanes >= 8 && element_bytes >= 4)  // full registers; smaller squares have few paths
       for (Held& h : held) h.value = opaque(b, h.value);
     for (unsigned r = 0; r < lanes; ++r) {
       if (r & distance) continue;
@@ -120,6 +116,45 @@ std::vector<llvm::Value*> transposed(llvm::IRBuilder<>& b, const std::vector<llv
   std::vector<llvm::Value*> columns(lanes);
   for (const Held& h : held) columns[h.cell[0] % lanes] = h.value;
   return columns;
+}
+
+// Rows to columns in log2(lanes) rounds.
+std::vector<llvm::Value*> transposed(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& rows, unsigned element_bytes) {
+  const auto lanes = static_cast<unsigned>(rows.size());
+  std::vector<Held> held(lanes);
+  for (unsigned r = 0; r < lanes; ++r) {
+    held[r].value = rows[r];
+    for (unsigned c = 0; c < lanes; ++c) held[r].cell.push_back(r * lanes + c);
+  }
+  return after_rounds(b, std::move(held), element_bytes, 0);
+}
+
+// The same of rows in memory. Where they fill registers of four parts, one round is made by loads: the second half of a register is filled from memory by any of the
+// ports that add, while exchanges in registers share one port. Row r begins at at_row(r).
+std::vector<llvm::Value*> transposed_rows(llvm::IRBuilder<>& b, llvm::FixedVectorType* row, const std::function<llvm::Value*(unsigned)>& at_row, llvm::Align align) {
+  const unsigned lanes = row->getNumElements(), bytes = row->getScalarSizeInBits() / 8, half = lanes / 2, part = kShuffleBytes / bytes;
+  if (lanes * bytes != kLineBytes) {
+    std::vector<llvm::Value*> rows;
+    for (unsigned r = 0; r < lanes; ++r) rows.push_back(b.CreateAlignedLoad(row, at_row(r), align));
+    return transposed(b, rows, bytes);
+  }
+  auto* half_row = llvm::FixedVectorType::get(row->getElementType(), half);
+  std::vector<int> both;
+  for (unsigned k = 0; k < lanes; ++k) both.push_back(static_cast<int>(k));
+  const auto halves = [&](unsigned r, unsigned first) {
+    Held out;
+    llvm::Value* loaded[2];
+    for (unsigned k = 0; k < 2; ++k) {
+      loaded[k] = b.CreateAlignedLoad(half_row, b.CreateInBoundsGEP(row->getElementType(), at_row(r + k * part), b.getInt64(first)), align);
+      for (unsigned c = 0; c < half; ++c) out.cell.push_back((r + k * part) * lanes + first + c);
+    }
+    out.value = b.CreateShuffleVector(loaded[0], loaded[1], both);
+    return out;
+  };
+  std::vector<Held> held(lanes);
+  for (unsigned r = 0; r < lanes; ++r)
+    if (!(r & part)) held[r] = halves(r, 0), held[r + part] = halves(r, half);
+  return after_rounds(b, std::move(held), bytes, part);
 }
 
 }  // namespace
@@ -211,17 +246,17 @@ void NestCode::turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, 
   llvm::Value* from = base(turn.src->id, turn.from);
   llvm::Value* to = base(turn.dst->id, turn.to);
   llvm::Value* column_mask = columns ? below(columns) : nullptr;
-  std::vector<llvm::Value*> in;
-  for (unsigned r = 0; r < lanes; ++r) {
-    llvm::Value* at = step_from(from, turn.from.coefficient(turn.rows->var), r);
-    if (r >= fixed_rows)
-      in.push_back(zero);
-    else if (!columns)
-      in.push_back(b_.CreateAlignedLoad(vector, at, align));
-    else
-      in.push_back(b_.CreateMaskedLoad(vector, at, align, b_.CreateSelect(b_.CreateICmpSGT(rows, b_.getInt64(r)), column_mask, none), zero));
-  }
-  const auto out = transposed(b_, in, bytes);
+  const auto row_at = [&](unsigned r) { return step_from(from, turn.from.coefficient(turn.rows->var), r); };
+  const auto masked_rows = [&] {
+    std::vector<llvm::Value*> in(lanes, zero);
+    for (unsigned r = 0; r < fixed_rows; ++r)
+      in[r] =
+          columns
+              ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, row_at(r), align, b_.CreateSelect(b_.CreateICmpSGT(rows, b_.getInt64(r)), column_mask, none), zero))
+              : b_.CreateAlignedLoad(vector, row_at(r), align);
+    return transposed(b_, in, bytes);
+  };
+  const auto out = !columns && fixed_rows == lanes ? transposed_rows(b_, vector, row_at, align) : masked_rows();
   llvm::Value* row_mask = rows ? below(rows) : below(b_.getInt64(fixed_rows));
   for (unsigned c = 0; c < lanes; ++c) {
     llvm::Value* at = step_from(to, turn.to.coefficient(turn.columns->var), c);
@@ -340,9 +375,8 @@ bool NestCode::turning_groups(const Loop& outer) {
       bind_variable(rows->var, row, row_facts);
       bind_variable(outer.var, column, column_facts);
       const llvm::Align align(static_cast<uint64_t>(bytes));
-      std::vector<llvm::Value*> in;
-      for (int64_t r = 0; r < kSide; ++r) in.push_back(b_.CreateAlignedLoad(vector, at(src, from, from_row, r), align));
-      const auto out = transposed(b_, in, kGroupBytes);
+      const auto out = transposed_rows(
+          b_, vector, [&](unsigned r) { return at(src, from, from_row, r); }, align);
       for (int64_t c = 0; c < kSide; ++c) b_.CreateAlignedStore(out[static_cast<size_t>(c)], at(dst, to, to_column, c), align);
       clear_caches();
     });
