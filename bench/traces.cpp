@@ -25,6 +25,7 @@
 #include "poly/base_nest.h"
 #include "polyweft/target.h"
 #include "schedules/steps.h"
+#include "support/large_array.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/yardstick.h"
 
@@ -66,7 +67,7 @@ LoopNest nest_of(const Program& program, std::string trace_path, const Target& h
 }
 
 struct Array {
-  std::vector<uint8_t> bytes;
+  LargeArray memory;  ///< as the runner's: a page of 2 MB is no page of 4 KB
   std::vector<halide_dimension_t> dims;
   halide_buffer_t buffer{};
   Array(const Buffer& of, std::mt19937& random) {
@@ -77,8 +78,8 @@ struct Array {
       elements *= of.extents[d];
     }
     const auto size = static_cast<size_t>(size_bytes(of.type));
-    bytes.resize(static_cast<size_t>(elements) * size + 64);
-    auto* data = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(bytes.data()) + 63) / 64 * 64);
+    memory = LargeArray(static_cast<size_t>(elements) * size);
+    uint8_t* data = memory.data();
     for (int64_t k = 0; k < elements && !of.is_output; ++k) {
       const bool is_diagonal = of.extents.size() == 2 && of.extents[0] == of.extents[1] && k % (of.extents[1] + 1) == 0;  // dominant: factorizations exist
       const double value = static_cast<double>(random() % 1000) / 1000.0 + (is_diagonal ? 2.0 * static_cast<double>(of.extents[0]) : 0.5);

@@ -1,9 +1,13 @@
 // How near programs on two threads come to what both cores can do, in one run: multiply-adds in registers on both cores at once for products, a copy past the caches by
-// both cores for softmax. The model's first schedules are timed briefly, the best one is judged: rounds of ceiling, kernel, ceiling, the multiply-adds for as long as the
-// kernel (a clock is higher in short bursts); a round is quiet where both ceilings are within 3 % of their upper decile. Prints the median share of quiet rounds. Run it
-// alone on the machine.
+// both cores for softmax. The model's first schedules are timed briefly, the best one is judged; or those given, in turns: rounds of ceiling, kernel, ceiling, kernel,
+// .., ceiling, the multiply-adds for as long as a kernel (a clock is higher in short bursts). Of guests on the same cores a round knows nothing but its ceilings, so a
+// kernel's time counts where the ceiling right before and the one right after agree within 2 %: prints the median and the upper quartile of its shares of their mean
+// there, and of those among them where both are within 3 % of the ceilings' upper decile (quiet). Also how one core's rate falls when the other works too: where it
+// halves, both are one core's two threads. Run it alone on the machine.
 //
-//   bench_two_threads [CANDIDATES [ROUNDS [FILE.weft [FILE.trace]]]]       (by default 8 and 40, and three programs of its own)
+// PW_CEILING=X: a call waits, in all a minute, for a ceiling of X or more (of products only): what this machine has in its quiet minutes is known from other runs.
+//
+//   bench_two_threads [CANDIDATES [ROUNDS [FILE.weft [FILE.trace ..]]]]       (by default 8 and 40, and three programs of its own; only programs of one float type)
 #include <HalideRuntime.h>
 #include <immintrin.h>
 #include <unistd.h>
@@ -26,6 +30,7 @@
 #include "polyweft/search.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
+#include "support/large_array.h"
 #include "targets/cpu/calibrate.h"
 
 using namespace polyweft;
@@ -39,6 +44,7 @@ struct Subject {
   std::string name, text;
   double flops = 0;  ///< 0: bound by memory
   double bytes = 0;  ///< read and written
+  bool is_f64 = false;
 };
 
 std::vector<Subject> own_subjects() {
@@ -83,26 +89,25 @@ class Ceiling {
       : target_(target),
         subject_(subject),
         loops_(std::max(1, static_cast<int>(kernel_ns / loop_ns(target) + 0.5))),
-        from_(subject.flops > 0 ? 0 : lines()),
-        to_(from_.size()) {}
+        lines_(subject.flops > 0 ? 0 : static_cast<size_t>(subject.bytes / 2 / kLine)),
+        from_(lines_ * kLine),
+        to_(lines_ * kLine) {}
   /// Flops or bytes a nanosecond.
   double rate() {
     const auto work = [&] { halide_do_par_for(nullptr, subject_.flops > 0 ? multiply : copy, 0, kThreads, reinterpret_cast<uint8_t*>(this)); };
     if (subject_.flops == 0) work();  // the second core may have been asleep
     const double ns = ns_of(work);
-    return subject_.flops > 0 ? done_[0] + done_[1] > 0 ? (done_[0] + done_[1]) / ns : 0 : subject_.bytes / ns;
+    if (subject_.flops == 0) return subject_.bytes / ns;
+    return (done_[0] + done_[1]) / (subject_.is_f64 ? 2 : 1) / ns;
   }
 
  private:
-  struct alignas(64) Line {
-    float cells[16];
-  };
+  static constexpr size_t kLine = 64;
   static double loop_ns(const Target& target) {
     double least = 1e300;
     for (int k = 0; k < 20; ++k) least = std::min(least, ns_of([&] { targets::run_fma_loop(target); }));
     return least;
   }
-  size_t lines() const { return static_cast<size_t>(subject_.bytes / 2 / sizeof(Line)); }
   static int multiply(void*, int thread, uint8_t* data) {
     auto& self = *reinterpret_cast<Ceiling*>(data);
     double flops = 0;
@@ -112,39 +117,43 @@ class Ceiling {
   }
   static int copy(void*, int thread, uint8_t* data) {
     auto& self = *reinterpret_cast<Ceiling*>(data);
-    const size_t part = self.from_.size() / kThreads;
-    const Line* from = self.from_.data() + static_cast<size_t>(thread) * part;
-    Line* to = self.to_.data() + static_cast<size_t>(thread) * part;
-    for (size_t k = 0; k < part; ++k)
-      for (int q = 0; q < 16; q += 4) _mm_stream_ps(to[k].cells + q, _mm_load_ps(from[k].cells + q));
+    const size_t part = self.lines_ / kThreads * kLine / sizeof(float);
+    const float* from = reinterpret_cast<const float*>(self.from_.data()) + static_cast<size_t>(thread) * part;
+    float* to = reinterpret_cast<float*>(self.to_.data()) + static_cast<size_t>(thread) * part;
+    for (size_t k = 0; k < part; k += 4) _mm_stream_ps(to + k, _mm_load_ps(from + k));
     _mm_sfence();
     return 0;
   }
   const Target& target_;
   const Subject& subject_;
   int loops_;  ///< of multiply-adds, on each core
-  std::vector<Line> from_, to_;
+  size_t lines_;
+  LargeArray from_, to_;
   double done_[kThreads] = {};
 };
 
-/// Arguments on lines of their own, filled with small numbers.
+/// Arguments in pages as the runner's, filled with small numbers.
 struct Arguments {
-  std::vector<std::vector<unsigned char>> storage;
+  std::vector<LargeArray> storage;
   std::vector<void*> raw;
   explicit Arguments(const std::vector<ArgumentSpec>& specs) {
     for (const ArgumentSpec& spec : specs) {
       const auto count = static_cast<size_t>(std::accumulate(spec.extents.begin(), spec.extents.end(), int64_t{1}, std::multiplies<>()));
-      if (spec.type != ElementType::f32) stop("only programs of f32");
-      storage.emplace_back(count * sizeof(float) + 128);
-      const auto address = reinterpret_cast<uintptr_t>(storage.back().data());
-      raw.push_back(storage.back().data() + (64 - address % 64) % 64);
-      for (size_t k = 0; k < count; ++k) static_cast<float*>(raw.back())[k] = static_cast<float>((k * 2654435761u >> 9) % 1000) / 1000 - 0.5f;
+      if (spec.type != ElementType::f32 && spec.type != ElementType::f64) stop("only programs of f32 and of f64");
+      storage.emplace_back(count * static_cast<size_t>(size_bytes(spec.type)));
+      raw.push_back(storage.back().data());
+      const auto value = [](size_t k) { return static_cast<float>((k * 2654435761u >> 9) % 1000) / 1000 - 0.5f; };
+      for (size_t k = 0; k < count; ++k)
+        if (spec.type == ElementType::f32)
+          static_cast<float*>(raw.back())[k] = value(k);
+        else
+          static_cast<double*>(raw.back())[k] = value(k);
     }
   }
 };
 
 struct Contestant {
-  std::string trace;
+  std::string name, trace;
   std::shared_ptr<LoadedKernel> kernel;
   double ns = 1e300;
   double call(const std::vector<void*>& raw) {
@@ -155,7 +164,7 @@ struct Contestant {
 };
 
 Contestant contestant(const Workshop& workshop, const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
-  return {trace_text(nest_template, decisions), take(workshop.load(take(instantiate(nest_template, decisions))))};
+  return {"", trace_text(nest_template, decisions), take(workshop.load(take(instantiate(nest_template, decisions))))};
 }
 
 std::vector<Contestant> contestants(const Workshop& workshop, const Task& task, int threads, size_t wanted) {
@@ -204,58 +213,75 @@ void print_fork_join() {
   std::printf("\n");
 }
 
-struct Round {
-  double before, after, ns, alone_ns;
+/// A call between two ceilings.
+struct Call {
+  double before, after, ns;
 };
+double part(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[std::min(values.size() - 1, static_cast<size_t>(static_cast<double>(values.size()) * share))];
+}
 
-void judge(const Subject& subject, const Workshop& workshop, size_t candidates, int rounds, const std::string& trace) {
-  const Task task = take(make_task(take(parse_program(subject.text)), {}, workshop.target()));
-  std::vector<Contestant> two;
-  if (trace.empty()) {
-    two = contestants(workshop, task, kThreads, candidates);
-  } else {
-    const NestTemplate given = take(schedules::replay(task.program, task.key.cls, take(parse_trace(trace))));
-    if (std::getenv("PW_NEST")) std::printf("%s\n", print(take(instantiate(given, values_of(given.trace)))).c_str());
-    two.push_back(contestant(workshop, given, values_of(given.trace)));
-  }
-  const auto base = take(schedules::base_template(task.program, task.key.cls));
-  Arguments arguments(argument_specs(take(instantiate(base, {})), task.program));
-  Contestant best = best_of(std::move(two), arguments.raw), alone = best_of(contestants(workshop, task, 1, candidates), arguments.raw);
-  Ceiling ceiling(workshop.target(), subject, best.ns);
-  std::vector<Round> all;
-  for (int r = 0; r < rounds; ++r) {
-    Round round{};
-    round.before = ceiling.rate();
-    round.ns = best.call(arguments.raw);
-    round.after = ceiling.rate();
-    round.alone_ns = alone.call(arguments.raw);
-    all.push_back(round);
-  }
-  if (std::getenv("PW_ROUNDS"))
-    for (const Round& r : all) std::printf("  %7.1f %9.1f us %7.1f  alone %9.1f us\n", r.before, r.ns / 1e3, r.after, r.alone_ns / 1e3);
-  std::vector<double> ceilings;
-  for (const Round& r : all) ceilings.insert(ceilings.end(), {r.before, r.after});
-  std::sort(ceilings.begin(), ceilings.end());
-  const double top = ceilings.empty() ? 0 : ceilings[ceilings.size() * 9 / 10];
-  std::vector<double> shares, speedups, times;
+void print_shares(const Subject& subject, const Contestant& contestant, const std::vector<Call>& calls, double top, double alone_ns) {
   const double work = subject.flops > 0 ? subject.flops : subject.bytes;
-  for (const Round& r : all)
-    if (std::min(r.before, r.after) >= 0.97 * top) {
-      shares.push_back(work / r.ns / ((r.before + r.after) / 2));
-      speedups.push_back(r.alone_ns / r.ns);
-      times.push_back(r.ns);
-    }
-  std::sort(shares.begin(), shares.end());
-  const double low = shares.empty() ? 0 : shares[shares.size() / 4], high = shares.empty() ? 0 : shares[shares.size() * 3 / 4];
-  std::printf("%-24s %9.1f us  ceiling %7.1f %s  share %.3f (quartiles %.3f..%.3f, %zu of %d rounds quiet)  one thread %9.1f us  speed-up %.2f\n", subject.name.c_str(),
-              median(times) / 1e3, top, subject.flops > 0 ? "GFLOP/s" : "GB/s", median(shares), low, high, shares.size(), rounds, alone.ns / 1e3, median(speedups));
-  if (std::getenv("PW_TRACE")) std::printf("%s\n", best.trace.c_str());
+  std::vector<double> shares, times, quiet, ceilings;
+  for (const Call& c : calls) {
+    const double mean = (c.before + c.after) / 2;
+    if (std::abs(c.before - c.after) > 0.02 * mean) continue;
+    shares.push_back(work / c.ns / mean);
+    times.push_back(c.ns);
+    ceilings.push_back(mean);
+    if (std::min(c.before, c.after) >= 0.97 * top) quiet.push_back(shares.back());
+  }
+  std::printf("%-24s %9.1f us  ceiling %7.1f %s  share %.3f, upper quartile %.3f (%zu of %zu calls)  quiet %.3f, %.3f (%zu, ceiling %.1f)  one thread %9.1f us\n",
+              contestant.name.c_str(), part(times, 0.5) / 1e3, part(ceilings, 0.5), subject.flops > 0 ? "GFLOP/s" : "GB/s", part(shares, 0.5), part(shares, 0.75),
+              shares.size(), calls.size(), part(quiet, 0.5), part(quiet, 0.75), quiet.size(), top, alone_ns / 1e3);
 }
 
 std::string contents(const char* path) {
   std::ifstream file(path);
   if (!file) stop(std::string("cannot read ") + path);
   return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
+void judge(const Subject& subject, const Workshop& workshop, size_t candidates, int rounds, const std::vector<std::string>& traces) {
+  const Task task = take(make_task(take(parse_program(subject.text)), {}, workshop.target()));
+  const auto base = take(schedules::base_template(task.program, task.key.cls));
+  Arguments arguments(argument_specs(take(instantiate(base, {})), task.program));
+  std::vector<Contestant> racers;
+  for (const std::string& path : traces) {
+    NestTemplate given = take(schedules::replay(task.program, task.key.cls, take(parse_trace(contents(path.c_str())))));
+    given.fuses_products = workshop.target().fuses_products();
+    given.fuses_halves = workshop.target().computes_halves();
+    if (std::getenv("PW_NEST")) std::printf("%s\n", print(take(instantiate(given, values_of(given.trace)))).c_str());
+    racers.push_back(contestant(workshop, given, values_of(given.trace)));
+    racers.back().name = path.substr(path.rfind('/') + 1);
+  }
+  if (traces.empty()) {
+    racers.push_back(best_of(contestants(workshop, task, kThreads, candidates), arguments.raw));
+    racers.back().name = subject.name;
+  }
+  const Contestant alone = best_of(contestants(workshop, task, 1, traces.empty() ? candidates : 1), arguments.raw);
+  for (Contestant& racer : racers) racer.ns = std::min({racer.call(arguments.raw), racer.call(arguments.raw), racer.call(arguments.raw)});
+  Ceiling ceiling(workshop.target(), subject, racers[0].ns);
+  std::vector<std::vector<Call>> calls(racers.size());
+  std::vector<double> ceilings{ceiling.rate()};
+  const char* wanted = subject.flops > 0 ? std::getenv("PW_CEILING") : nullptr;
+  const auto end = Clock::now() + std::chrono::minutes(1);
+  for (int r = 0; r < rounds; ++r)
+    for (size_t k = 0; k < racers.size(); ++k) {
+      while (wanted && ceilings.back() < std::atof(wanted) && Clock::now() < end) ceilings.push_back(ceiling.rate());
+      const double ns = racers[k].call(arguments.raw), before = ceilings.back();
+      ceilings.push_back(ceiling.rate());
+      calls[k].push_back({before, ceilings.back(), ns});
+    }
+  if (std::getenv("PW_ROUNDS"))
+    for (const Call& c : calls[0]) std::printf("  %7.1f %9.1f us %7.1f\n", c.before, c.ns / 1e3, c.after);
+  const double top = part(ceilings, 0.9);
+  std::printf("%s: ceilings' quartiles %.1f..%.1f..%.1f, tenths %.1f..%.1f\n", subject.name.c_str(), part(ceilings, 0.25), part(ceilings, 0.5), part(ceilings, 0.75),
+              part(ceilings, 0.1), top);
+  for (size_t k = 0; k < racers.size(); ++k) print_shares(subject, racers[k], calls[k], top, alone.ns);
+  if (std::getenv("PW_TRACE")) std::printf("%s\n", racers[0].trace.c_str());
 }
 
 }  // namespace
@@ -266,12 +292,17 @@ int main(int argc, char** argv) {
   halide_set_num_threads(kThreads);
   print_fork_join();
   const Workshop workshop(take(find_target("host")));
+  std::printf("multiply-adds on one core %.1f, on both %.1f GFLOP/s\n", targets::measured_fma_peak_gflops(workshop.target(), 1),
+              targets::measured_fma_peak_gflops(workshop.target(), 2));
   std::vector<Subject> subjects = own_subjects();
   if (argc > 3) {
     const Program program = take(parse_program(contents(argv[3])));
-    subjects = {{argv[3], contents(argv[3]), 0, 0}};
+    subjects = {{argv[3], contents(argv[3])}};
     subjects[0].flops =
         count_flops(take(instantiate(take(schedules::base_template(take(make_task(program, {}, workshop.target())).program, NumericsClass::reassoc)), {})));
+    for (const auto& tensor : program.tensors) subjects[0].is_f64 |= tensor.type == ElementType::f64;
   }
-  for (const Subject& subject : subjects) judge(subject, workshop, candidates, rounds, argc > 4 ? contents(argv[4]) : "");
+  std::vector<std::string> traces;
+  for (int k = 4; k < argc; ++k) traces.push_back(argv[k]);
+  for (const Subject& subject : subjects) judge(subject, workshop, candidates, rounds, traces);
 }

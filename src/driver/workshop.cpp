@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "support/hash.h"
+#include "support/large_array.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/calibrate.h"
 #include "targets/cpu/yardstick.h"
@@ -81,7 +82,7 @@ class JitKernel final : public LoadedKernel {
       if (slot.is_packed && !slot.packed_is_fresh)
         if (const int code = pack(slot, arguments[a]); code != 0) return code;
       // An empty tensor still needs a host pointer: null would be a bounds query.
-      buffers.push_back(slot.argument->at(slot.is_packed ? slot.aligned() : arguments[a] ? arguments[a] : &nowhere_));
+      buffers.push_back(slot.argument->at(slot.is_packed ? slot.storage.data() : arguments[a] ? arguments[a] : &nowhere_));
     }
     return invoke(buffers);
   }
@@ -94,11 +95,7 @@ class JitKernel final : public LoadedKernel {
     std::unique_ptr<Argument> argument, source;
     bool is_packed = false, packed_is_fresh = false;
     PackFunction pack = nullptr;
-    std::vector<unsigned char> storage;
-    unsigned char* aligned() {
-      const auto address = reinterpret_cast<uintptr_t>(storage.data());
-      return storage.data() + (64 - address % 64) % 64;
-    }
+    LargeArray storage;
   };
   Slot make_slot(const LoopNest& nest, BufferId id) {
     const Buffer& buffer = nest.buffers[id];
@@ -110,7 +107,7 @@ class JitKernel final : public LoadedKernel {
     }
     const int64_t bytes = allocated_elements(buffer) * size_bytes(buffer.type);
     slot.argument = std::make_unique<Argument>(type_of(buffer), std::vector<int64_t>{bytes});
-    slot.storage.resize(static_cast<size_t>(bytes) + 64);
+    slot.storage = LargeArray(static_cast<size_t>(bytes));
     for (const auto& p : nest.packs) {
       if (p.packed != id) continue;
       const Buffer& source = nest.buffers[p.source];
@@ -120,7 +117,7 @@ class JitKernel final : public LoadedKernel {
     return slot;
   }
   int pack(Slot& slot, void* data) {
-    const int code = slot.pack(slot.source->at(data ? data : &nowhere_), slot.argument->at(slot.aligned()));
+    const int code = slot.pack(slot.source->at(data ? data : &nowhere_), slot.argument->at(slot.storage.data()));
     slot.packed_is_fresh = code == 0;
     return code;
   }
