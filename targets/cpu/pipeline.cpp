@@ -23,6 +23,7 @@
 #include "targets/cpu/kept_values.h"
 #include "targets/cpu/lane_funnels.h"
 #include "targets/cpu/quick_quotients.h"
+#include "targets/cpu/running_extremes.h"
 #include "targets/cpu/side_by_side.h"
 
 namespace polyweft::targets {
@@ -92,6 +93,7 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   passes.add(chains_side_by_side());
   passes.add(values_kept_between_iterations());
   passes.add(quick_quotients());
+  passes.add(running_extremes());
 }
 
 // Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is expanded, and addresses move to
