@@ -3,11 +3,13 @@
 //   plain        band | loops that carry | each statement: the other loops, lanes along the one that is dense
 //   panels       first values, finished values, folds of sums as statements | tiles of j, k, i | k | rows of vectors; tiles of folds alone in registers
 //   time tiles   time_tiles.h
+//   lanes, jams  side_by_side.h
 //
 // A step that its relations refuse is left out; a trace is kept if something was gained.
 #include "schedules/sketches/recurrences.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/scalar_math.h"
 #include "ir/trace_names.h"
@@ -15,6 +17,7 @@
 #include "schedules/sketches/band_forms.h"
 #include "schedules/sketches/guests.h"
 #include "schedules/sketches/plans.h"
+#include "schedules/sketches/side_by_side.h"
 #include "schedules/sketches/sketcher.h"
 #include "schedules/sketches/time_tiles.h"
 
@@ -43,9 +46,25 @@ double work_at_point(const Equation& equation) {
   return std::max(out, 1.0);
 }
 
+// How many single values' work a statement does at once: lanes; blocks of sums load less for each, in two directions half.
+constexpr double kGatheredLanes = 2, kLanes = 8;
+constexpr double kBlocks[] = {kLanes, 10, 20};
+
+double speed_of(const NestTemplate& t, const Stage& stage) {
+  const auto has_lanes = [](const TemplateLoop& l) { return l.mark.kind == MarkKind::vector; };
+  const auto is_block = [&](const TemplateLoop& l) { return l.mark.kind == MarkKind::unroll && l.index < stage.data_indices; };
+  if (std::none_of(stage.loops.begin(), stage.loops.end(), has_lanes)) return 1;
+  return gathers(t, stage) ? kGatheredLanes : kBlocks[std::min<size_t>(std::count_if(stage.loops.begin(), stage.loops.end(), is_block), 2)];
+}
+
+/// With loops of its own.
+double best_speed_of(const NestTemplate& t, const Stage& stage) {
+  return kBlocks[std::min<size_t>(shared_along(t, stage).size(), 2)];
+}
+
 /// The innermost place that gives the statements loops that vectors can have, or one further outside where clearly less is left to single values.
 bool add_rows(Sketcher& s, uint32_t band) {
-  constexpr double kClearly = 1.25, kLanes = 8;
+  constexpr double kClearly = 1.25;
   const std::string frame = s.t_.stages[s.t_.bands[band].frame].name;
   const size_t members = s.t_.stages[s.t_.bands[band].frame].lo.size();
   std::optional<Sketcher> best;
@@ -55,18 +74,22 @@ bool add_rows(Sketcher& s, uint32_t band) {
     const std::string at = depth == 0 ? "root" : tried.t_.stages[tried.t_.bands[band].frame].loops[depth - 1].name;
     if (depth < members && !tried.take(DistributeStep{frame, at})) continue;
     double vectorized = 0, all = 0, work = 0;
+    bool is_best = true;
     for (const std::string& name : names_of_guests(tried.t_, band)) {
       const Stage& stage = tried.t_.stages[*stage_named(tried.t_, name)];
       const double points = points_inside(tried.t_, stage), operations = points * work_at_point(equation_of(tried.t_, stage));
       const bool has_lanes = vectorize_guest(tried, name);
       all += points;
+      const Stage& made = tried.t_.stages[*stage_named(tried.t_, name)];
+      const double speed = speed_of(tried.t_, made);
+      is_best &= speed >= best_speed_of(tried.t_, made);
       vectorized += has_lanes ? points : 0;
-      work += has_lanes ? operations / kLanes : operations;
+      work += operations / speed;
     }
     if (vectorized < all / 2 || (best && kClearly * work > least)) continue;
     best = std::move(tried);
     least = work;
-    if (vectorized == all) break;
+    if (is_best) break;
   }
   if (best) s = *std::move(best);
   return best.has_value();
@@ -248,6 +271,46 @@ std::vector<int64_t> panels_for(const Program& program, const std::vector<poly::
   return out;
 }
 
+/// The band as proposed, or in another sequence of statements, or without the members that sums move along: rows of vectors where some form has them, else single values.
+/// Nothing where the band is refused, else whether there are rows.
+std::optional<bool> add_plain(Sketcher& s, const Program& program, const poly::BandProposal& proposal) {
+  const BandStep plain = poly::band_step(program, proposal, s.band_name());
+  const auto number = static_cast<uint32_t>(s.t_.bands.size());
+  Sketcher first = s;
+  if (!first.take(plain)) return std::nullopt;
+  fold_storage(first, number);
+  bool has_rows = add_rows(first, number);
+  for (size_t depth = 1; depth < plain.members.size() && !has_rows; ++depth)
+    if (const auto ordered = in_running_order(first.t_, number, plain, depth)) {
+      Sketcher other = s;
+      if (!other.take(*ordered)) continue;
+      fold_storage(other, number);
+      has_rows = add_rows(other, number);
+      if (has_rows) first = std::move(other);
+    }
+  if (const auto sums = has_rows ? std::nullopt : whole_sums(program, proposal, s.band_name())) {
+    Sketcher whole = s;
+    has_rows = whole.take(*sums) && add_rows(whole, number);
+    if (has_rows) first = std::move(whole);
+  }
+  s = std::move(first);
+  return has_rows;
+}
+
+/// Bands with a free member in one form, the others as they are.
+std::optional<Trace> sketch_side_by_side(Sketcher s, const Program& program, const std::vector<poly::BandProposal>& wide,
+                                         const std::vector<poly::BandProposal>& proposals, SideBySide form) {
+  std::set<EquationId> done;
+  for (const poly::BandProposal& proposal : wide) {
+    if (!add_side_by_side(s, program, proposal, form)) return std::nullopt;
+    for (const BandPlace& place : proposal.statements) done.insert(place.equation);
+  }
+  for (const poly::BandProposal& proposal : proposals)
+    if (!done.count(proposal.statements.front().equation) && !add_plain(s, program, proposal)) return std::nullopt;
+  s.plan_others();
+  return s.trace_;
+}
+
 enum class Style : uint8_t { panels, time, diamonds, rows };
 
 std::optional<Trace> sketch(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
@@ -257,9 +320,6 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
   for (size_t p = 0; p < proposals.size(); ++p) {
     const BandStep plain = poly::band_step(program, proposals[p], s.band_name());
     const auto number = static_cast<uint32_t>(s.t_.bands.size());
-    Sketcher first = s;
-    if (!first.take(plain)) return std::nullopt;
-    fold_storage(first, number);
     bool done = false;
     if (style == Style::panels)
       if (const auto parts = in_parts(program, proposals[p], s.band_name())) {
@@ -270,6 +330,9 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
       }
     if (style == Style::time || style == Style::diamonds) {
       const int64_t lanes = facts.vector_bytes / 8;
+      Sketcher first = s;
+      if (!first.take(plain)) return std::nullopt;
+      fold_storage(first, number);
       const bool is_small = stages_of(first.t_, number).size() <= kMostInTiles;
       const auto made = style == Style::time ? permutable : diamonds;
       if (const auto skewed = is_small ? made(first.t_, number, plain, lanes) : std::nullopt) {
@@ -283,22 +346,9 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
       }
     }
     if (done) continue;
-    bool has_rows = add_rows(first, number);
-    for (size_t depth = 1; depth < plain.members.size() && !has_rows; ++depth)
-      if (const auto ordered = in_running_order(first.t_, number, plain, depth)) {
-        Sketcher other = s;
-        if (!other.take(*ordered)) continue;
-        fold_storage(other, number);
-        has_rows = add_rows(other, number);
-        if (has_rows) first = std::move(other);
-      }
-    if (const auto sums = has_rows ? std::nullopt : whole_sums(program, proposals[p], s.band_name())) {
-      Sketcher whole = s;
-      has_rows = whole.take(*sums) && add_rows(whole, number);
-      if (has_rows) first = std::move(whole);
-    }
-    gained |= has_rows && style == Style::rows;
-    s = std::move(first);
+    const auto has_rows = add_plain(s, program, proposals[p]);
+    if (!has_rows) return std::nullopt;
+    gained |= *has_rows && style == Style::rows;
   }
   if (!gained) return std::nullopt;
   s.plan_others();
@@ -320,6 +370,9 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::time));
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::diamonds));
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::rows));
+  if (const auto wide = side_by_side(normalized, cls, facts, isl, *proposals); !wide.empty())
+    for (const SideBySide form : {SideBySide::lanes, SideBySide::jammed})
+      keep(sketch_side_by_side(Sketcher(normalized, cls, facts, isl), normalized, wide, *proposals, form));
   return out;
 }
 

@@ -58,6 +58,56 @@ TEST(RecurrenceSketches, sums_inside_a_recurrence_get_lanes_of_partial_sums) {
   EXPECT_FALSE(mentions(columns, "vectorize nrm i_")) << "its sums run down columns\n" << columns.text();
 }
 
+void expect_right(const Program& program, const Trace& trace) {
+  auto t = schedules::replay(program, NumericsClass::reassoc, trace, isl_for(program));
+  ASSERT_TRUE(t.ok()) << trace.text();
+  auto nest = instantiate(*t, values_of(trace));
+  ASSERT_TRUE(nest.ok()) << described(nest.error()) << trace.text();
+  EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
+  const auto check = poly::check_nest(program, *nest);
+  EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n" << trace.text();
+}
+
+// Nothing is carried from one signal to the next: they are lanes, or a few of them run at once; first values and outputs run beside them, so that three samples are kept.
+TEST(RecurrenceSketches, recurrences_side_by_side_are_lanes_or_jammed) {
+  const auto last_two = [](const std::string& name, const std::map<std::string, int64_t>& sizes) {
+    const Program program = example(kExamples / "recurrences" / name, sizes);
+    auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+    EXPECT_GE(traces.size(), 2u);
+    traces.erase(traces.begin(), traces.end() - std::min<std::ptrdiff_t>(2, std::ssize(traces)));
+    for (const Trace& trace : traces) expect_right(program, trace);
+    traces.resize(2);
+    return traces;
+  };
+  const auto filters = last_two("biquads.weft", {{"K", 3}, {"R", 19}, {"N", 20}}), sums = last_two("prefix_sum.weft", {{"R", 11}, {"N", 30}});
+  for (const char* step : {"[n, k, r] of y@1: [n, 0, r], y@2: [n, k, r], Y: [n, 3, r]", "store y [d0, d2, d1]", "fold y c1 mod 3", "permute band1 [r.1, n, k, r]",
+                           "distribute band1 at k", "vectorize y@1 r 8", "vectorize y@2 r 8", "vectorize Y r 8"})
+    EXPECT_TRUE(mentions(filters[0], step)) << step << "\n" << filters[0].text();
+  for (const char* step :
+       {"[i, r] of S: [i, r], H: [i, r], sums: [i, r], highest: [i, r]", "fold S d1 mod 1", "fold H d1 mod 1", "permute band1 [r.1, i, r]", "unroll band1 r"})
+    EXPECT_TRUE(mentions(sums[1], step)) << step << "\n" << sums[1].text();
+}
+
+// Lanes along the sum would read a column of the matrix element by element: lanes go along its rows instead, a loop further out.
+TEST(RecurrenceSketches, sums_down_columns_get_lanes_along_rows) {
+  const Program program = example(kExamples / "recurrences" / "viterbi.weft", {{"T", 5}, {"S", 40}, {"O", 3}});
+  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+  ASSERT_FALSE(traces.empty());
+  for (const char* step : {"distribute band1 at t", "vectorize v.1 s 8", "accumulate v.1 at s.1 reg", "vectorize v@2 s 8"})
+    EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
+  expect_right(program, traces[0]);
+}
+
+// Sums that share operands in two directions: blocks of both, where the statement has loops of its own along both.
+TEST(RecurrenceSketches, sums_of_several_sequences_share_their_matrix) {
+  const Program program = example(kExamples / "recurrences" / "gru.weft", {{"T", 3}, {"B", 9}, {"I", 5}, {"H", 42}});
+  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+  ASSERT_FALSE(traces.empty());
+  for (const char* step : {"distribute band1 at t", "tile z.1 [n: 4, k: 4, q: 16]", "accumulate z.1 at k.1 reg", "unroll z.1 n, k", "vectorize z.1 q 16", "vectorize h@2 k 16"})
+    EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
+  expect_right(program, traces[0]);
+}
+
 /// Every recurrence among the examples, at the sizes of its file.
 TEST(RecurrenceSketches, are_proven_and_right) {
   std::vector<std::filesystem::path> paths;

@@ -1,0 +1,271 @@
+#include "schedules/sketches/side_by_side.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "schedules/bands.h"
+#include "schedules/sketches/guests.h"
+#include "schedules/sketches/plans.h"
+
+namespace polyweft::schedules {
+namespace {
+
+using poly::BandProposal;
+
+constexpr size_t kNone = SIZE_MAX;
+
+struct Extents {
+  std::vector<int64_t> lo, hi;
+  bool operator==(const Extents&) const = default;
+};
+
+/// A band as isl has it: which members are free, and how long each is.
+struct Facts {
+  std::vector<char> is_free;
+  Extents extents;
+};
+
+std::optional<Facts> facts_of_band(const Sketcher& begun, const Program& program, const BandProposal& proposal) {
+  Sketcher s = begun;
+  const auto number = static_cast<uint32_t>(s.t_.bands.size());
+  if (!s.take(poly::band_step(program, proposal, s.band_name()))) return std::nullopt;
+  const Band& band = s.t_.bands[number];
+  const Stage& frame = s.t_.stages[band.frame];
+  Facts out{std::vector<char>(frame.lo.size(), 1), {frame.lo, frame.hi}};
+  for (const BandRelation& r : band.relations)
+    for (size_t m = 0; m < out.is_free.size(); ++m) out.is_free[m] &= r.lo[m] == 0 && r.hi[m] == 0;
+  return out;
+}
+
+bool has_sums(const Program& program, const BandProposal& proposal) {
+  return std::any_of(proposal.statements.begin(), proposal.statements.end(),
+                     [&](const BandPlace& place) { return program.equations[place.equation].rhs->op == Op::reduce; });
+}
+
+bool has_free_member(const Facts& facts) {
+  return facts.is_free.size() > 1 && std::count(facts.is_free.begin(), facts.is_free.end(), 1) > 0 && std::count(facts.is_free.begin(), facts.is_free.end(), 0) > 0;
+}
+
+std::set<TensorId> inputs_of(const Program& program, const BandProposal& proposal) {
+  std::set<TensorId> out;
+  for (const BandPlace& place : proposal.statements)
+    visit(program.equations[place.equation].rhs, [&](const ExprNode& e) {
+      if (e.op == Op::read && program.tensors[e.access.id].kind == TensorKind::input) out.insert(e.access.id);
+    });
+  return out;
+}
+
+Affine coordinate(const Slot& slot) {
+  return slot.var == kNoVar ? slot.position : Affine::variable(slot.var);
+}
+
+/// The members at the element with these coordinates, as the tensor's widest statement has them; nothing where an index of its is no coordinate.
+std::optional<std::vector<Affine>> members_at(const Program& program, const BandProposal& proposal, TensorId tensor, const std::vector<Affine>& element) {
+  const BandPlace* widest = nullptr;
+  for (const BandPlace& place : proposal.statements) {
+    const auto& targets = program.equations[place.equation].targets;
+    const bool writes = std::count(targets.begin(), targets.end(), tensor) > 0;
+    if (writes && (!widest || program.equations[place.equation].index_names.size() > program.equations[widest->equation].index_names.size())) widest = &place;
+  }
+  if (!widest) return std::nullopt;
+  const Equation& equation = program.equations[widest->equation];
+  std::map<VarId, Affine> at;
+  for (size_t d = 0; d < equation.slots.size(); ++d)
+    if (equation.slots[d].var != kNoVar) at[equation.slots[d].var] = element[d];
+  std::vector<Affine> out;
+  for (const Affine& member : widest->members) {
+    for (const Term& term : member.terms)
+      if (term.quasi || (term.var >= program.index_var(0) && !at.count(term.var))) return std::nullopt;
+    out.push_back(substitute(member, at));
+  }
+  return out;
+}
+
+/// The one element of the band's tensors that the equation reads, where it reads one alone.
+std::optional<std::pair<TensorId, std::vector<Affine>>> element_read(const Program& program, const Equation& equation, const std::set<TensorId>& tensors) {
+  std::optional<std::pair<TensorId, std::vector<Affine>>> out;
+  bool is_one = true;
+  visit(equation.rhs, [&](const ExprNode& e) {
+    if (e.op != Op::read || !tensors.count(e.access.id)) return;
+    std::vector<Affine> element;
+    for (const Subscript& s : e.access.index) {
+      is_one &= !s.data && s.affine.is_linear();
+      element.push_back(s.affine);
+    }
+    is_one &= !out || *out == std::pair(e.access.id, element);
+    out = {e.access.id, std::move(element)};
+  });
+  return is_one ? out : std::nullopt;
+}
+
+/// First values before, readers after, where the band stays legal.
+void add_neighbours(const Sketcher& begun, const Program& program, const std::set<EquationId>& taken, BandProposal& proposal) {
+  std::set<TensorId> tensors;
+  std::set<EquationId> own;
+  for (const BandPlace& place : proposal.statements) {
+    own.insert(place.equation);
+    for (TensorId id : program.equations[place.equation].targets) tensors.insert(id);
+  }
+  for (EquationId q = 0; q < program.equations.size(); ++q) {
+    const Equation& equation = program.equations[q];
+    if (taken.count(q) || own.count(q) || equation.targets.size() != 1 || equation.rhs->op == Op::reduce) continue;
+    const bool is_first = tensors.count(equation.targets[0]) > 0;
+    std::optional<std::pair<TensorId, std::vector<Affine>>> element;
+    if (is_first) {
+      element = {equation.targets[0], {}};
+      for (const Slot& slot : equation.slots) element->second.push_back(coordinate(slot));
+    } else {
+      element = element_read(program, equation, tensors);
+    }
+    const auto members = element ? members_at(program, proposal, element->first, element->second) : std::nullopt;
+    if (!members) continue;
+    BandProposal wider = proposal;
+    BandPlace place;
+    place.equation = q;
+    place.members = *members;
+    wider.statements.insert(is_first ? wider.statements.begin() : wider.statements.end(), std::move(place));
+    if (const auto facts = facts_of_band(begun, program, wider); facts && has_free_member(*facts)) proposal = std::move(wider);
+  }
+}
+
+/// Proposals of the same shape that read the same inputs become one.
+std::vector<BandProposal> merged(const Sketcher& begun, const Program& program, const std::vector<BandProposal>& proposals) {
+  std::vector<BandProposal> out;
+  for (const BandProposal& proposal : proposals) {
+    const auto facts = facts_of_band(begun, program, proposal);
+    if (!facts || !has_free_member(*facts) || has_sums(program, proposal)) continue;
+    bool is_in = false;
+    for (BandProposal& other : out) {
+      const auto known = facts_of_band(begun, program, other);
+      if (!known || !(known->extents == facts->extents) || known->is_free != facts->is_free || inputs_of(program, other) != inputs_of(program, proposal)) continue;
+      BandProposal both = other;
+      both.statements.insert(both.statements.end(), proposal.statements.begin(), proposal.statements.end());
+      const auto merged_facts = facts_of_band(begun, program, both);
+      is_in = merged_facts && merged_facts->is_free == facts->is_free;
+      if (is_in) other = std::move(both);
+      if (is_in) break;
+    }
+    if (!is_in) out.push_back(proposal);
+  }
+  return out;
+}
+
+/// The tensor's dimension that is this member, in all statements of the band that write it.
+size_t dimension_of(const Program& program, const BandProposal& proposal, TensorId tensor, size_t member) {
+  size_t out = kNone;
+  for (const BandPlace& place : proposal.statements) {
+    const Equation& equation = program.equations[place.equation];
+    if (std::count(equation.targets.begin(), equation.targets.end(), tensor) == 0) continue;
+    for (size_t d = 0; d < equation.slots.size(); ++d) {
+      const Affine difference = place.members[member] - coordinate(equation.slots[d]);
+      if (difference.is_constant() && (out == kNone || !coordinate(equation.slots[d]).is_constant())) out = d;
+    }
+  }
+  return out;
+}
+
+/// Cells with the free dimension innermost (lanes only), few of them along the outermost member that carries.
+void arrange_storage(Sketcher& s, const Program& program, const BandProposal& proposal, size_t free, size_t longest, SideBySide form) {
+  constexpr int64_t kMostSteps = 4;
+  std::set<TensorId> tensors;
+  for (const BandPlace& place : proposal.statements)
+    for (TensorId id : program.equations[place.equation].targets)
+      if (program.tensors[id].kind == TensorKind::local && program.tensors[id].rank > 1) tensors.insert(id);
+  for (TensorId id : tensors) {
+    const Tensor& tensor = program.tensors[id];
+    const size_t lane = dimension_of(program, proposal, id, free), along = dimension_of(program, proposal, id, longest);
+    if (lane == kNone || along == kNone || lane == along) continue;
+    std::string coordinate = "d" + std::to_string(along);
+    if (form == SideBySide::lanes && lane + 1 != tensor.rank) {
+      StoreStep store{tensor.name, {}};
+      for (size_t d = 0; d < tensor.rank; ++d)
+        if (d != lane) store.cell.push_back({{{1, "d" + std::to_string(d)}}, 0});
+      store.cell.push_back({{{1, "d" + std::to_string(lane)}}, 0});
+      if (s.take(store)) coordinate = "c" + std::to_string(along - (along > lane ? 1 : 0));
+    }
+    for (int64_t steps = 1; steps <= kMostSteps; ++steps)
+      if (s.take(FoldStep{tensor.name, coordinate, steps, true})) break;
+  }
+}
+
+}  // namespace
+
+std::vector<BandProposal> side_by_side(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<BandProposal>& proposals) {
+  const Sketcher begun(program, cls, facts, isl);
+  std::set<EquationId> taken;
+  for (const BandProposal& proposal : proposals)
+    for (const BandPlace& place : proposal.statements) taken.insert(place.equation);
+  std::vector<BandProposal> out = merged(begun, program, proposals);
+  for (BandProposal& proposal : out) add_neighbours(begun, program, taken, proposal);
+  return out;
+}
+
+namespace {
+
+/// The members in this order.
+BandProposal in_order(const BandProposal& proposal, const std::vector<size_t>& order) {
+  BandProposal out = proposal;
+  for (size_t m = 0; m < order.size(); ++m) {
+    out.names[m] = proposal.names[order[m]];
+    for (size_t k = 0; k < out.statements.size(); ++k) out.statements[k].members[m] = proposal.statements[k].members[order[m]];
+  }
+  return out;
+}
+
+/// The longest of those that carry first, so that few of its steps are kept; the longest free one last.
+std::optional<BandProposal> longest_first(const Sketcher& s, const Program& program, const BandProposal& proposal, size_t& others) {
+  const auto facts = facts_of_band(s, program, proposal);
+  if (!facts || !has_free_member(*facts)) return std::nullopt;
+  const auto extent = [&](size_t m) { return facts->extents.hi[m] - facts->extents.lo[m]; };
+  std::vector<size_t> free, order;
+  for (size_t m = 0; m < facts->is_free.size(); ++m) (facts->is_free[m] ? free : order).push_back(m);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return extent(a) > extent(b); });
+  std::stable_sort(free.begin(), free.end(), [&](size_t a, size_t b) { return extent(a) < extent(b); });
+  order.insert(order.begin(), free.begin(), free.end() - 1);
+  order.push_back(free.back());
+  others = free.size() - 1;
+  return in_order(proposal, order);
+}
+
+}  // namespace
+
+bool add_side_by_side(Sketcher& s, const Program& program, const BandProposal& as_proposed, SideBySide form) {
+  constexpr int64_t kJammed = 4, kVectors = 8;
+  size_t others = 0;
+  const auto proposal = longest_first(s, program, as_proposed, others);
+  if (!proposal) return false;
+  Sketcher tried = s;
+  const auto number = static_cast<uint32_t>(tried.t_.bands.size());
+  const std::string name = tried.band_name();
+  if (!tried.take(poly::band_step(program, *proposal, name))) return false;
+  const size_t free = proposal->names.size() - 1;
+  const Stage& frame = tried.t_.stages[tried.t_.bands[number].frame];
+  const int64_t extent = frame.hi[free] - frame.lo[free], lanes = s.facts_->vector_bytes / 8;
+  if (extent < (form == SideBySide::lanes ? lanes : 2)) return false;
+  arrange_storage(tried, program, *proposal, free, others, form);
+  const std::string lane = proposal->names[free], width = (form == SideBySide::lanes ? "rr" : "ru") + std::to_string(number + 1);
+  if (form == SideBySide::lanes) {
+    std::vector<int64_t> widths;
+    for (int64_t vectors = 1; vectors <= kVectors && vectors * lanes < extent + lanes; vectors *= 2) widths.push_back(vectors * lanes);
+    tried.decide(width, widths[widths.size() / 2], widths);
+  } else {
+    tried.decide(width, std::min(kJammed, extent), {1, 2, kJammed, 2 * kJammed});
+  }
+  std::vector<std::string> order = proposal->names;
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(others), lane + ".1");
+  if (!tried.take_all({TileStep{name, {{lane, Size{0, width}}}}, PermuteStep{name, order}})) return false;
+  if (form == SideBySide::jammed) {
+    if (!tried.take(UnrollStep{name, {lane}})) return false;
+  } else {
+    if (!tried.take(DistributeStep{name, proposal->names[free - 1]})) return false;
+    for (const std::string& guest : names_of_guests(tried.t_, number)) {
+      const auto& targets = equation_of(tried.t_, tried.t_.stages[*stage_named(tried.t_, guest)]).targets;
+      if (!tried.take(VectorizeStep{guest, lane, Size{s.facts_->vector_bytes / size_bytes(program.tensors[targets[0]].type), ""}})) return false;
+    }
+  }
+  s = std::move(tried);
+  return true;
+}
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,26 @@
+// Recurrences side by side: a band along one member of which nothing is carried (signals through filters, rows with running sums).
+//
+//   lanes    r.1 | members that carry, the longest first | each statement: lanes along r, whose cells lie next to each other
+//   jammed   r.1 | members that carry, the longest first | r, a few of them, unrolled: single values, several chains at once
+//
+// What a band's tensors begin with, and what is made of them element by element, runs in the band too, so that a few steps of them are kept and no more.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "poly/band.h"
+#include "schedules/sketches/sketcher.h"
+
+namespace polyweft::schedules {
+
+/// The proposals, those with the same free members that read the same inputs as one, each with the equations beside it that may run there. Only bands with such a member
+/// and without sums; empty where there is none. Asks isl some questions a proposal.
+std::vector<poly::BandProposal> side_by_side(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl,
+                                             const std::vector<poly::BandProposal>& proposals);
+
+enum class SideBySide : uint8_t { lanes, jammed };
+/// Appends the band in this form; nothing and false where a step is refused.
+bool add_side_by_side(Sketcher& s, const Program& program, const poly::BandProposal& proposal, SideBySide form);
+
+}  // namespace polyweft::schedules
