@@ -271,6 +271,17 @@ TEST(PanelSketches, an_operand_that_fills_the_second_cache_is_blocked_by_columns
       std::any_of(traces.begin(), traces.end(), [](const Trace& trace) { return trace.text().find("tile C [j: nc, k: kc, i: mr, j: nr]") != std::string::npos; }));
 }
 
+// Weights that the second cache holds beside all else: where a panel outgrows the first one, its lines are asked for before each row of registers wants them.
+TEST(Sketches, ask_ahead_for_panels_that_the_first_cache_does_not_hold) {
+  const schedules::TargetFacts facts{64, 32, {48 << 10, 2 << 20, 16 << 20}, 1};
+  for (int depth : {256, 576}) {  // panels of 32 and 72 KB
+    const Program program = normalized_program("program gemm(M = 98, N = 64, K = " + std::to_string(depth) +
+                                               ")\nin A: f32[M, K]\nconst in B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n");
+    const std::string first = schedules::sketches(program, NumericsClass::reassoc, facts).front().text();
+    EXPECT_EQ(first.find("prefetch B in C along k by ") != std::string::npos, depth == 576) << first;
+  }
+}
+
 // Weights larger than the second cache pass once, with a piece of a panel for all rows; packed ahead they are asked for, else each piece is copied.
 TEST(PanelSketches, weights_that_no_cache_holds_pass_once) {
   for (const std::string kind : {"const in", "in"}) {
