@@ -1,8 +1,9 @@
 // Threads: the outermost loops of each nest in as many parts as there are threads.
 //
 // One part a thread, in one fork: who computes what is known before the call, and what one thread has in its caches stays its own. The index is the one whose parts
-// are most equal when each is a whole number of register tiles; of several the one that has least to be read by all threads; of these
-// the outermost dimension of what is written: parts that lie in one piece share no line and, for stencils, the shortest border.
+// are most equal when each is a whole number of register tiles; of several the one that has least to be read by all threads; of these the one whose blocks for a
+// cache are outermost (what such a block holds is brought by one thread then, not by each); then the outermost dimension of what is written: parts that lie in one
+// piece share no line and, for stencils, the shortest border.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,7 +20,7 @@ constexpr double kLeastPoints = 4'000;     ///< below it a fork pays for no oper
 constexpr double kSurePoints = 4'000'000;  ///< above it a fork pays for every operation: no sketch without
 constexpr double kEven = 0.97;             ///< mean over largest part from which on parts count as equal
 
-using Merit = std::tuple<double, double, int64_t>;
+using Merit = std::tuple<double, double, bool, int64_t>;
 
 struct Sharing {
   const NestTemplate& t;
@@ -77,6 +78,11 @@ struct Sharing {
     });
     return total > 0 ? std::floor(8 * shared / total) : 0;
   }
+  /// Are the outermost loops those over blocks of this index, with smaller tiles inside?
+  bool has_outermost_blocks(const Stage& stage, uint32_t index) const {
+    const auto tiles = std::count_if(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& loop) { return loop.index == index && !is_register_loop(loop); });
+    return tiles >= 2 && stage.loops.front().index == index && value(stage.loops.front().step) < stage.hi[index] - stage.lo[index];
+  }
   bool is_split(const Stage& stage, uint32_t index) const {
     return std::any_of(stage.loops.begin(), stage.loops.end(), [&](const TemplateLoop& loop) { return loop.index == index && !loop.cuts.empty(); });
   }
@@ -108,7 +114,8 @@ struct Sharing {
     for (size_t k = 0; k < outside; ++k) {
       const uint32_t index = stage.loops[k].index;
       if (index >= stage.data_indices || is_split(stage, index) || stage.hi[index] - stage.lo[index] < 2) continue;
-      const Merit merit = {std::floor(std::min(balance(stage, index), kEven) * 50), -read_by_all(stage, index), -static_cast<int64_t>(index)};
+      const Merit merit = {std::floor(std::min(balance(stage, index), kEven) * 50), -read_by_all(stage, index), has_outermost_blocks(stage, index),
+                           -static_cast<int64_t>(index)};
       if (!best || merit > most) best = index, most = merit;
     }
     return best;

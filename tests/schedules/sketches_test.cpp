@@ -297,6 +297,21 @@ TEST(PanelSketches, weights_that_no_cache_holds_pass_once) {
   }
 }
 
+// Both indices of a square product leave as much to be read by all threads: blocks of columns for the second cache are brought by one thread where columns are parted,
+// by each where rows are.
+TEST(Sketches, threads_part_what_blocks_for_a_cache_are_made_of) {
+  for (int size : {1024, 96}) {
+    const std::string n = std::to_string(size);
+    const Program program = normalized_program("program gemm(M = " + n + ", N = " + n + ", K = " + n +
+                                               ")\nin A: f32[M, K]\nconst in B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n");
+    for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 16 << 20}, 2})) {
+      const std::string text = trace.text();
+      if (text.find("parallel C ") == std::string::npos) continue;
+      EXPECT_NE(text.find(text.find("tile C [j: nc, k: kc, i: mr, j: nr]") != std::string::npos ? "parallel C j in 2" : "parallel C i in 2"), std::string::npos) << text;
+    }
+  }
+}
+
 // A second mark for threads made every trace unreadable; the base nest ran instead, 16 times as slow.
 TEST(DepthwiseSketches, two_threads_lose_no_sketch) {
   const Program program = normalized_program(
