@@ -1,6 +1,7 @@
 // States of several components: one more term, or two states put together.
 #include <algorithm>
 
+#include "targets/common/fold_order.h"
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
@@ -16,6 +17,18 @@ std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, c
     node.op = op;
     return scalar_.apply(node, {a, b});
   };
+  std::vector<llvm::Value*> out;
+  const auto taken = [&](llvm::Value* take) {
+    for (size_t i = 0; i < value.size(); ++i) out.push_back(b_.CreateSelect(take, value[i], state[i]));
+    return out;
+  };
+  if (folds_upwards(nest_, compute)) {  // greater, or a NaN, but not after a NaN; or the first term
+    llvm::Value* better = b_.CreateNot(relation(is_max ? Op::le : Op::ge, value[0], state[0]));
+    if (is_float(type)) better = b_.CreateAnd(better, relation(Op::eq, state[0], state[0]));
+    const unsigned bits = state[1]->getType()->getScalarSizeInBits();
+    llvm::Value* none = llvm::ConstantInt::get(state[1]->getType(), llvm::APInt::getSignedMaxValue(bits));
+    return taken(b_.CreateOr(better, b_.CreateICmpEQ(state[1], none)));
+  }
   llvm::Value* better = relation(is_max ? Op::gt : Op::lt, value[0], state[0]);
   llvm::Value* equal = relation(Op::eq, value[0], state[0]);
   if (is_float(type)) {
@@ -26,10 +39,7 @@ std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, c
   }
   llvm::Value* earlier = llvm::Constant::getNullValue(better->getType());
   for (size_t i = value.size(); i-- > 1;) earlier = b_.CreateOr(b_.CreateICmpSLT(value[i], state[i]), b_.CreateAnd(b_.CreateICmpEQ(value[i], state[i]), earlier));
-  llvm::Value* take = b_.CreateOr(better, b_.CreateAnd(equal, earlier));
-  std::vector<llvm::Value*> out;
-  for (size_t i = 0; i < value.size(); ++i) out.push_back(b_.CreateSelect(take, value[i], state[i]));
-  return out;
+  return taken(b_.CreateOr(better, b_.CreateAnd(equal, earlier)));
 }
 
 // Twice as many lanes an instruction. What is written must be an index in reach of 32 bits, none yet, or come from a register of this kind.
