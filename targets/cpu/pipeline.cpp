@@ -20,6 +20,7 @@
 
 #include "targets/cpu/carried_values.h"
 #include "targets/cpu/integer_sums.h"
+#include "targets/cpu/iterations_at_once.h"
 #include "targets/cpu/kept_values.h"
 #include "targets/cpu/lane_funnels.h"
 #include "targets/cpu/quick_quotients.h"
@@ -94,6 +95,7 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   passes.add(values_kept_between_iterations());
   passes.add(quick_quotients());
   passes.add(running_extremes());
+  passes.add(iterations_at_once());
 }
 
 // Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is expanded, and addresses move to
