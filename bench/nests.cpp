@@ -1,6 +1,6 @@
-// Texts of nests beside each other and beside plain C, in one process, one thread, rounds interleaved, on the same inputs: what a schedule is worth before any step makes
-// it. Usage: bench_nests ROUNDS NEST.. [PLAIN.so]: the first nest's argument shapes hold for all; PLAIN.so has plain(inputs.., outputs..) over bare pointers
-// (bench/polybench/polybench.c) and is the judge of the others' results. PW_ASM=FILE writes the first nest's assembly.
+// Texts of nests beside each other and beside plain C, in one process, one thread (or HL_NUM_THREADS), rounds interleaved, on the same inputs: what a schedule is worth
+// before any step makes it. Usage: bench_nests ROUNDS NEST.. [PLAIN.so]: the first nest's argument shapes hold for all; PLAIN.so has plain(inputs.., outputs..) over bare
+// pointers (bench/polybench/polybench.c) and is the judge of the others' results. PW_ASM=FILE writes the first nest's assembly.
 #include <HalideRuntime.h>
 #include <dlfcn.h>
 
@@ -105,6 +105,7 @@ double largest_difference(const Arguments& a, const Arguments& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!std::getenv("HL_NUM_THREADS")) halide_set_num_threads(1);
   if (argc < 3) return std::fprintf(stderr, "usage: bench_nests ROUNDS NEST.. [PLAIN.so]\n"), 2;
   const Target host = or_die(find_target("host"));
   std::vector<Racer> racers;

@@ -1,8 +1,8 @@
-// Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] [-n] [-y] times the kernel of each trace, one thread,
-// interleaved; `base` stands for the base nest, FILE.nest for a text of loops, `strict:TRACE` rounds as written, -n prints the loops instead, -y adds each kernel's share
-// of a yardstick (its own multiply-add instruction in registers) that runs once a round for as long as the first kernel: of the best times, and the median of rounds
-// whose yardstick is within 3 % of its best. Inputs are random; outputs are compared with the first kernel's (greatest relative difference). For a proof and a record use
-// `polyweft bench`.
+// Schedules side by side, before anyone proves them: bench_traces FILE.weft TRACE.. [-p NAME=N] [-r ROUNDS] [-n] [-y] times the kernel of each trace, one thread (or
+// HL_NUM_THREADS), interleaved; `base` stands for the base nest, FILE.nest for a text of loops, `strict:TRACE` rounds as written, -n prints the loops instead, -y adds
+// each kernel's share of a yardstick (its own multiply-add instruction in registers) that runs once a round for as long as the first kernel: of the best times, and the
+// median of rounds whose yardstick is within 3 % of its best. Inputs are random; outputs are compared with the first kernel's (greatest relative difference). For a proof
+// and a record use `polyweft bench`.
 #include <HalideRuntime.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -225,6 +225,7 @@ void print_share(const Yardstick& peak, const std::vector<double>& ms, double fl
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!std::getenv("HL_NUM_THREADS")) halide_set_num_threads(1);
   std::vector<std::string> files;
   std::map<std::string, int64_t> sizes;
   int rounds = 5;

@@ -11,6 +11,7 @@
 #include "driver/spaces.h"
 #include "driver/storage.h"
 #include "driver/task.h"
+#include "driver/threads.h"
 #include "driver/tune_session.h"
 #include "driver/tune_start.h"
 #include "driver/workshop.h"
@@ -431,7 +432,7 @@ Result<Kernel> Tuner::compile(const TuningRecord& record) {
   if (!task) return task.error();
   auto nest = parse_loop_nest(record.nest_text);
   if (!nest) return nest.error();
-  return load_kernel(impl_->workshop, *nest, task->program, "record #" + std::to_string(record.id));
+  return load_kernel(impl_->workshop, on_threads(std::move(*nest), record.key.threads), task->program, "record #" + std::to_string(record.id));
 }
 
 Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options) {
@@ -439,13 +440,13 @@ Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options
   if (!task) return task.error();
   auto plan = impl_->plan(program, options);
   if (!plan) return plan.error();
-  return load_kernel(impl_->workshop, plan->nest, task->program, plan->origin);
+  return load_kernel(impl_->workshop, on_threads(plan->nest, options.threads), task->program, plan->origin);
 }
 
 Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol) {
   auto plan = options.symbolic ? impl_->symbolic_plan(program, options) : impl_->plan(program, options);
   if (!plan) return plan.error();
-  auto bytes = impl_->workshop.product(plan->nest, emit, symbol);
+  auto bytes = impl_->workshop.product(on_threads(plan->nest, options.threads), emit, symbol);
   if (!bytes) return bytes.error();
   return BuildResult{std::move(bytes).value(), plan->origin};
 }
@@ -466,7 +467,7 @@ Result<std::string> Tuner::show(const Program& program, const TaskOptions& optio
   if (!plan) return plan.error();
   if (stage == ShowStage::trace) return plan->trace;
   if (stage == ShowStage::loops) return print(plan->nest);
-  auto bytes = impl_->workshop.product(plan->nest, stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
+  auto bytes = impl_->workshop.product(on_threads(plan->nest, options.threads), stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
   if (!bytes) return bytes.error();
   return std::string(bytes->begin(), bytes->end());
 }
@@ -484,7 +485,7 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
   if (stage == ShowStage::llvm || stage == ShowStage::assembly) {
     auto nest = parse_loop_nest(record.nest_text);
     if (!nest) return nest.error();
-    auto bytes = impl_->workshop.product(*nest, stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
+    auto bytes = impl_->workshop.product(on_threads(*nest, record.key.threads), stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
     if (!bytes) return bytes.error();
     return std::string(bytes->begin(), bytes->end());
   }
@@ -494,13 +495,13 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
 Result<Assembly> Tuner::assembly(const Program& program, const TaskOptions& options) {
   auto plan = impl_->plan(program, options);
   if (!plan) return plan.error();
-  return impl_->workshop.marked_assembly(plan->nest);
+  return impl_->workshop.marked_assembly(on_threads(plan->nest, options.threads));
 }
 
 Result<Assembly> Tuner::assembly(const TuningRecord& record) {
   auto nest = parse_loop_nest(record.nest_text);
   if (!nest) return nest.error();
-  return impl_->workshop.marked_assembly(*nest);
+  return impl_->workshop.marked_assembly(on_threads(std::move(*nest), record.key.threads));
 }
 
 Result<Storage> Tuner::storage(const Program& program, const TaskOptions& options) {
@@ -553,7 +554,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   if (!plan) return plan.error();
   auto base = impl_->base_nest(*task);
   if (!base) return base.error();
-  auto kernel = load_kernel(impl_->workshop, plan->nest, task->program, plan->origin);
+  auto kernel = load_kernel(impl_->workshop, on_threads(plan->nest, options.threads), task->program, plan->origin);
   if (!kernel) return kernel.error();
   auto reference = load_kernel(impl_->workshop, *base, task->program, "base order");
   if (!reference) return reference.error();
@@ -575,7 +576,7 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   auto lab_task = impl_->runner_task(*task, *base);
   if (!lab_task) return lab_task.error();
   if (auto begun = impl_->runner->begin(*lab_task); !begun) return begun.error();
-  auto kernel = impl_->workshop.for_runner(plan->nest);
+  auto kernel = impl_->workshop.for_runner(on_threads(plan->nest, options.threads));
   if (!kernel) return kernel.error();
   BenchReport report;
   report.origin = plan->origin;
