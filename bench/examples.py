@@ -12,6 +12,7 @@ Losses are printed like wins.
 
 import argparse
 import ctypes
+import functools
 import glob
 import json
 import os
@@ -133,6 +134,7 @@ def output_like(polyweft, path, bindings):
     return [(o["name"], o["type"], o["extents"]) for o in lines if o.get("event") == "output"]
 
 
+@functools.cache
 def plain_programs():
     """Names of the programs that plain_c has, and the file of each."""
     found = {}

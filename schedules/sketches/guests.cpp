@@ -90,7 +90,7 @@ bool vectorize_guest(Sketcher& s, const std::string& name) {
   if (!id) return false;
   const Stage stage = s.t_.stages[*id];
   const Equation& equation = equation_of(s.t_, stage);
-  const int64_t lanes = std::max<int64_t>(1, s.facts_->vector_bytes / size_bytes(s.t_.program.tensors[equation.targets[0]].type));
+  const int64_t lanes = s.lanes_of(stage);
   bool sums_along = false;  // lanes along the sum find neighbours in memory
   for (uint32_t k = stage.data_indices; stage.reduces && k < stage.lo.size(); ++k)
     sums_along |= stage.hi[k] - stage.lo[k] >= 2 * lanes && reads_along(equation, s.t_.program.index_var(k));

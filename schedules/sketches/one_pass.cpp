@@ -173,9 +173,7 @@ struct Writer {
   }
   int64_t first_row() const { return s.t_.stages[pass.sums[0].stage].lo[pass.sums[0].row]; }
   int64_t first_column() const { return s.t_.stages[pass.sums[0].stage].lo[pass.sums[0].column]; }
-  int64_t lanes(uint32_t stage) const {
-    return std::max<int64_t>(1, s.facts_->vector_bytes / size_bytes(s.t_.program.tensors[equation_of(s.t_, s.t_.stages[stage]).targets[0]].type));
-  }
+  int64_t lanes(uint32_t stage) const { return s.lanes_of(s.t_.stages[stage]); }
 
   BandStep band() const {
     BandStep out{name, in_turn ? std::vector<std::string>{"i", "s", "j"} : std::vector<std::string>{"i", "j"}, {}};
@@ -256,7 +254,7 @@ struct Writer {
 void plan_rows(Sketcher& s, const Sum& sum) {
   const Stage& stage = s.t_.stages[sum.stage];
   const std::string own = stage.name, i = index_name(s.t_, stage, sum.row), j = index_name(s.t_, stage, sum.column);
-  const Size lanes{std::max<int64_t>(1, s.facts_->vector_bytes / size_bytes(s.t_.program.tensors[equation_of(s.t_, stage).targets[0]].type)), ""};
+  const Size lanes{s.lanes_of(stage), ""};
   s.take_all({TileStep{own, {{i, Size{kRows, ""}}, {j, lanes}}}, PermuteStep{own, {i + ".1", j + ".1", i, j}}, AccumulateStep{own, i + ".1", Scope::reg},
               UnrollStep{own, {i}}, VectorizeStep{own, j, lanes}});
 }

@@ -208,9 +208,9 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
       if (part != SumPart::whole || !is_one_column) vectorize_guest(s, name);
       continue;
     }
-    const auto& equation = equation_of(s.t_, s.t_.stages[*stage_named(s.t_, name)]);
-    const int64_t lanes = std::max<int64_t>(1, s.facts_->vector_bytes / size_bytes(s.t_.program.tensors[equation.targets[0]].type));
-    if (equation.slots.size() < 2) continue;
+    const Stage& stage = s.t_.stages[*stage_named(s.t_, name)];
+    const int64_t lanes = s.lanes_of(stage);
+    if (equation_of(s.t_, stage).slots.size() < 2) continue;
     if (k >= near.size()) {
       const std::string rows = index.back();
       const int64_t columns = std::min(2 * lanes, panel);
@@ -298,12 +298,12 @@ std::optional<bool> add_plain(Sketcher& s, const Program& program, const poly::B
 }
 
 /// Bands with a free member in one form, the others as they are.
-std::optional<Trace> sketch_side_by_side(Sketcher s, const Program& program, const std::vector<poly::BandProposal>& wide,
-                                         const std::vector<poly::BandProposal>& proposals, SideBySide form) {
+std::optional<Trace> sketch_side_by_side(Sketcher s, const Program& program, const std::vector<FreeBand>& wide, const std::vector<poly::BandProposal>& proposals,
+                                         SideBySide form) {
   std::set<EquationId> done;
-  for (const poly::BandProposal& proposal : wide) {
-    if (!add_side_by_side(s, program, proposal, form)) return std::nullopt;
-    for (const BandPlace& place : proposal.statements) done.insert(place.equation);
+  for (const FreeBand& band : wide) {
+    if (!add_side_by_side(s, program, band, form)) return std::nullopt;
+    for (const BandPlace& place : band.proposal.statements) done.insert(place.equation);
   }
   for (const poly::BandProposal& proposal : proposals)
     if (!done.count(proposal.statements.front().equation) && !add_plain(s, program, proposal)) return std::nullopt;

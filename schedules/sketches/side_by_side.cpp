@@ -26,6 +26,11 @@ struct Facts {
   Extents extents;
 };
 
+struct Known {
+  BandProposal proposal;
+  Facts facts;
+};
+
 std::optional<Facts> facts_of_band(const Sketcher& begun, const Program& program, const BandProposal& proposal) {
   Sketcher s = begun;
   const auto number = static_cast<uint32_t>(s.t_.bands.size());
@@ -100,7 +105,8 @@ std::optional<std::pair<TensorId, std::vector<Affine>>> element_read(const Progr
 }
 
 /// First values before, readers after, where the band stays legal.
-void add_neighbours(const Sketcher& begun, const Program& program, const std::set<EquationId>& taken, BandProposal& proposal) {
+void add_neighbours(const Sketcher& begun, const Program& program, const std::set<EquationId>& taken, Known& known) {
+  BandProposal& proposal = known.proposal;
   std::set<TensorId> tensors;
   std::set<EquationId> own;
   for (const BandPlace& place : proposal.statements) {
@@ -125,28 +131,27 @@ void add_neighbours(const Sketcher& begun, const Program& program, const std::se
     place.equation = q;
     place.members = *members;
     wider.statements.insert(is_first ? wider.statements.begin() : wider.statements.end(), std::move(place));
-    if (const auto facts = facts_of_band(begun, program, wider); facts && has_free_member(*facts)) proposal = std::move(wider);
+    if (auto facts = facts_of_band(begun, program, wider); facts && has_free_member(*facts)) known = {std::move(wider), std::move(*facts)};
   }
 }
 
 /// Proposals of the same shape that read the same inputs become one.
-std::vector<BandProposal> merged(const Sketcher& begun, const Program& program, const std::vector<BandProposal>& proposals) {
-  std::vector<BandProposal> out;
+std::vector<Known> merged(const Sketcher& begun, const Program& program, const std::vector<BandProposal>& proposals) {
+  std::vector<Known> out;
   for (const BandProposal& proposal : proposals) {
-    const auto facts = facts_of_band(begun, program, proposal);
+    auto facts = facts_of_band(begun, program, proposal);
     if (!facts || !has_free_member(*facts) || has_sums(program, proposal)) continue;
-    bool is_in = false;
-    for (BandProposal& other : out) {
-      const auto known = facts_of_band(begun, program, other);
-      if (!known || !(known->extents == facts->extents) || known->is_free != facts->is_free || inputs_of(program, other) != inputs_of(program, proposal)) continue;
-      BandProposal both = other;
+    const auto takes = [&](Known& other) {
+      if (!(other.facts.extents == facts->extents) || other.facts.is_free != facts->is_free || inputs_of(program, other.proposal) != inputs_of(program, proposal))
+        return false;
+      BandProposal both = other.proposal;
       both.statements.insert(both.statements.end(), proposal.statements.begin(), proposal.statements.end());
-      const auto merged_facts = facts_of_band(begun, program, both);
-      is_in = merged_facts && merged_facts->is_free == facts->is_free;
-      if (is_in) other = std::move(both);
-      if (is_in) break;
-    }
-    if (!is_in) out.push_back(proposal);
+      auto of_both = facts_of_band(begun, program, both);
+      if (!of_both || of_both->is_free != facts->is_free) return false;
+      other = {std::move(both), std::move(*of_both)};
+      return true;
+    };
+    if (std::none_of(out.begin(), out.end(), takes)) out.push_back({proposal, std::move(*facts)});
   }
   return out;
 }
@@ -189,62 +194,50 @@ void arrange_storage(Sketcher& s, const Program& program, const BandProposal& pr
   }
 }
 
-}  // namespace
-
-std::vector<BandProposal> side_by_side(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<BandProposal>& proposals) {
-  const Sketcher begun(program, cls, facts, isl);
-  std::set<EquationId> taken;
-  for (const BandProposal& proposal : proposals)
-    for (const BandPlace& place : proposal.statements) taken.insert(place.equation);
-  std::vector<BandProposal> out = merged(begun, program, proposals);
-  for (BandProposal& proposal : out) add_neighbours(begun, program, taken, proposal);
-  return out;
-}
-
-namespace {
-
-/// The members in this order.
-BandProposal in_order(const BandProposal& proposal, const std::vector<size_t>& order) {
-  BandProposal out = proposal;
-  for (size_t m = 0; m < order.size(); ++m) {
-    out.names[m] = proposal.names[order[m]];
-    for (size_t k = 0; k < out.statements.size(); ++k) out.statements[k].members[m] = proposal.statements[k].members[order[m]];
-  }
-  return out;
-}
-
-/// The longest of those that carry first, so that few of its steps are kept; the longest free one last.
-std::optional<BandProposal> longest_first(const Sketcher& s, const Program& program, const BandProposal& proposal, size_t& others) {
-  const auto facts = facts_of_band(s, program, proposal);
-  if (!facts || !has_free_member(*facts)) return std::nullopt;
-  const auto extent = [&](size_t m) { return facts->extents.hi[m] - facts->extents.lo[m]; };
+FreeBand in_order_of_loops(const Known& known) {
+  const auto extent = [&](size_t m) { return known.facts.extents.hi[m] - known.facts.extents.lo[m]; };
   std::vector<size_t> free, order;
-  for (size_t m = 0; m < facts->is_free.size(); ++m) (facts->is_free[m] ? free : order).push_back(m);
+  for (size_t m = 0; m < known.facts.is_free.size(); ++m) (known.facts.is_free[m] ? free : order).push_back(m);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return extent(a) > extent(b); });
   std::stable_sort(free.begin(), free.end(), [&](size_t a, size_t b) { return extent(a) < extent(b); });
   order.insert(order.begin(), free.begin(), free.end() - 1);
   order.push_back(free.back());
-  others = free.size() - 1;
-  return in_order(proposal, order);
+  FreeBand out{known.proposal, free.size() - 1};
+  for (size_t m = 0; m < order.size(); ++m) {
+    out.proposal.names[m] = known.proposal.names[order[m]];
+    for (size_t k = 0; k < out.proposal.statements.size(); ++k) out.proposal.statements[k].members[m] = known.proposal.statements[k].members[order[m]];
+  }
+  return out;
 }
 
 }  // namespace
 
-bool add_side_by_side(Sketcher& s, const Program& program, const BandProposal& as_proposed, SideBySide form) {
+std::vector<FreeBand> side_by_side(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<BandProposal>& proposals) {
+  const Sketcher begun(program, cls, facts, isl);
+  std::set<EquationId> taken;
+  for (const BandProposal& proposal : proposals)
+    for (const BandPlace& place : proposal.statements) taken.insert(place.equation);
+  std::vector<FreeBand> out;
+  for (Known& known : merged(begun, program, proposals)) {
+    add_neighbours(begun, program, taken, known);
+    out.push_back(in_order_of_loops(known));
+  }
+  return out;
+}
+
+bool add_side_by_side(Sketcher& s, const Program& program, const FreeBand& band, SideBySide form) {
   constexpr int64_t kJammed = 4, kVectors = 8;
-  size_t others = 0;
-  const auto proposal = longest_first(s, program, as_proposed, others);
-  if (!proposal) return false;
+  const BandProposal& proposal = band.proposal;
   Sketcher tried = s;
   const auto number = static_cast<uint32_t>(tried.t_.bands.size());
   const std::string name = tried.band_name();
-  if (!tried.take(poly::band_step(program, *proposal, name))) return false;
-  const size_t free = proposal->names.size() - 1;
+  if (!tried.take(poly::band_step(program, proposal, name))) return false;
+  const size_t free = proposal.names.size() - 1;
   const Stage& frame = tried.t_.stages[tried.t_.bands[number].frame];
   const int64_t extent = frame.hi[free] - frame.lo[free], lanes = s.facts_->vector_bytes / 8;
   if (extent < (form == SideBySide::lanes ? lanes : 2)) return false;
-  arrange_storage(tried, program, *proposal, free, others, form);
-  const std::string lane = proposal->names[free], width = (form == SideBySide::lanes ? "rr" : "ru") + std::to_string(number + 1);
+  arrange_storage(tried, program, proposal, free, band.outer, form);
+  const std::string lane = proposal.names[free], width = (form == SideBySide::lanes ? "rr" : "ru") + std::to_string(number + 1);
   if (form == SideBySide::lanes) {
     std::vector<int64_t> widths;
     for (int64_t vectors = 1; vectors <= kVectors && vectors * lanes < extent + lanes; vectors *= 2) widths.push_back(vectors * lanes);
@@ -252,16 +245,16 @@ bool add_side_by_side(Sketcher& s, const Program& program, const BandProposal& a
   } else {
     tried.decide(width, std::min(kJammed, extent), {1, 2, kJammed, 2 * kJammed});
   }
-  std::vector<std::string> order = proposal->names;
-  order.insert(order.begin() + static_cast<std::ptrdiff_t>(others), lane + ".1");
+  std::vector<std::string> order = proposal.names;
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(band.outer), lane + ".1");
   if (!tried.take_all({TileStep{name, {{lane, Size{0, width}}}}, PermuteStep{name, order}})) return false;
   if (form == SideBySide::jammed) {
     if (!tried.take(UnrollStep{name, {lane}})) return false;
   } else {
-    if (!tried.take(DistributeStep{name, proposal->names[free - 1]})) return false;
+    if (!tried.take(DistributeStep{name, proposal.names[free - 1]})) return false;
     for (const std::string& guest : names_of_guests(tried.t_, number)) {
-      const auto& targets = equation_of(tried.t_, tried.t_.stages[*stage_named(tried.t_, guest)]).targets;
-      if (!tried.take(VectorizeStep{guest, lane, Size{s.facts_->vector_bytes / size_bytes(program.tensors[targets[0]].type), ""}})) return false;
+      const int64_t own = tried.lanes_of(tried.t_.stages[*stage_named(tried.t_, guest)]);
+      if (!tried.take(VectorizeStep{guest, lane, Size{own, ""}})) return false;
     }
   }
   s = std::move(tried);

@@ -14,13 +14,18 @@
 
 namespace polyweft::schedules {
 
+/// A band in its order of loops: free members but the longest, those that carry (the longest first, so that few of its steps are kept), the longest free one.
+struct FreeBand {
+  poly::BandProposal proposal;
+  size_t outer = 0;  ///< free members in front: the number of the first one that carries
+};
+
 /// The proposals, those with the same free members that read the same inputs as one, each with the equations beside it that may run there. Only bands with such a member
 /// and without sums; empty where there is none. Asks isl some questions a proposal.
-std::vector<poly::BandProposal> side_by_side(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl,
-                                             const std::vector<poly::BandProposal>& proposals);
+std::vector<FreeBand> side_by_side(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals);
 
 enum class SideBySide : uint8_t { lanes, jammed };
 /// Appends the band in this form; nothing and false where a step is refused.
-bool add_side_by_side(Sketcher& s, const Program& program, const poly::BandProposal& proposal, SideBySide form);
+bool add_side_by_side(Sketcher& s, const Program& program, const FreeBand& band, SideBySide form);
 
 }  // namespace polyweft::schedules

@@ -41,6 +41,10 @@ std::string Sketcher::band_name() const {
   return out;
 }
 
+int64_t Sketcher::lanes_of(const Stage& stage) const {
+  return std::max<int64_t>(1, facts_->vector_bytes / size_bytes(t_.program.tensors[equation_of(t_, stage).targets[0]].type));
+}
+
 void Sketcher::plan_others() {
   std::vector<std::string> names;
   for (const Stage& stage : t_.stages)

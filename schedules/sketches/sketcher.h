@@ -20,6 +20,8 @@ class Sketcher {
   void decide(const std::string& name, int64_t value, std::vector<int64_t> candidates);
   /// A free name for the next band.
   std::string band_name() const;
+  /// Of the stage's element type in a vector.
+  int64_t lanes_of(const Stage& stage) const;
   /// Vectors for the stages that are in no band, as elsewhere.
   void plan_others();
 

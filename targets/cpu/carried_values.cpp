@@ -10,7 +10,6 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Pass.h>
 
 #include <algorithm>
 #include <map>
@@ -192,18 +191,10 @@ class Loop : MovingLoop {
   std::map<llvm::Instruction*, llvm::Value*> first_;        ///< what it is in the first iteration
 };
 
-class CarriedValues final : public llvm::FunctionPass {
- public:
-  static char ID;
-  CarriedValues() : FunctionPass(ID) {}
-  bool runOnFunction(llvm::Function& function) override { return change_blocks<Loop>(function); }
-};
-char CarriedValues::ID = 0;
-
 }  // namespace
 
 llvm::FunctionPass* values_carried_between_iterations() {
-  return new CarriedValues;
+  return new LoopPass<Loop>;
 }
 
 }  // namespace polyweft::targets

@@ -6,7 +6,6 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Pass.h>
 
 #include <algorithm>
 #include <array>
@@ -59,14 +58,6 @@ class Loop : MovingLoop {
       }
     }
     return sums >= kLeastSums;
-  }
-
-  /// How far an index moves in one iteration; nothing where that is not one number.
-  std::optional<int64_t> moved(const llvm::PHINode& phi) const {
-    const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(&block_));
-    if (!sum || sum->getOpcode() != llvm::Instruction::Add || sum->getOperand(0) != &phi) return std::nullopt;
-    const auto* by = llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(1));
-    return by && by->getBitWidth() <= 64 ? std::optional(by->getSExtValue()) : std::nullopt;
   }
 
   /// How often it runs, where numbers say it. Finds the test too.
@@ -175,18 +166,10 @@ class Loop : MovingLoop {
   std::map<llvm::PHINode*, llvm::Value*> last_;
 };
 
-class IterationsAtOnce final : public llvm::FunctionPass {
- public:
-  static char ID;
-  IterationsAtOnce() : FunctionPass(ID) {}
-  bool runOnFunction(llvm::Function& function) override { return change_blocks<Loop>(function); }
-};
-char IterationsAtOnce::ID = 0;
-
 }  // namespace
 
 llvm::FunctionPass* iterations_at_once() {
-  return new IterationsAtOnce;
+  return new LoopPass<Loop>;
 }
 
 }  // namespace polyweft::targets

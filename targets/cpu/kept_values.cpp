@@ -10,7 +10,6 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Pass.h>
 
 #include <algorithm>
 #include <map>
@@ -290,18 +289,10 @@ class Loop : MovingLoop {
   std::vector<Store> stores_;
 };
 
-class KeptValues final : public llvm::FunctionPass {
- public:
-  static char ID;
-  KeptValues() : FunctionPass(ID) {}
-  bool runOnFunction(llvm::Function& function) override { return change_blocks<Loop>(function); }
-};
-char KeptValues::ID = 0;
-
 }  // namespace
 
 llvm::FunctionPass* values_kept_between_iterations() {
-  return new KeptValues;
+  return new LoopPass<Loop>;
 }
 
 }  // namespace polyweft::targets

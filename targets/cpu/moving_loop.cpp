@@ -48,11 +48,16 @@ std::optional<int64_t> MovingLoop::step_of(llvm::Value* base) const {
   if (!gep || gep->getParent() != &block_ || gep->getNumIndices() != 1 || !is_outside(gep->getPointerOperand())) return std::nullopt;
   const auto* phi = llvm::dyn_cast<llvm::PHINode>(gep->getOperand(1));
   if (!phi || phi->getParent() != &block_) return std::nullopt;
-  const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(phi->getIncomingValueForBlock(&block_));
-  if (!sum || sum->getOpcode() != llvm::Instruction::Add || sum->getOperand(0) != phi) return std::nullopt;
-  const auto* by = llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(1));
+  const auto by = moved(*phi);
   if (!by) return std::nullopt;
-  return by->getSExtValue() * static_cast<int64_t>(layout_.getTypeAllocSize(gep->getSourceElementType()).getFixedValue());
+  return *by * static_cast<int64_t>(layout_.getTypeAllocSize(gep->getSourceElementType()).getFixedValue());
+}
+
+std::optional<int64_t> MovingLoop::moved(const llvm::PHINode& phi) {
+  const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(phi.getParent()));
+  if (!sum || sum->getOpcode() != llvm::Instruction::Add || sum->getOperand(0) != &phi) return std::nullopt;
+  const auto* by = llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(1));
+  return by && by->getBitWidth() <= 64 ? std::optional(by->getSExtValue()) : std::nullopt;
 }
 
 bool MovingLoop::is_outside(const llvm::Value* value) const {

@@ -5,6 +5,8 @@
 #include <llvm/IR/DataLayout.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/Pass.h>
 
 #include <cstdint>
 #include <map>
@@ -29,6 +31,8 @@ class MovingLoop {
   /// Relative to a pointer that the loop moves on, or to one that stands still with such a number of bytes added.
   std::optional<Place> place_of(llvm::Value* pointer);
   bool is_outside(const llvm::Value* value) const;
+  /// How far an index of the loop moves in one iteration; nothing where that is not one number.
+  static std::optional<int64_t> moved(const llvm::PHINode& phi);
   /// The address as the first iteration finds it.
   llvm::Value* first_address(llvm::IRBuilder<>& b, const Place& place);
   /// A block of its own on the way in: what stands there runs only where the loop does. Once.
@@ -45,14 +49,21 @@ class MovingLoop {
   std::map<llvm::Value*, std::optional<int64_t>> steps_;
 };
 
-/// Runs L::change on each block that the function has now.
+/// Runs L::change on each block that the function has when the pass comes to it.
 template <class L>
-bool change_blocks(llvm::Function& function) {
-  bool changed = false;
-  std::vector<llvm::BasicBlock*> blocks;
-  for (llvm::BasicBlock& block : function) blocks.push_back(&block);
-  for (llvm::BasicBlock* block : blocks) changed |= L(*block).change();
-  return changed;
-}
+class LoopPass final : public llvm::FunctionPass {
+ public:
+  static char ID;
+  LoopPass() : FunctionPass(ID) {}
+  bool runOnFunction(llvm::Function& function) override {
+    bool changed = false;
+    std::vector<llvm::BasicBlock*> blocks;
+    for (llvm::BasicBlock& block : function) blocks.push_back(&block);
+    for (llvm::BasicBlock* block : blocks) changed |= L(*block).change();
+    return changed;
+  }
+};
+template <class L>
+char LoopPass<L>::ID = 0;
 
 }  // namespace polyweft::targets
