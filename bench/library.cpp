@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "driver/task.h"
+#include "ir/contract.h"
 #include "poly/band.h"
 #include "schedules/steps.h"
 #include "tests/library/cases.h"
@@ -30,8 +31,7 @@ Result<LoopNest> nest_by(const Task& task, const std::string& text, const Target
   const schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(task.program, question); }};
   auto made = schedules::replay(task.program, task.key.cls, *trace, isl);
   if (!made) return made.error();
-  made->fuses_products = target.fuses_products();
-  made->fuses_halves = target.computes_halves();
+  ir::suit_target(*made, target);
   return instantiate(*made, values_of(made->trace));
 }
 

@@ -20,6 +20,7 @@
 #include <sstream>
 
 #include "driver/task.h"
+#include "ir/contract.h"
 #include "lang/parser.h"
 #include "poly/band.h"
 #include "poly/base_nest.h"
@@ -61,8 +62,7 @@ LoopNest nest_of(const Program& program, std::string trace_path, const Target& h
   const Trace trace = or_die(parse_trace(contents(trace_path)));
   const schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
   NestTemplate made = or_die(schedules::replay(program, cls, trace, isl));
-  made.fuses_products = host.fuses_products();
-  made.fuses_halves = host.computes_halves();
+  ir::suit_target(made, host);
   return or_die(instantiate(made, values_of(made.trace)));
 }
 

@@ -26,6 +26,7 @@
 #include "driver/spaces.h"
 #include "driver/task.h"
 #include "driver/workshop.h"
+#include "ir/contract.h"
 #include "polyweft/cost_model.h"
 #include "polyweft/search.h"
 #include "schedules/sketches/sketches.h"
@@ -251,8 +252,7 @@ void judge(const Subject& subject, const Workshop& workshop, size_t candidates, 
   std::vector<Contestant> racers;
   for (const std::string& path : traces) {
     NestTemplate given = take(schedules::replay(task.program, task.key.cls, take(parse_trace(contents(path.c_str())))));
-    given.fuses_products = workshop.target().fuses_products();
-    given.fuses_halves = workshop.target().computes_halves();
+    ir::suit_target(given, workshop.target());
     if (std::getenv("PW_NEST")) std::printf("%s\n", print(take(instantiate(given, values_of(given.trace)))).c_str());
     racers.push_back(contestant(workshop, given, values_of(given.trace)));
     racers.back().name = path.substr(path.rfind('/') + 1);

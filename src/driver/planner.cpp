@@ -1,0 +1,199 @@
+#include "driver/planner.h"
+
+#include <set>
+
+#include "driver/spaces.h"
+#include "ir/contract.h"
+#include "ir/instruction.h"
+#include "ir/register_blocks.h"
+#include "ir/vectorize_rows.h"
+#include "schedules/sketches/sketches.h"
+
+namespace polyweft {
+namespace {
+
+constexpr size_t kFirstChoices = 6;
+constexpr size_t kBoundedChoices = 200;  // where many may take too much memory, which is quickly said
+
+}  // namespace
+
+Status Planner::checked(const Program& program) {
+  const CheckReport report = isl_.check(program);
+  if (report.errors.empty()) return Ok{};
+  Error error = fail(report.errors.front().code, report.errors.front().text, report.errors.front().notes);
+  error.diagnostics = report.errors;
+  error.source_name = program.source_name;
+  return error;
+}
+
+Result<LoopNest> Planner::base_nest(const Task& t) {
+  return ir::for_target(workshop_.target(), isl_.base_nest(t));
+}
+// Where it takes too much, the leanest order that is known.
+Result<LoopNest> Planner::base_nest(const Task& t, WorkspaceLimit& limit) {
+  auto base = base_nest(t);
+  if (!limit.is_set() || (base && limit.admits(*base))) return base;
+  auto leaner = ir::for_target(workshop_.target(), isl_.base_nest(t, true));
+  if (leaner && limit.admits(*leaner)) return leaner;
+  return base || leaner ? limit.refusal(t.source.name) : base.error();
+}
+
+// Programs with a recurrence are scanned in isl's order; their base nest is what schedules work around.
+Result<std::shared_ptr<const LoopNest>> Planner::recurrence_nest(const Task& t) {
+  if (!schedules::has_recurrence(t.program)) return std::shared_ptr<const LoopNest>();
+  auto base = base_nest(t);
+  if (!base) return base.error();
+  return std::shared_ptr<const LoopNest>(std::make_shared<LoopNest>(std::move(base).value()));
+}
+
+// What steps ask of isl; the base nest only where it is all that runs.
+Result<schedules::Isl> Planner::isl_for(const Task& t, bool needs_nest) {
+  schedules::Isl out;
+  if (needs_nest) {
+    auto recurrence = recurrence_nest(t);
+    if (!recurrence) return recurrence.error();
+    out.recurrence_nest = std::move(*recurrence);
+  }
+  out.propose_bands = [this, &t] { return isl_.propose_bands(t); };
+  out.band_facts = [this, &t](const poly::BandQuestion& question) { return isl_.band_facts(t, question); };
+  return out;
+}
+
+Result<NestTemplate> Planner::replay(const Task& t, const std::string& text) {
+  auto trace = parse_trace(text);
+  if (!trace) return trace.error();
+  auto answers = isl_for(t, trace->steps.empty());
+  if (!answers) return answers.error();
+  auto nest_template = schedules::replay(t.program, t.key.cls, *trace, *answers);
+  if (nest_template) ir::suit_target(*nest_template, workshop_.target());
+  return nest_template;
+}
+
+Result<std::vector<NestTemplate>> Planner::sketches(const Task& t) {
+  const MachineModel machine = workshop_.machine_model(t.key.threads);
+  schedules::TargetFacts facts;
+  facts.vector_bytes = machine.vector_bytes;
+  facts.vector_registers = machine.vector_registers;
+  facts.cache_bytes = machine.cache_bytes;
+  facts.threads = t.key.threads;
+  for (const ir::Instruction& instruction : ir::known_instructions())
+    if (instruction.runs_on(workshop_.target()) && instruction.allows(t.key.cls)) facts.instructions.push_back(instruction.name);
+  auto answers = isl_for(t, true);
+  if (!answers) return answers.error();
+  auto templates = schedules::sketch_templates(t.program, t.key.cls, facts, *answers);
+  for (size_t i = 0; templates && i < templates->size(); ++i) ir::suit_target((*templates)[i], workshop_.target());
+  return templates;
+}
+
+Result<Certificate> Planner::proven(const Task& t, const LoopNest& nest, std::optional<std::chrono::milliseconds> most) {
+  std::string why;
+  auto certificate = isl_.prove(t, print(nest), &why, most);
+  if (!certificate) return certificate.error();
+  if (certificate->verdict == Verdict::refuted) return fail("PW0400", "the checker refutes this nest: " + why);
+  if (certificate->verdict != Verdict::proven) return fail("PW0409", "the nest could not be proven: " + why);
+  return certificate;
+}
+
+Result<Plan> Planner::plan_by_trace(const Task& t, const std::string& trace, WorkspaceLimit limit) {
+  auto nest_template = replay(t, trace);
+  if (!nest_template) return nest_template.error();
+  const auto decisions = values_of(nest_template->trace);
+  auto nest = instantiate(*nest_template, decisions);
+  if (!nest) return nest.error();
+  if (!limit.admits(*nest)) return limit.refusal("this trace");
+  if (auto certificate = proven(t, *nest); !certificate) return certificate.error();
+  return Plan{std::move(nest).value(), trace_text(*nest_template, decisions), "trace"};
+}
+
+// The first that keeps its registers; else one that spills less, of those that are not predicted to be slower than the spills cost: some 6 % each.
+std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<NestTemplate>& templates, const std::vector<Candidate>& candidates, WorkspaceLimit& limit) {
+  constexpr double kOfSpill = 1 / 16.0;
+  std::optional<Plan> best;
+  int fewest = 0;
+  double most_ns = 0;
+  std::set<uint32_t> given_up;  // bands that took too long to prove: their other sizes would too
+  constexpr size_t kMostGivenUp = 2;
+  constexpr std::chrono::milliseconds kMostForBand{5000};  // whoever has no record waits for this
+  for (const auto& candidate : candidates) {
+    const bool is_band = !templates[candidate.sketch].bands.empty();
+    if (given_up.count(candidate.sketch) || (is_band && (best || given_up.size() == kMostGivenUp)) || (best && candidate.predicted_ns > most_ns)) continue;
+    auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
+    if (!nest || !limit.admits(*nest)) continue;
+    const auto kernel = workshop_.for_runner(*nest);
+    if (!kernel || (best && kernel->spills >= fewest)) continue;
+    if (!proven(t, *nest, is_band ? std::optional(kMostForBand) : std::nullopt)) {
+      if (is_band) given_up.insert(candidate.sketch);
+      continue;
+    }
+    best = Plan{std::move(nest).value(), trace_text(templates[candidate.sketch], candidate.decisions), "analytic model"};
+    fewest = kernel->spills;
+    most_ns = candidate.predicted_ns * (1 + kOfSpill * fewest);
+    if (fewest == 0 || is_band) break;
+  }
+  return best;
+}
+
+// The model's first choice that the checker proves; the base nest where there is no sketch.
+Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
+  auto templates = sketches(t);
+  if (templates && !templates->empty()) {
+    const auto model = analytic_model(workshop_.machine_model(t.key.threads));
+    auto strategy = enumerate_by_model(search_spaces(*templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
+    const size_t choices = limit.is_set() ? kBoundedChoices : kFirstChoices;
+    if (auto plan = first_that_fits(t, *templates, strategy->ask(choices), limit)) return std::move(*plan);
+  }
+  auto base = base_nest(t, limit);
+  if (!base) return base.error();
+  return Plan{std::move(base).value(), "trace 1\n", "base order"};
+}
+
+Result<Plan> Planner::plan(const Program& program, const TaskOptions& task_options) {
+  auto t = task(program, task_options);
+  if (!t) return t.error();
+  WorkspaceLimit limit(task_options.max_workspace);
+  if (!task_options.trace.empty()) {
+    if (auto ok = checked(program); !ok) return ok.error();
+    return plan_by_trace(*t, task_options.trace, limit);
+  }
+  auto record = stored_.best(*t);
+  if (!record) return record.error();
+  if (*record) {
+    auto nest = parse_loop_nest((*record)->nest_text);
+    if (nest && limit.admits(*nest)) return Plan{std::move(nest).value(), (*record)->trace_text, "record #" + std::to_string((*record)->id)};
+  }
+  if (auto ok = checked(program); !ok) return ok.error();
+  return plan_by_model(*t, limit);
+}
+
+Result<Plan> Planner::symbolic_plan(const Program& program, const TaskOptions& task_options) {
+  if (!task_options.parameters.empty())
+    return fail("PW0521", program.name + ": a symbolic kernel has no sizes to bind", {"leave out the parameters: the kernel takes them"});
+  if (task_options.max_workspace) return fail("PW0521", program.name + ": the workspace of a symbolic kernel depends on its sizes", {"bind them, or give no bound"});
+  if (!task_options.trace.empty()) return fail("PW0521", program.name + ": a symbolic kernel takes no trace", {"traces hold decisions for bound sizes"});
+  auto t = task(program, task_options);
+  if (!t) return t.error();
+  if (auto ok = checked(program); !ok) return ok.error();
+  auto nest = isl_.symbolic_nest(*t);
+  if (!nest) return nest.error();
+  if (auto ok = polyweft::verify(*nest); !ok) return ok.error();
+  const ir::BlockShape shape = ir::block_shape(workshop_.target());
+  LoopNest vectors = ir::vectorize_rows(ir::block_rows(std::move(nest).value(), shape), shape.vector_bytes);
+  return Plan{std::move(vectors), "trace 1\n", "symbolic base order"};
+}
+
+Result<Plan> Planner::plan_of_record(const Task& t, int64_t id) {
+  auto db = stored_.open();
+  if (!db) return db.error();
+  auto record = (*db)->record(id);
+  if (!record) return record.error();
+  const std::string name = "record #" + std::to_string(id);
+  if (!*record) return fail("PW0710", name + " is not in the database", {"list them with: polyweft db list"});
+  const TaskKey& key = (*record)->key;
+  if (key.program != t.key.program || key.binding != t.key.binding || key.cls != t.key.cls)
+    return fail("PW0712", name + " is of another program, binding or class: " + (*record)->program_name, {"give the same -p and --numerics, or another record"});
+  auto nest = parse_loop_nest((*record)->nest_text);
+  if (!nest) return nest.error();
+  return Plan{std::move(nest).value(), (*record)->trace_text, name};
+}
+
+}  // namespace polyweft

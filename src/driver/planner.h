@@ -1,0 +1,62 @@
+// Which nest a task gets: of its record, of a trace, the model's first choice that the checker proves, or the base order.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driver/isl_client.h"
+#include "driver/stored.h"
+#include "driver/task.h"
+#include "driver/workshop.h"
+#include "driver/workspace_limit.h"
+#include "polyweft/search.h"
+#include "polyweft/tuner.h"
+#include "schedules/steps.h"
+
+namespace polyweft {
+
+/// A nest and where it came from.
+struct Plan {
+  LoopNest nest;
+  std::string trace;
+  std::string origin;
+};
+
+class Planner {
+ public:
+  /// All three must outlive it.
+  Planner(const Workshop& workshop, IslClient& isl, Stored& stored) : workshop_(workshop), isl_(isl), stored_(stored) {}
+
+  Result<Task> task(const Program& program, const TaskOptions& options) const { return make_task(program, options, workshop_.target()); }
+  /// A program that fails a check has no meaning: nothing is scheduled for it.
+  Status checked(const Program& program);
+  Result<LoopNest> base_nest(const Task& task);
+  /// What the rules propose, in this target's arithmetic.
+  Result<std::vector<NestTemplate>> sketches(const Task& task);
+  /// The options' trace, else the record, else the model's choice. Bounded by the options' workspace.
+  Result<Plan> plan(const Program& program, const TaskOptions& options);
+  /// The base nest with its sizes left open.
+  Result<Plan> symbolic_plan(const Program& program, const TaskOptions& options);
+  /// PW0409 where the nest is not proven.
+  Result<Plan> plan_by_trace(const Task& task, const std::string& trace, WorkspaceLimit limit = WorkspaceLimit(std::nullopt));
+  /// PW0712 where the record is of another task.
+  Result<Plan> plan_of_record(const Task& task, int64_t id);
+
+ private:
+  Result<LoopNest> base_nest(const Task& task, WorkspaceLimit& limit);
+  Result<std::shared_ptr<const LoopNest>> recurrence_nest(const Task& task);
+  Result<schedules::Isl> isl_for(const Task& task, bool needs_nest);
+  Result<NestTemplate> replay(const Task& task, const std::string& text);
+  Result<Certificate> proven(const Task& task, const LoopNest& nest, std::optional<std::chrono::milliseconds> most = {});
+  std::optional<Plan> first_that_fits(const Task& task, const std::vector<NestTemplate>& templates, const std::vector<Candidate>& candidates, WorkspaceLimit& limit);
+  Result<Plan> plan_by_model(const Task& task, WorkspaceLimit& limit);
+
+  const Workshop& workshop_;
+  IslClient& isl_;
+  Stored& stored_;
+};
+
+}  // namespace polyweft

@@ -1,0 +1,28 @@
+// A tuner's database, opened when it is first asked.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "driver/task.h"
+#include "polyweft/database.h"
+
+namespace polyweft {
+
+class Stored {
+ public:
+  explicit Stored(std::string path) : path_(std::move(path)) {}
+  /// Is there a database at all?
+  bool is_given() const { return !path_.empty(); }
+  /// PW0709 where none is given.
+  Result<Database*> open();
+  /// The task's fastest record; none without a database.
+  Result<std::optional<TuningRecord>> best(const Task& task);
+
+ private:
+  std::string path_;
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace polyweft
