@@ -1,8 +1,6 @@
 // The functions of the language over all f32 (f16, bf16) arguments and random f64: machine code in vectors, against the C library one precision wider; on an
 // eighth of them, spread over all exponents, also machine code in scalars and for another target, bit for bit the same; whatever might be a new largest error is judged
 // again by MPFR.
-#include <mpfr.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,6 +14,7 @@
 #include "ir/scalar_math.h"
 #include "lang/parser.h"
 #include "schedules/steps.h"
+#include "soak/function_errors.h"
 #include "soak/part.h"
 #include "support/rng.h"
 #include "targets/kernels.h"
@@ -41,152 +40,6 @@ const Function kFunctions[] = {{"exp", Op::exp, Symmetry::none},         {"log",
                                {"erf", Op::erf, Symmetry::odd},          {"sin", Op::sin, Symmetry::odd},      {"cos", Op::cos, Symmetry::even},
                                {"sigmoid", Op::sigmoid, Symmetry::none}, {"rsqrt", Op::rsqrt, Symmetry::none}, {"sqrt", Op::sqrt, Symmetry::none},
                                {"pow", Op::pow, Symmetry::none}};
-
-double library(Op op, double x, double y) {
-  switch (op) {
-    case Op::exp:
-      return std::exp(x);
-    case Op::log:
-      return std::log(x);
-    case Op::tanh:
-      return std::tanh(x);
-    case Op::erf:
-      return std::erf(x);
-    case Op::sin:
-      return std::sin(x);
-    case Op::cos:
-      return std::cos(x);
-    case Op::rsqrt:
-      return 1 / std::sqrt(x);
-    case Op::sqrt:
-      return std::sqrt(x);
-    case Op::pow:
-      return std::pow(x, y);
-    default: {
-      const double e = std::exp(-std::fabs(x));
-      return (x < 0 ? e : 1) / (1 + e);
-    }
-  }
-}
-
-long double library(Op op, long double x, long double y) {
-  if (op == Op::sqrt) return std::sqrt(x);
-  return ir::reference_function(op, x, y);
-}
-
-/// 300 bits are enough for every f64 argument of sin and cos; exponents as wide as MPFR has them.
-class Exact {
- public:
-  Exact() {
-    mpfr_init2(x_, 1400);
-    mpfr_init2(y_, 300);
-    mpfr_init2(value_, 300);
-  }
-  ~Exact() {
-    mpfr_clear(x_);
-    mpfr_clear(y_);
-    mpfr_clear(value_);
-  }
-  Exact(const Exact&) = delete;
-
-  /// |got - f(x, y)| in ULP of a type with these digits and this least exponent.
-  double error(Op op, double x, double y, double got, int digits, int least) {
-    mpfr_set_d(x_, x, MPFR_RNDN);
-    mpfr_set_d(y_, y, MPFR_RNDN);
-    evaluate(op);
-    if (mpfr_nan_p(value_) || std::isnan(got)) return mpfr_nan_p(value_) && std::isnan(got) ? 0 : 1e9;
-    if (mpfr_inf_p(value_)) return got == mpfr_get_d(value_, MPFR_RNDN) ? 0 : 1e9;
-    if (mpfr_zero_p(value_)) return got == 0 ? 0 : 1e9;
-    const long exponent = std::max<long>(mpfr_get_exp(value_), least + 1) - digits;
-    if (std::isinf(got)) return std::signbit(got) == (mpfr_sgn(value_) < 0) && rounds_to_infinity(digits, least) ? 0 : 1e9;
-    mpfr_sub_d(value_, value_, got, MPFR_RNDN);
-    mpfr_div_2si(value_, value_, exponent, MPFR_RNDN);
-    return std::fabs(mpfr_get_d(value_, MPFR_RNDN));
-  }
-
- private:
-  /// Half an ULP beyond the largest number; the largest exponent mirrors the least one. Four ULP of grace below it.
-  bool rounds_to_infinity(int digits, int least) {
-    mpfr_t limit;
-    mpfr_init2(limit, 300);
-    mpfr_set_ui_2exp(limit, 1, 2 - least, MPFR_RNDN);
-    mpfr_t grace;
-    mpfr_init2(grace, 300);
-    mpfr_set_ui_2exp(grace, 4, 2 - least - digits, MPFR_RNDN);
-    mpfr_sub(limit, limit, grace, MPFR_RNDN);
-    const bool out = mpfr_cmpabs(value_, limit) >= 0;
-    mpfr_clear(limit);
-    mpfr_clear(grace);
-    return out;
-  }
-  void evaluate(Op op) {
-    switch (op) {
-      case Op::exp:
-        mpfr_exp(value_, x_, MPFR_RNDN);
-        return;
-      case Op::log:
-        mpfr_log(value_, x_, MPFR_RNDN);
-        return;
-      case Op::tanh:
-        mpfr_tanh(value_, x_, MPFR_RNDN);
-        return;
-      case Op::erf:
-        mpfr_erf(value_, x_, MPFR_RNDN);
-        return;
-      case Op::sin:
-        mpfr_sin(value_, x_, MPFR_RNDN);
-        return;
-      case Op::cos:
-        mpfr_cos(value_, x_, MPFR_RNDN);
-        return;
-      case Op::rsqrt:
-        mpfr_sqrt(value_, x_, MPFR_RNDN);  // of -0 it is -0, and so 1 / -0 the -inf that the language wants
-        mpfr_ui_div(value_, 1, value_, MPFR_RNDN);
-        return;
-      case Op::sqrt:
-        mpfr_sqrt(value_, x_, MPFR_RNDN);
-        return;
-      case Op::pow:
-        mpfr_pow(value_, x_, y_, MPFR_RNDN);
-        return;
-      default:
-        mpfr_neg(x_, x_, MPFR_RNDN);
-        mpfr_exp(value_, x_, MPFR_RNDN);
-        mpfr_add_ui(value_, value_, 1, MPFR_RNDN);
-        mpfr_ui_div(value_, 1, value_, MPFR_RNDN);
-    }
-  }
-  mpfr_t x_, y_, value_;
-};
-
-struct Format {
-  int digits, least;  ///< of the significand, and the exponent of the least normal number
-};
-Format format_of(ElementType type) {
-  if (type == ElementType::f64) return {53, -1022};
-  if (type == ElementType::f32) return {24, -126};
-  if (type == ElementType::f16) return {11, -14};
-  return {8, -126};
-}
-
-/// ULP, or 1e9 where only one is a NaN or an infinity.
-template <class Wide>
-double error_of(double got, Wide want, const Format& format) {
-  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : 1e9;
-  // Half an ULP beyond the largest number the nearest value is infinity.
-  const Wide limit = std::ldexp(2 - std::ldexp(static_cast<Wide>(1), -format.digits), 1 - format.least);
-  if (std::isinf(got)) return std::fabs(want) >= limit && std::signbit(want) == std::signbit(got) ? 0 : 1e9;
-  if (std::isinf(want)) return 1e9;
-  if (want == 0) return got == 0 ? 0 : 1e9;
-  const int exponent = std::max(std::ilogb(want), format.least) - (format.digits - 1);
-  return static_cast<double>(std::fabs(std::ldexp(want - static_cast<Wide>(got), -exponent)));
-}
-/// The same, quicker, for finite normal f32 results.
-double error_of_f32(float got, double want) {
-  const uint64_t exponent = std::bit_cast<uint64_t>(want) >> 52 & 2047;
-  if (exponent < 1023 - 126 || exponent > 1023 + 127 || !std::isfinite(got)) return error_of<double>(static_cast<double>(got), want, {24, -126});
-  return std::fabs(want - static_cast<double>(got)) * std::bit_cast<double>((2 * uint64_t{1023} - exponent + 23) << 52);
-}
 
 /// One function of one type as machine code: vectors and scalars of the host, vectors of x86-64-v3 where the host has more.
 class Kernel {
@@ -305,7 +158,7 @@ class Math : public Part {
     for (const Function& f : kFunctions) {
       if (f.name != function) continue;
       const ElementType t = *element_type_named(type);
-      const double got = value_at(f, t, x, y), error = exact_.error(f.op, x, y, got, format_of(t).digits, format_of(t).least);
+      const double got = value_at(f, t, x, y), error = exact_.error(f.op, x, y, got, format_of(t));
       std::printf("%s(%a) = %a in %s, %.4f ULP\n", f.name, x, got, type.c_str(), error);
       if (error > bound_of(t)) failed("beyond the bound", what);
       return true;
@@ -368,8 +221,7 @@ class Math : public Part {
 
   /// A suspect: its error by MPFR.
   void suspect(const Unit& unit, double x, double y, double got) {
-    const Format format = format_of(unit.type);
-    const double error = exact_.error(kFunctions[unit.function].op, x, y, got, format.digits, format.least);
+    const double error = exact_.error(kFunctions[unit.function].op, x, y, got, format_of(unit.type));
     Worst& most = worst(unit);
     if (error > bound_of(unit.type)) {
       char text[120];
@@ -531,7 +383,7 @@ class Math : public Part {
       const auto element = element_type_named(type);
       if (f == std::end(kFunctions) || !element) return failed("docs/math_accuracy.txt: " + line, "");
       if (*element != ElementType::f32 && *element != ElementType::f64) continue;
-      const double error = exact_.error(f->op, x, y, value_at(*f, *element, x, y), format_of(*element).digits, format_of(*element).least);
+      const double error = exact_.error(f->op, x, y, value_at(*f, *element, x, y), format_of(*element));
       const std::string what = std::string(function) + " " + type;
       if (std::fabs(error - ulp) > 1e-3) failed(what + ": docs/math_accuracy.txt has " + std::to_string(ulp) + " ULP, found " + std::to_string(error), line);
       if (*element == ElementType::f32 && arguments >= int64_t{1} << 32) stored_[what] = ulp;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "targets/count_of.h"
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -84,9 +85,7 @@ TEST(InPlaceNests, lines_of_cut_rows_are_stored_whole_where_no_thread_is_beside)
   const auto masked_stores = [&](std::string text) {
     auto code = targets::llvm_text(parsed(text), host, "p");
     EXPECT_TRUE(code) << code.error().message;
-    size_t count = 0;
-    for (size_t at = 0; code && (at = code->find("call void @llvm.masked.store", at)) != std::string::npos; ++at) ++count;
-    return count;
+    return code ? count_of("call void @llvm.masked.store", *code) : 0;
   };
   EXPECT_EQ(masked_stores(cut_rows("")), 0u);
   EXPECT_GT(masked_stores(cut_rows("parallel")), 0u);
@@ -105,12 +104,6 @@ std::string rows_of(const std::string& around, const std::string& whole, const s
   return in_place("p, i, u, v, w, x, k", "",
                   around + (whole.empty() ? cut : "if " + whole + " { " + row("w", "x", "0 .. 8", other) + " } else { " + cut + " }") + " }" +
                       (around.find(" p ") != std::string::npos ? " }\n" : "\n"));
-}
-
-size_t count_of(const std::string& part, const std::string& text) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
 }
 
 // Rows run as one straight block where their lines are memory of the buffer, and one vector after the other where the first row's are not. Whole rows belong to them
@@ -215,7 +208,9 @@ TEST(Neighbours, rows_as_lanes_turn_and_time_tiles_rotate) {
   for (const char* name : {"seidel_2d_lanes_small", "jacobi_2d_small"}) {
     const LoopNest nest = parsed(fixture(name));
     for (const Target& target : runnable_targets())
-      if (target.name == "host" || target.name == "x86-64-v3") EXPECT_EQ(compiled_difference(nest, target, 3), "") << name;
+      if (target.name == "host" || target.name == "x86-64-v3") {
+        EXPECT_EQ(compiled_difference(nest, target, 3), "") << name;
+      }
   }
 }
 
@@ -231,7 +226,8 @@ TEST(LateLanes, masks_on_both_ends) {
     for (const char* lo : {"0", "3", "i", "2*i - 5, 0", "floor(j + 3 / 2), 0"})
       for (const char* hi : {"39", "39 - i"}) {
         const LoopNest nest = parsed(in_place("i, j, v", "", lanes(first, lo, hi, "compute 0(i, v) store: A[i, v] <- (A[i, v] + A[i, v + 1])")));
-        EXPECT_EQ(compiled_difference(nest, targets[++round % targets.size()], round), "") << print(nest);
+        ++round;
+        EXPECT_EQ(compiled_difference(nest, targets[round % targets.size()], round), "") << print(nest);
       }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "targets/count_of.h"
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -51,12 +52,6 @@ Assembly marked(const LoopNest& nest) {
   return out.ok() ? *out : Assembly{};
 }
 
-size_t occurrences(const std::string& text, const std::string& what) {
-  size_t out = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++out;
-  return out;
-}
-
 /// The loop with the most multiply-adds.
 LoopCost hottest(const LoopNest& nest) {
   LoopCost out;
@@ -80,8 +75,8 @@ TEST(IterationsAtOnce, a_jump_for_four_three_or_two) {
 
 // Rows of W of 32 bytes: of two hints one would name the line of the other.
 TEST(IterationsAtOnce, a_hint_for_each_line_is_given_once) {
-  EXPECT_EQ(occurrences(marked(block(6, 4, 64, "prefetch W[8, 0]")).text, "prefetch"), 16U);
-  EXPECT_EQ(occurrences(marked(block(4, 1, 64, "prefetch W[8, 0]", 1, 8)).text, "prefetch"), 2U);
+  EXPECT_EQ(count_of("prefetch", marked(block(6, 4, 64, "prefetch W[8, 0]")).text), 16U);
+  EXPECT_EQ(count_of("prefetch", marked(block(4, 1, 64, "prefetch W[8, 0]", 1, 8)).text), 2U);
 }
 
 }  // namespace
