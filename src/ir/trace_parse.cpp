@@ -1,11 +1,9 @@
-// Parser of traces: recursive descent over one line at a time; everything that comes from outside is bounded here.
+// Parser of traces: recursive descent over one step at a time; everything that comes from outside is bounded here.
 #include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <cmath>
 #include <functional>
 #include <set>
 
+#include "ir/trace_lexer.h"
 #include "polyweft/trace.h"
 
 namespace polyweft {
@@ -18,20 +16,18 @@ constexpr size_t kMaxSplits = 64;
 constexpr int64_t kMaxModulus = 64;
 constexpr size_t kMaxMembers = 16;
 constexpr int64_t kMaxRead = 1000;
-constexpr int64_t kMaxSize = int64_t{1} << 40;
 
-/// One pass over the text; the first error stays.
-class Parser {
+class Parser : ir::TraceLexer {
  public:
-  explicit Parser(const std::string& text) : text_(text) {}
+  explicit Parser(const std::string& text) : TraceLexer(text) {}
 
   Result<Trace> run() {
-    skip_blank(true);
+    skip_blank(Lines::many);
     expect_word("trace");
     if (integer() != 1) error("trace: unknown version; this build reads version 1");
-    while (!failed_ && skip_to_item()) item();
-    if (!failed_) check_names();
-    if (failed_) return error_;
+    while (!failed() && skip_to_item()) item();
+    if (!failed()) check_names();
+    if (failed()) return first_error();
     return trace_;
   }
 
@@ -76,7 +72,7 @@ class Parser {
   }
   template <class T>
   void add(T step) {
-    if (!failed_) trace_.steps.push_back(std::move(step));
+    if (!failed()) trace_.steps.push_back(std::move(step));
   }
   std::vector<TileStep::Level> levels() {
     std::vector<TileStep::Level> out;
@@ -197,16 +193,16 @@ class Parser {
     expect(']');
     expect_word("of");
     do {
-      skip_blank(true);  // a list of statements may go over several lines
+      skip_blank(Lines::many);  // a list of statements may go over several lines
       BandStep::Statement statement;
       statement.name = name();
       expect(':');
       expect('[');
       do statement.members.push_back(linear());
-      while (accept(',') && !failed_);
+      while (accept(','));
       expect(']');
       s.statements.push_back(std::move(statement));
-    } while (accept(',') && !failed_);
+    } while (accept(','));
     if (s.members.size() > kMaxMembers) error("trace: more than 16 members of a band");
     if (s.statements.size() > kMaxSteps) error("trace: more than 256 statements in a band");
     for (const auto& statement : s.statements)
@@ -231,7 +227,7 @@ class Parser {
         out.terms.push_back({factor, name()});
       if (out.terms.size() > kMaxMembers) error("trace: more than 16 terms");
       negative = peek('-');
-    } while (!failed_ && (accept('+') || accept('-')));
+    } while (accept('+') || accept('-'));
     return out;
   }
   void isolate() {
@@ -243,7 +239,7 @@ class Parser {
     s.at = name();
     expect_word("where");
     do s.where.push_back(linear());
-    while (accept(',') && !failed_ && s.where.size() < kMaxMembers);
+    while (accept(',') && s.where.size() < kMaxMembers);
     add(std::move(s));
   }
   void store() {
@@ -255,7 +251,7 @@ class Parser {
     }
     expect('[');
     do s.cell.push_back(linear());
-    while (accept(',') && !failed_ && s.cell.size() < kMaxMembers);
+    while (accept(',') && s.cell.size() < kMaxMembers);
     expect(']');
     if (accept_word("layout")) s.layout = layout();
     add(std::move(s));
@@ -361,14 +357,9 @@ class Parser {
   std::vector<int64_t> ascending() {
     std::vector<int64_t> out;
     do out.push_back(signed_integer());
-    while (accept(',') && !failed_ && out.size() < kMaxSplits);
+    while (accept(',') && out.size() < kMaxSplits);
     if (std::adjacent_find(out.begin(), out.end(), std::greater_equal<int64_t>()) != out.end()) error("trace: the values of a split must ascend");
     return out;
-  }
-  int64_t signed_integer() {
-    const bool negative = accept('-');
-    const int64_t value = integer();
-    return negative ? -value : value;
   }
   std::vector<LayoutDigit> layout() {
     std::vector<LayoutDigit> out;
@@ -393,9 +384,9 @@ class Parser {
       expect('=');
       decision.value = integer();
       if (accept_word("of"))
-        while (!failed_ && peek_digit() && decision.candidates.size() < 4096) decision.candidates.push_back(integer());
+        while (!failed() && peek_digit() && decision.candidates.size() < 4096) decision.candidates.push_back(integer());
       if (trace_.decisions.size() >= kMaxDecisions) return error("trace: more than 64 decisions");
-      if (!failed_) trace_.decisions.push_back(std::move(decision));
+      if (!failed()) trace_.decisions.push_back(std::move(decision));
     } while (accept(','));
   }
   void require() {
@@ -403,11 +394,11 @@ class Parser {
     constraint.name = name();
     expect(':');
     do constraint.terms.push_back(monomial());
-    while (accept('+') && !failed_);
+    while (accept('+'));
     expect('<');
     expect('=');
     constraint.at_most = decimal();
-    if (!failed_) trace_.constraints.push_back(std::move(constraint));
+    if (!failed()) trace_.constraints.push_back(std::move(constraint));
   }
   Monomial monomial() {
     Monomial out;
@@ -415,7 +406,7 @@ class Parser {
       out.coeff = decimal();
     else
       out.decisions.push_back(name());
-    while (accept('*') && !failed_) out.decisions.push_back(name());
+    while (accept('*')) out.decisions.push_back(name());
     return out;
   }
   Scope scope() {
@@ -428,7 +419,7 @@ class Parser {
   std::vector<std::string> names() {
     std::vector<std::string> out;
     do out.push_back(name());
-    while (accept(',') && !failed_);
+    while (accept(','));
     return out;
   }
   Size size() {
@@ -465,105 +456,6 @@ class Parser {
     if (!used.empty() && !known.count(used)) error("trace: size '" + used + "' is not decided; add: decide " + used + " = 32");
   }
 
-  // Lexing.
-  void skip_blank(bool newlines) {
-    while (at_ < text_.size()) {
-      char c = text_[at_];
-      if (c == '#') {
-        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-      } else if (c == ' ' || c == '\t' || c == '\r' || (newlines && (c == '\n' || c == ';'))) {
-        ++at_;
-      } else {
-        return;
-      }
-    }
-  }
-  bool skip_to_item() {
-    skip_blank(false);
-    if (at_ < text_.size() && text_[at_] != '\n' && text_[at_] != ';') {
-      error("trace: expected the end of the line");
-      return false;
-    }
-    skip_blank(true);
-    return at_ < text_.size();
-  }
-  bool peek(char c) {
-    skip_blank(false);
-    return at_ < text_.size() && text_[at_] == c;
-  }
-  bool peek_digit() {
-    skip_blank(false);
-    return at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]));
-  }
-  bool accept(char c) {
-    if (failed_ || !peek(c)) return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c) {
-    if (!failed_ && !accept(c)) error(std::string("trace: expected '") + c + "'");
-  }
-  static bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '@'; }
-  std::string name() {
-    if (failed_) return "";
-    skip_blank(false);
-    size_t start = at_;
-    if (at_ < text_.size() && (std::isalpha(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
-      while (at_ < text_.size() && is_name_char(text_[at_])) ++at_;
-    if (start == at_) error("trace: expected a name");
-    return text_.substr(start, at_ - start);
-  }
-  bool accept_word(const std::string& word) {
-    if (failed_) return false;
-    skip_blank(false);
-    size_t end = at_ + word.size();
-    if (text_.compare(at_, word.size(), word) != 0 || (end < text_.size() && is_name_char(text_[end]))) return false;
-    at_ = end;
-    return true;
-  }
-  void expect_word(const std::string& word) {
-    if (!failed_ && !accept_word(word)) error("trace: expected '" + word + "'");
-  }
-  int64_t integer() {
-    if (failed_) return 0;
-    skip_blank(false);
-    int64_t value = 0;
-    auto [end, status] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (status != std::errc() || value < 0 || value > kMaxSize) {
-      error("trace: expected a number from 0 to 2^40");
-      return 0;
-    }
-    at_ = static_cast<size_t>(end - text_.data());
-    return value;
-  }
-  double decimal() {
-    if (failed_) return 0;
-    skip_blank(false);
-    double value = 0;
-    auto [end, status] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value, std::chars_format::fixed);
-    if (status != std::errc() || !std::isfinite(value)) {
-      error("trace: expected a decimal number");
-      return 0;
-    }
-    at_ = static_cast<size_t>(end - text_.data());
-    return value;
-  }
-  void error(const std::string& message) {
-    if (failed_) return;
-    failed_ = true;
-    int line = 1;
-    size_t start = 0;
-    for (size_t k = 0; k < at_ && k < text_.size(); ++k)
-      if (text_[k] == '\n') ++line, start = k + 1;
-    error_ = fail("PW0301", message, {"line " + std::to_string(line) + ", column " + std::to_string(at_ - start + 1)});
-    const Span where{static_cast<int32_t>(line), static_cast<int32_t>(at_ - start + 1), 1};
-    error_.diagnostics.push_back({Severity::error, "PW0301", message, where, {}});
-  }
-
-  const std::string& text_;
-  size_t at_ = 0;
-  bool failed_ = false;
-  Error error_;
   Trace trace_;
 };
 
