@@ -146,4 +146,14 @@ void NestCode::emit_region(NodeId root) {
   close_block(*block);
 }
 
+void NestCode::allocate_stack(BufferId id, NodeId body) {
+  const Buffer& buffer = nest_.buffers[id];
+  llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+  auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type), entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
+  slot->setAlignment(llvm::Align(kAlignment));
+  bases_[id] = slot;
+  emit(body);
+  bases_[id] = nullptr;
+}
+
 }  // namespace polyweft::targets

@@ -1,0 +1,95 @@
+// Parallel loops: tasks of halide_do_par_for, each a function of its own.
+#include "targets/common/nest_code.h"
+
+namespace polyweft::targets {
+
+// i32 task(context, number, closure): loads what the closure holds and calls `work` with begin + number * step at the end.
+void NestCode::unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step) {
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(module_.getContext(), "entry", task));
+  std::vector<llvm::Value*> values;
+  for (unsigned k = 0; k < work->arg_size(); ++k)
+    values.push_back(builder.CreateLoad(work->getArg(k)->getType(), builder.CreateInBoundsGEP(builder.getInt64Ty(), task->getArg(2), builder.getInt64(k))));
+  llvm::Value* number = builder.CreateMul(builder.CreateSExt(task->getArg(1), builder.getInt64Ty()), builder.getInt64(static_cast<uint64_t>(step)));
+  values.back() = builder.CreateAdd(values.back(), number);
+  builder.CreateRet(builder.CreateCall(work, values));
+}
+
+// Iterations become tasks of halide_do_par_for: a function of its own over a closure of base addresses and loop variables.
+void NestCode::parallel_loop(const Loop& loop) {
+  auto& context = module_.getContext();
+  llvm::Value* lo = bound(loop.lo, true);
+  llvm::Value* hi = bound(loop.hi, false);
+  const VarFacts facts = loop_facts(loop);
+  llvm::Type* i64 = b_.getInt64Ty();
+  llvm::Type* i32 = b_.getInt32Ty();
+  llvm::Type* pointer = b_.getPtrTy();
+  std::vector<BufferId> buffers;
+  for (BufferId id = 0; id < bases_.size(); ++id)
+    if (bases_[id] && !llvm::isa<llvm::GlobalVariable>(bases_[id])) buffers.push_back(id);
+  std::vector<std::pair<VarId, llvm::Value*>> variables(variables_.begin(), variables_.end());
+  llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+  const uint64_t slots = buffers.size() + variables.size() + 1;
+  llvm::Value* closure = entry.CreateAlloca(i64, entry.getInt64(slots));
+  const auto slot = [&](llvm::IRBuilder<>& builder, llvm::Value* base, uint64_t n) { return builder.CreateInBoundsGEP(i64, base, builder.getInt64(n)); };
+  uint64_t n = 0;
+  for (BufferId id : buffers) b_.CreateStore(bases_[id], slot(b_, closure, n++));
+  for (const auto& [var, value] : variables) b_.CreateStore(value, slot(b_, closure, n++));
+  b_.CreateStore(lo, slot(b_, closure, n));
+
+  // The task unpacks the closure and calls the work, whose pointers are then known to be distinct memory.
+  const llvm::AttributeList attributes =
+      llvm::AttributeList::get(context, llvm::AttributeList::FunctionIndex, llvm::AttrBuilder(context, function_->getAttributes().getFnAttrs()));
+  std::vector<llvm::Type*> unpacked(buffers.size(), pointer);
+  unpacked.resize(buffers.size() + variables.size() + 1, i64);
+  auto* work = llvm::Function::Create(llvm::FunctionType::get(i32, unpacked, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_work", module_);
+  auto* task =
+      llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i32, pointer}, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
+  work->setAttributes(attributes);
+  task->setAttributes(attributes);
+  for (unsigned k = 0; k < buffers.size(); ++k)
+    if (!is_shared(buffers[k])) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
+  unpack_closure(task, work, loop.step);
+  {
+    std::vector<llvm::Value*> bases(bases_.size(), nullptr);
+    for (BufferId id = 0; id < bases_.size(); ++id)
+      if (bases_[id] && llvm::isa<llvm::GlobalVariable>(bases_[id])) bases[id] = bases_[id];
+    unsigned m = 0;
+    for (BufferId id : buffers) bases[id] = work->getArg(m++);
+    NestCode inner(module_, nest_, work, bases, scalar_.units());
+    auto& ib = inner.builder();
+    llvm::BasicBlock* first = llvm::BasicBlock::Create(context, "entry", work);
+    llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);
+    ib.SetInsertPoint(start);
+    inner.substitution_ = substitution_;
+    inner.aligned_ = aligned_;
+    inner.is_tested_ = is_tested_;
+    for (BufferId id = 0; id < bases_.size(); ++id) inner.is_met_by_others_[id] = bases_[id] != nullptr;
+    inner.facts_ = facts_;
+    for (const auto& [var, value] : variables) inner.variables_[var] = work->getArg(m++);
+    inner.bind_variable(loop.var, work->getArg(m), facts);
+    if (nest_.symbolic) inner.compute_strides();
+    inner.emit_region(loop.body);
+    inner.fence_after(loop.body);
+    uses_tiles_ |= inner.uses_tiles();
+    ib.CreateRet(ib.getInt32(0));
+    ib.SetInsertPoint(first);
+    ib.CreateBr(start);
+  }
+  llvm::Value* span = b_.CreateAdd(b_.CreateSub(hi, lo), b_.getInt64(static_cast<uint64_t>(loop.step - 1)));
+  llvm::Value* tasks =
+      b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSDiv(span, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(0)), i32);
+  auto do_par_for = module_.getOrInsertFunction("halide_do_par_for", i32, pointer, pointer, i32, i32, pointer);
+  llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
+  llvm::Value* code = b_.CreateCall(do_par_for, {null, task, b_.getInt32(0), tasks, closure});
+  llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "task_failed", function_);
+  llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "tasks_done", function_);
+  b_.CreateCondBr(b_.CreateICmpNE(code, b_.getInt32(0)), failed, good);
+  b_.SetInsertPoint(failed);
+  auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), pointer, pointer);
+  for (llvm::Value* live : heap_) b_.CreateCall(free_function, {null, live});
+  b_.CreateRet(code);
+  b_.SetInsertPoint(good);
+  loads_.clear();
+}
+
+}  // namespace polyweft::targets
