@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "driver/task.h"
-#include "ir/contract.h"
+#include "ir/suit_target.h"
 #include "poly/band.h"
 #include "schedules/steps.h"
 #include "tests/library/cases.h"

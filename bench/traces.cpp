@@ -20,7 +20,7 @@
 #include <sstream>
 
 #include "driver/task.h"
-#include "ir/contract.h"
+#include "ir/suit_target.h"
 #include "lang/parser.h"
 #include "poly/band.h"
 #include "poly/base_nest.h"

@@ -26,7 +26,7 @@
 #include "driver/spaces.h"
 #include "driver/task.h"
 #include "driver/workshop.h"
-#include "ir/contract.h"
+#include "ir/suit_target.h"
 #include "polyweft/cost_model.h"
 #include "polyweft/search.h"
 #include "schedules/sketches/sketches.h"

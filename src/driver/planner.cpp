@@ -3,9 +3,9 @@
 #include <set>
 
 #include "driver/spaces.h"
-#include "ir/contract.h"
 #include "ir/instruction.h"
 #include "ir/register_blocks.h"
+#include "ir/suit_target.h"
 #include "ir/vectorize_rows.h"
 #include "schedules/sketches/sketches.h"
 

@@ -11,8 +11,8 @@
 #include "driver/tune_session.h"
 #include "driver/tune_start.h"
 #include "ir/bound_program.h"
-#include "ir/contract.h"
 #include "ir/seeded_data.h"
+#include "ir/suit_target.h"
 #include "schedules/steps.h"
 #include "support/helper_path.h"
 

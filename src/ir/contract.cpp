@@ -42,16 +42,4 @@ Expr contracted_inside(const Expr& e, TensorId target, const std::function<bool(
   return out;
 }
 
-void suit_target(NestTemplate& made, const Target& target) {
-  made.fuses_products = target.fuses_products();
-  made.fuses_halves = target.computes_halves();
-}
-
-Result<LoopNest> for_target(const Target& target, Result<LoopNest> nest) {
-  if (!nest || target.fuses_products()) return nest;
-  for (auto& node : nest->nodes)
-    if (auto* compute = std::get_if<Compute>(&node)) compute->fused = false;
-  return nest;
-}
-
 }  // namespace polyweft::ir

@@ -1,12 +1,9 @@
-// Products and sums in one rounding, as every class but strict allows, and as the target has an instruction for it.
+// Products and sums in one rounding, as every class but strict allows.
 #pragma once
 
 #include <functional>
 
-#include "polyweft/loop_nest.h"
-#include "polyweft/nest_template.h"
 #include "polyweft/program.h"
-#include "polyweft/target.h"
 
 namespace polyweft::ir {
 
@@ -15,10 +12,5 @@ namespace polyweft::ir {
 Expr contracted(const Expr& e, TensorId target, const std::function<bool(ElementType)>& fuses);
 /// The same for what a sum folds by fma, a product or a sum of products: these stay, their factors are contracted.
 Expr contracted_inside(const Expr& e, TensorId target, const std::function<bool(ElementType)>& fuses);
-
-/// To round a * b + c once is slow where no instruction does it: which types the template may fuse on this target.
-void suit_target(NestTemplate& made, const Target& target);
-/// The same for a nest that was made without a target: an error stays.
-Result<LoopNest> for_target(const Target& target, Result<LoopNest> nest);
 
 }  // namespace polyweft::ir
