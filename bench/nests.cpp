@@ -1,6 +1,6 @@
 // Texts of nests beside each other and beside plain C, in one process, one thread (or HL_NUM_THREADS), rounds interleaved, on the same inputs: what a schedule is worth
-// before any step makes it. Usage: bench_nests ROUNDS NEST.. [PLAIN.so]: the first nest's argument shapes hold for all; PLAIN.so has plain(inputs.., outputs..) over bare
-// pointers (bench/polybench/polybench.c) and is the judge of the others' results. PW_ASM=FILE writes the first nest's assembly.
+// before any step makes it. Arguments are f64 or i32. Usage: bench_nests ROUNDS NEST.. [PLAIN.so]: the first nest's argument shapes hold for all; PLAIN.so has
+// plain(inputs.., outputs..) over bare pointers (bench/polybench/polybench.c) and is the judge of the others' results. PW_ASM=FILE writes the first nest's assembly.
 #include <HalideRuntime.h>
 #include <dlfcn.h>
 
@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -30,21 +31,24 @@ T or_die(Result<T> result) {
 }
 
 struct Argument {
-  std::vector<double> cells;
+  std::vector<double> cells;  // of i32: two in each
   std::vector<halide_dimension_t> dims;
   halide_buffer_t buffer{};
-  Argument(const Buffer& b, uint64_t seed) : dims(b.extents.size()) {
+  bool is_i32;
+  Argument(const Buffer& b, uint64_t seed) : dims(b.extents.size()), is_i32(b.type == ElementType::i32) {
     int32_t stride = 1;
     for (size_t d = dims.size(); d-- > 0; stride *= dims[dims.size() - 1 - d].extent) dims[dims.size() - 1 - d] = {0, static_cast<int32_t>(b.extents[d]), stride, 0};
     cells.assign(static_cast<size_t>(allocated_elements(b)), 0.0);
     std::mt19937_64 random(seed);
-    if (!b.is_output)
+    if (is_i32 && !b.is_output)
+      for (size_t k = 0; k < cells.size(); ++k) reinterpret_cast<int32_t*>(cells.data())[k] = static_cast<int32_t>(random() % 1000);
+    else if (!b.is_output)
       for (double& cell : cells) cell = static_cast<double>(random() >> 11) * 0x1p-53;
-    const bool is_square = !b.is_output && b.extents.size() == 2 && b.extents[0] == b.extents[1];
+    const bool is_square = !is_i32 && !b.is_output && b.extents.size() == 2 && b.extents[0] == b.extents[1];
     for (int64_t k = 0; is_square && std::getenv("PW_DOMINANT") && k < b.extents[0]; ++k)
       cells[static_cast<size_t>(k * (b.extents[0] + 1))] += static_cast<double>(b.extents[0]);
     buffer.host = reinterpret_cast<uint8_t*>(cells.data());
-    buffer.type = {halide_type_float, 64, 1};
+    buffer.type = is_i32 ? halide_type_t{halide_type_int, 32, 1} : halide_type_t{halide_type_float, 64, 1};
     buffer.dimensions = static_cast<int32_t>(dims.size());
     buffer.dim = dims.data();
   }
@@ -95,10 +99,13 @@ Racer nest_racer(const std::string& path, const LoopNest& nest, const Target& ho
 double largest_difference(const Arguments& a, const Arguments& b) {
   double most = 0;
   for (size_t k = 0; k < a.size(); ++k)
-    for (size_t c = 0; c < a[k]->cells.size(); ++c) {
-      const double apart = std::fabs(a[k]->cells[c] - b[k]->cells[c]) / std::max(1.0, std::fabs(b[k]->cells[c]));
-      most = apart <= most ? most : apart;  // NaN wins
-    }
+    if (a[k]->is_i32) {
+      if (a[k]->cells.size() != b[k]->cells.size() || std::memcmp(a[k]->cells.data(), b[k]->cells.data(), a[k]->cells.size() * sizeof(double)) != 0) most = 1;
+    } else
+      for (size_t c = 0; c < a[k]->cells.size(); ++c) {
+        const double apart = std::fabs(a[k]->cells[c] - b[k]->cells[c]) / std::max(1.0, std::fabs(b[k]->cells[c]));
+        most = apart <= most ? most : apart;  // NaN wins
+      }
   return most;
 }
 
