@@ -3,13 +3,12 @@
 // zero is kept where both are zeros is not said, so only maxima whose zeros have no sign are changed.
 #include "targets/cpu/running_extremes.h"
 
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/Pass.h>
 
 #include <optional>
 #include <vector>
+
+#include "targets/cpu/moving_loop.h"
 
 namespace polyweft::targets {
 namespace {
@@ -37,100 +36,88 @@ struct Chain {
   llvm::IntrinsicInst* last() const { return folds.back(); }
 };
 
-std::optional<Chain> chain_of(llvm::PHINode& phi, llvm::BasicBlock& loop) {
-  Chain out{&phi, {}};
-  llvm::Value* end = phi.getIncomingValueForBlock(&loop);
-  for (llvm::Value* at = &phi; at != end;) {
-    if (!at->hasOneUse()) return std::nullopt;
-    llvm::IntrinsicInst* next = extreme(*at->user_begin());
-    if (!next || next->getParent() != &loop || (!out.folds.empty() && next->getIntrinsicID() != out.last()->getIntrinsicID())) return std::nullopt;
-    out.folds.push_back(next);
-    at = next;
-  }
-  if (out.folds.empty()) return std::nullopt;
-  for (const llvm::User* user : end->users()) {
-    const auto* i = llvm::cast<llvm::Instruction>(user);
-    if (i != &phi && i->getParent() == &loop) return std::nullopt;
-  }
-  return out;
-}
-
-/// A block of its own between the loop and what comes after it.
-llvm::BasicBlock* block_after(llvm::BasicBlock& loop, llvm::BasicBlock& exit) {
-  auto* between = llvm::BasicBlock::Create(loop.getContext(), "extremes", loop.getParent(), &exit);
-  llvm::BranchInst::Create(&exit, between);
-  loop.getTerminator()->replaceSuccessorWith(&exit, between);
-  exit.replacePhiUsesWith(&loop, between);
-  return between;
-}
-
-void change(const Chain& chain, llvm::BasicBlock& loop, llvm::BasicBlock& before, llvm::BasicBlock& after) {
-  llvm::Type* type = chain.phi->getType();
-  llvm::IRBuilder<> b(before.getTerminator());
-  llvm::Value* first = chain.phi->getIncomingValueForBlock(&before);
-  llvm::Value* mask = b.CreateFCmpORD(first, first);
-  b.SetInsertPoint(chain.phi);
-  auto* are_numbers = b.CreatePHI(mask->getType(), 2);
-  are_numbers->addIncoming(mask, &before);
-  mask = are_numbers;
-  llvm::Value* kept = chain.phi;
-  for (llvm::IntrinsicInst* fold : chain.folds) {
-    llvm::Value* x = fold->getArgOperand(fold->getArgOperand(0) == kept ? 1 : 0);
-    b.SetInsertPoint(fold);
-    mask = b.CreateAnd(b.CreateFCmpORD(x, x), mask);
-    const bool is_maximum = fold->getIntrinsicID() == llvm::Intrinsic::maximum;
-    llvm::Value *left = fold->getArgOperand(0), *right = fold->getArgOperand(1);
-    llvm::Value* plain = b.CreateSelect(is_maximum ? b.CreateFCmpOGT(left, right) : b.CreateFCmpOLT(left, right), left, right);
-    if (fold == chain.last()) {
-      b.SetInsertPoint(after.getTerminator());
-      llvm::Value* whole = b.CreateSelect(mask, plain, llvm::ConstantFP::getNaN(type));
-      fold->replaceUsesWithIf(whole, [&](const llvm::Use& use) { return use.getUser() != chain.phi; });
-    }
-    fold->replaceAllUsesWith(plain);
-    fold->eraseFromParent();
-    kept = plain;
-  }
-  are_numbers->addIncoming(mask, &loop);
-}
-
-bool change(llvm::BasicBlock& loop, bool has_all_widths) {
-  auto* branch = llvm::dyn_cast<llvm::BranchInst>(loop.getTerminator());
-  if (!branch || !branch->isConditional() || (branch->getSuccessor(0) == &loop) == (branch->getSuccessor(1) == &loop)) return false;
-  llvm::BasicBlock& exit = *branch->getSuccessor(branch->getSuccessor(0) == &loop ? 1 : 0);
-  std::vector<Chain> chains;
-  llvm::BasicBlock* before = nullptr;
-  for (llvm::PHINode& phi : loop.phis()) {
-    if (phi.getNumIncomingValues() != 2) return false;
-    before = phi.getIncomingBlock(phi.getIncomingBlock(0) == &loop ? 1 : 0);
-    if (!fits(phi.getType(), has_all_widths)) continue;
-    if (auto chain = chain_of(phi, loop); chain && chains.size() < kMostMasks) chains.push_back(std::move(*chain));
-  }
-  if (chains.empty()) return false;
-  llvm::BasicBlock* after = block_after(loop, exit);
-  for (const Chain& chain : chains) change(chain, loop, *before, *after);
-  return true;
-}
-
-class RunningExtremes final : public llvm::FunctionPass {
+class ExtremesLoop : MovingLoop {
  public:
-  static char ID;
-  RunningExtremes() : FunctionPass(ID) {}
-  bool runOnFunction(llvm::Function& function) override {
-    const llvm::StringRef features = function.getFnAttribute("target-features").getValueAsString();
-    if (!features.contains("+avx512f")) return false;
-    bool changed = false;
-    std::vector<llvm::BasicBlock*> blocks;
-    for (llvm::BasicBlock& block : function) blocks.push_back(&block);
-    for (llvm::BasicBlock* block : blocks) changed |= change(*block, features.contains("+avx512vl"));
-    return changed;
+  explicit ExtremesLoop(llvm::BasicBlock& block) : MovingLoop(block) {}
+
+  bool change() {
+    const llvm::StringRef features = block_.getParent()->getFnAttribute("target-features").getValueAsString();
+    if (!features.contains("+avx512f") || !is_loop()) return false;
+    std::vector<Chain> chains;
+    for (llvm::PHINode& phi : block_.phis()) {
+      if (!fits(phi.getType(), features.contains("+avx512vl"))) continue;
+      if (auto chain = chain_of(phi); chain && chains.size() < kMostMasks) chains.push_back(std::move(*chain));
+    }
+    if (chains.empty()) return false;
+    llvm::BasicBlock& after = leave();
+    for (const Chain& chain : chains) change(chain, after);
+    return true;
+  }
+
+ private:
+  std::optional<Chain> chain_of(llvm::PHINode& phi) const {
+    Chain out{&phi, {}};
+    llvm::Value* end = phi.getIncomingValueForBlock(&block_);
+    for (llvm::Value* at = &phi; at != end;) {
+      if (!at->hasOneUse()) return std::nullopt;
+      llvm::IntrinsicInst* next = extreme(*at->user_begin());
+      if (!next || next->getParent() != &block_ || (!out.folds.empty() && next->getIntrinsicID() != out.last()->getIntrinsicID())) return std::nullopt;
+      out.folds.push_back(next);
+      at = next;
+    }
+    if (out.folds.empty()) return std::nullopt;
+    for (const llvm::User* user : end->users()) {
+      const auto* i = llvm::cast<llvm::Instruction>(user);
+      if (i != &phi && !is_outside(i)) return std::nullopt;
+    }
+    return out;
+  }
+
+  /// A block of its own between the loop and what comes after it.
+  llvm::BasicBlock& leave() {
+    auto* branch = llvm::cast<llvm::BranchInst>(block_.getTerminator());
+    llvm::BasicBlock& exit = *branch->getSuccessor(branch->getSuccessor(0) == &block_ ? 1 : 0);
+    auto* between = llvm::BasicBlock::Create(block_.getContext(), "extremes", block_.getParent(), &exit);
+    llvm::BranchInst::Create(&exit, between);
+    branch->replaceSuccessorWith(&exit, between);
+    exit.replacePhiUsesWith(&block_, between);
+    return *between;
+  }
+
+  void change(const Chain& chain, llvm::BasicBlock& after) const {
+    llvm::Type* type = chain.phi->getType();
+    llvm::IRBuilder<> b(entry_->getTerminator());
+    llvm::Value* first = chain.phi->getIncomingValueForBlock(entry_);
+    llvm::Value* mask = b.CreateFCmpORD(first, first);
+    b.SetInsertPoint(chain.phi);
+    auto* are_numbers = b.CreatePHI(mask->getType(), 2);
+    are_numbers->addIncoming(mask, entry_);
+    mask = are_numbers;
+    llvm::Value* kept = chain.phi;
+    for (llvm::IntrinsicInst* fold : chain.folds) {
+      llvm::Value* x = fold->getArgOperand(fold->getArgOperand(0) == kept ? 1 : 0);
+      b.SetInsertPoint(fold);
+      mask = b.CreateAnd(b.CreateFCmpORD(x, x), mask);
+      const bool is_maximum = fold->getIntrinsicID() == llvm::Intrinsic::maximum;
+      llvm::Value *left = fold->getArgOperand(0), *right = fold->getArgOperand(1);
+      llvm::Value* plain = b.CreateSelect(is_maximum ? b.CreateFCmpOGT(left, right) : b.CreateFCmpOLT(left, right), left, right);
+      if (fold == chain.last()) {
+        b.SetInsertPoint(after.getTerminator());
+        llvm::Value* whole = b.CreateSelect(mask, plain, llvm::ConstantFP::getNaN(type));
+        fold->replaceUsesWithIf(whole, [&](const llvm::Use& use) { return use.getUser() != chain.phi; });
+      }
+      fold->replaceAllUsesWith(plain);
+      fold->eraseFromParent();
+      kept = plain;
+    }
+    are_numbers->addIncoming(mask, &block_);
   }
 };
-char RunningExtremes::ID = 0;
 
 }  // namespace
 
 llvm::FunctionPass* running_extremes() {
-  return new RunningExtremes;
+  return new LoopPass<ExtremesLoop>;
 }
 
 }  // namespace polyweft::targets
