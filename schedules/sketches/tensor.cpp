@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/instruction.h"
+#include "ir/slots.h"
 #include "schedules/queries.h"
 #include "schedules/sketches/plans.h"
 
@@ -19,7 +20,7 @@ bool is_final_before(const PlanContext& c, TensorId tensor) {
 bool matches(const PlanContext& c, const BlockShape& shape, const ir::Instruction& instruction, uint32_t reduced) {
   const Equation& equation = equation_of(c.t, c.stage);
   ir::Accumulation wanted{equation.rhs->reduction.reducer, c.t.program.tensors[equation.targets[0]].type, {}, equation.rhs->args[0]};
-  for (const Slot& slot : equation.slots) wanted.destination.push_back(slot.var == kNoVar ? slot.position : Affine::variable(slot.var));
+  for (const Slot& slot : equation.slots) wanted.destination.push_back(ir::position_of(slot));
   std::vector<VarId> vars;
   for (const auto& axis : instruction.axes) vars.push_back(c.t.program.index_var(axis.is_reduced ? reduced : shape.vector));
   return ir::match(instruction, wanted, vars).ok();

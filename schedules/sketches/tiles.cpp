@@ -11,6 +11,7 @@
 #include <map>
 
 #include "ir/instruction.h"
+#include "ir/slots.h"
 #include "schedules/queries.h"
 #include "schedules/sketches/plans.h"
 
@@ -36,7 +37,7 @@ std::optional<ir::Binding> matched(const PlanContext& c, const ir::Instruction& 
   map[c.t.program.index_var(use.v)] = Affine::variable(kAxis + 1);
   map[c.t.program.index_var(use.k)] = Affine::variable(kAxis + 2, use.group) + Affine::variable(kAxis + 3);
   ir::Accumulation wanted{equation.rhs->reduction.reducer, c.t.program.tensors[equation.targets[0]].type, {}, substitute(equation.rhs->args[0], map)};
-  for (const Slot& slot : equation.slots) wanted.destination.push_back(substitute(slot.var == kNoVar ? slot.position : Affine::variable(slot.var), map));
+  for (const Slot& slot : equation.slots) wanted.destination.push_back(substitute(ir::position_of(slot), map));
   auto binding = ir::match(instruction, wanted, {kAxis, kAxis + 1, kAxis + 2, kAxis + 3});
   if (!binding) return std::nullopt;
   return *std::move(binding);

@@ -7,6 +7,7 @@
 #include "ir/error_expression.h"
 #include "ir/interval.h"
 #include "ir/scalar.h"
+#include "ir/slots.h"
 
 namespace polyweft::ir {
 namespace {
@@ -137,7 +138,7 @@ class BoundBuilder {
   Expr own_element(const Equation& equation, TensorId id) const {
     Access access;
     access.id = id;
-    for (const Slot& slot : equation.slots) access.index.push_back({slot.var == kNoVar ? slot.position : Affine::variable(slot.var), nullptr, {}, {}});
+    for (const Slot& slot : equation.slots) access.index.push_back({position_of(slot), nullptr, {}, {}});
     return make_read(out_.tensors[id].type, std::move(access));
   }
 
@@ -225,8 +226,7 @@ class BoundBuilder {
   /// An equation over the slots of another, without its reduction.
   void add_plain(const Equation& slots, TensorId target, Expr rhs) {
     Equation out = like(slots, {target}, std::move(rhs));
-    size_t bound = static_cast<size_t>(std::count_if(slots.slots.begin(), slots.slots.end(), [](const Slot& s) { return s.var != kNoVar; }));
-    out.index_names.resize(bound);
+    out.index_names.resize(bound_indices(slots));
     out_.equations.push_back(std::move(out));
   }
 

@@ -4,6 +4,7 @@
 #include "ir/instantiate_internal.h"
 #include "ir/scalar.h"
 #include "ir/shared_memory.h"
+#include "ir/slots.h"
 #include "ir/snapshot.h"
 #include "support/integer_division.h"
 
@@ -166,10 +167,7 @@ std::optional<int64_t> Emitter::first_of_lanes(TensorId id, const Affine& cell) 
     const auto lanes = std::find_if(stage.loops.begin(), stage.loops.end(), [](const TemplateLoop& loop) { return loop.mark.kind == MarkKind::vector; });
     if (lanes == stage.loops.end() || equation.targets.front() != id) continue;
     std::map<VarId, Affine> of_dimensions;
-    for (uint32_t d = 0; d < equation.slots.size(); ++d) {
-      const Slot& slot = equation.slots[d];
-      of_dimensions[kCellVar + d] = slot.var == kNoVar ? slot.position : Affine::variable(slot.var);
-    }
+    for (uint32_t d = 0; d < equation.slots.size(); ++d) of_dimensions[kCellVar + d] = position_of(equation.slots[d]);
     const Affine along = substitute(cell, of_dimensions);
     const int64_t line = kLineBytes / size_bytes(t_.program.tensors[id].type);
     int64_t first = along.constant;

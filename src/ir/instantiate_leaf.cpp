@@ -3,6 +3,7 @@
 
 #include "ir/contract.h"
 #include "ir/instantiate_internal.h"
+#include "ir/slots.h"
 
 namespace polyweft::ir {
 
@@ -115,14 +116,6 @@ std::vector<Access> Emitter::destinations(const Body& body, const std::map<VarId
   return out;
 }
 
-namespace {
-
-uint32_t data_indices_of(const Equation& equation) {
-  return static_cast<uint32_t>(std::count_if(equation.slots.begin(), equation.slots.end(), [](const Slot& slot) { return slot.var != kNoVar; }));
-}
-
-}  // namespace
-
 Compute Emitter::header_of(const Body& body, Write how) const {
   Compute out;
   out.equation = body.stage->equation;
@@ -141,7 +134,7 @@ Compute Emitter::header_of(const Body& body, Write how) const {
   }
   out.equation = origin->equation;
   const auto map = coordinates(body);
-  const size_t count = of_element ? data_indices_of(t_.program.equations[origin->equation]) : origin->instance.size();
+  const size_t count = of_element ? bound_indices(t_.program.equations[origin->equation]) : origin->instance.size();
   for (uint32_t k = 0; k < count; ++k) out.instance.push_back(substitute(origin->instance[k], map));
   return out;
 }
@@ -195,7 +188,7 @@ NodeId Emitter::leaf_compute(Body& body) {
     const Expr plain = out.fused ? contracted_inside(value, equation.targets[0], fuses) : contracted(value, equation.targets[0], fuses);
     out.rhs.push_back(with_buffers(substitute(plain, map), body.id));
   }
-  const uint32_t own_data = body.stage->origin ? data_indices_of(t_.program.equations[body.stage->origin->equation]) : body.stage->data_indices;
+  const uint32_t own_data = body.stage->origin ? bound_indices(t_.program.equations[body.stage->origin->equation]) : body.stage->data_indices;
   for (uint32_t k = own_data; out.rhs.size() < out.dst.size(); ++k) {  // argmax: (value, index...)
     auto index = std::make_shared<ExprNode>();
     index->op = Op::affine;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <vector>
 
+#include "ir/commutative.h"
 #include "support/rng.h"
 
 namespace polyweft::ir {
@@ -33,25 +34,6 @@ class Hasher {
 };
 
 enum Kind : uint64_t { kLiteral = 1, kElement, kOperation, kTerm, kFold, kMerge };
-
-bool is_commutative(Op op) {
-  switch (op) {
-    case Op::add:
-    case Op::mul:
-    case Op::max:
-    case Op::min:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-    case Op::eq:
-    case Op::ne:
-    case Op::logical_and:
-    case Op::logical_or:
-      return true;
-    default:
-      return false;
-  }
-}
 
 bool less(const Tag& x, const Tag& y) {
   return x.a != y.a ? x.a < y.a : x.b < y.b;

@@ -5,29 +5,11 @@
 #include <cmath>
 #include <string_view>
 
+#include "ir/commutative.h"
 #include "ir/scalar.h"
 
 namespace polyweft::lang {
 namespace {
-
-bool is_commutative(Op op) {
-  switch (op) {
-    case Op::add:
-    case Op::mul:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::eq:
-    case Op::ne:
-    case Op::min:
-    case Op::max:
-      return true;
-    default:
-      return false;
-  }
-}
 
 bool is_foldable(Op op) {
   auto number = static_cast<unsigned>(op);
@@ -150,7 +132,7 @@ void CanonicalWriter::operation(const ExprNode& e, std::string& out) {
   if (e.op == Op::convert || e.op == Op::saturate) out += std::string("_") + name_of(e.type);
   out += "(";
   if (mirrored) return list({e.args[1], e.args[0]}, out);
-  if (is_commutative(e.op)) return sorted_pair(e, out);
+  if (ir::is_commutative(e.op)) return sorted_pair(e, out);
   list(e.args, out);
 }
 

@@ -24,18 +24,6 @@ Expr as_index(Expr value) {
   return make_op(Op::convert, ElementType::i64, {std::move(value)}, where);
 }
 
-Op arithmetic(const std::string& text) {
-  if (text == "+") return Op::add;
-  if (text == "-") return Op::sub;
-  if (text == "*") return Op::mul;
-  if (text == "//") return Op::floor_div;
-  if (text == "%") return Op::floor_mod;
-  if (text == "&") return Op::bit_and;
-  if (text == "|") return Op::bit_or;
-  if (text == "^") return Op::bit_xor;
-  return text == "<<" ? Op::shl : Op::shr;
-}
-
 std::string without_blanks(std::string text) {
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   return text;
@@ -180,7 +168,7 @@ Expr ValueReader::index_chain(Node& node, size_t operands) {
       context_.report.error("PW0131", node.extent, "a subscript is an integer: use // (floor)");
       return nullptr;
     }
-    result = make_op(arithmetic(node.op_text[i - 1]), ElementType::i64, {result, next}, context_.report.source().span(node.extent));
+    result = make_op(operator_of(node.op_text[i - 1]), ElementType::i64, {result, next}, context_.report.source().span(node.extent));
   }
   return result;
 }

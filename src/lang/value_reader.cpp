@@ -24,19 +24,6 @@ Expr literal_expr(Literal literal, Extent where, const Context& context) {
   return make_literal(literal, context.report.source().span(where));
 }
 
-Op operator_of(const std::string& text) {
-  if (text == "+") return Op::add;
-  if (text == "-") return Op::sub;
-  if (text == "*") return Op::mul;
-  if (text == "/") return Op::div;
-  if (text == "//") return Op::floor_div;
-  if (text == "%") return Op::floor_mod;
-  if (text == "&") return Op::bit_and;
-  if (text == "|") return Op::bit_or;
-  if (text == "^") return Op::bit_xor;
-  return text == "<<" ? Op::shl : Op::shr;
-}
-
 Op comparison_of(const std::string& text) {
   if (text == "==") return Op::eq;
   if (text == "!=") return Op::ne;
@@ -50,6 +37,19 @@ std::string type_text(ElementType type) {
 }
 
 }  // namespace
+
+Op operator_of(const std::string& text) {
+  if (text == "+") return Op::add;
+  if (text == "-") return Op::sub;
+  if (text == "*") return Op::mul;
+  if (text == "/") return Op::div;
+  if (text == "//") return Op::floor_div;
+  if (text == "%") return Op::floor_mod;
+  if (text == "&") return Op::bit_and;
+  if (text == "|") return Op::bit_or;
+  if (text == "^") return Op::bit_xor;
+  return text == "<<" ? Op::shl : Op::shr;
+}
 
 Expr ValueReader::value(Node& node, std::optional<ElementType> wanted) {
   switch (node.kind) {

@@ -7,6 +7,9 @@
 
 namespace polyweft::lang {
 
+/// + - * / // % & | ^ << >>, as they are written.
+Op operator_of(const std::string& text);
+
 class ValueReader {
  public:
   explicit ValueReader(Context& context) : context_(context), affine_(context) {}

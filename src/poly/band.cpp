@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/slots.h"
 #include "ir/snapshot.h"
 #include "poly/band_points.h"
 #include "poly/witness.h"
@@ -39,7 +40,7 @@ void add_flow_pairs(const BandModel& band, std::vector<Pairs>& out) {
 
 /// { S_q -> S_q } at equal elements.
 Map same_element(const BandModel& band, const Points& source, const Points& sink, Map map) {
-  for (uint32_t d = 0; d < own_indices(band.program().equations[source.equation]); ++d)
+  for (uint32_t d = 0; d < ir::bound_indices(band.program().equations[source.equation]); ++d)
     map = Map(isl_map_equate(map.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
   return restrict_range(restrict_domain(std::move(map), source.instances), sink.instances);
 }
@@ -61,7 +62,7 @@ void add_order_pairs(const BandModel& band, std::vector<Pairs>& out) {
 std::string instance_text(const Program& program, const Points& at, const std::vector<int64_t>& point) {
   std::string out = statement_name(program, at.equation);
   const auto& names = program.equations[at.equation].index_names;
-  size_t shown = at.first ? own_indices(program.equations[at.equation]) : names.size();
+  size_t shown = at.first ? ir::bound_indices(program.equations[at.equation]) : names.size();
   for (size_t k = 0; k < shown; ++k) out += (k ? ", " : "[") + names[k] + "=" + std::to_string(point[k]);
   return (at.first ? "the first value of " : "") + out + (shown == 0 ? "" : "]");
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/slots.h"
+
 namespace polyweft::poly {
 namespace {
 
@@ -41,7 +43,7 @@ Status validate(const Program& program, const Mapped& statement, size_t members)
   if (statement.piece.size() > kMostConditions) return malformed("has a statement with too many conditions");
   const Equation& equation = program.equations[statement.equation];
   if (statement.part != SumPart::whole && equation.rhs->op != Op::reduce) return malformed("has a part of a statement that folds nothing");
-  const VarId reduced = program.index_var(own_indices(equation));
+  const VarId reduced = program.index_var(ir::bound_indices(equation));
   if (statement.part == SumPart::first && std::any_of(statement.members.begin(), statement.members.end(), [&](const Affine& e) { return mentions_from(e, reduced); }))
     return malformed("has first values that move with a reduced index");
   for (const Guard& guard : statement.piece) {
@@ -63,10 +65,6 @@ bool mentions_from(const Guard& guard, VarId first) {
 
 bool mentions_from(const Affine& e, VarId first) {
   return std::any_of(e.terms.begin(), e.terms.end(), [&](const Term& term) { return term.var >= first; });
-}
-
-uint32_t own_indices(const Equation& equation) {
-  return static_cast<uint32_t>(std::count_if(equation.slots.begin(), equation.slots.end(), [](const Slot& s) { return s.var != kNoVar; }));
 }
 
 namespace {
@@ -111,7 +109,7 @@ void BandModel::add_points(uint32_t s, std::vector<Set>& first_done) {
   const Mapped& statement = question_.statements[s];
   EquationId q = statement.equation;
   const Equation& equation = program().equations[q];
-  const VarId reduced = program().index_var(own_indices(equation));
+  const VarId reduced = program().index_var(ir::bound_indices(equation));
   Space space = model_.statement_space(q);
   Set all = model_.all_instances(q), first = model_.instances(q);
   for (const Guard& guard : statement.piece) {
@@ -137,7 +135,7 @@ void BandModel::map(const std::vector<std::vector<Affine>>& members) {
 }
 
 Affine BandModel::at(const Points& points, const Affine& member) const {
-  if (!points.first || !mentions_from(member, program().index_var(own_indices(program().equations[points.equation])))) return member;
+  if (!points.first || !mentions_from(member, program().index_var(ir::bound_indices(program().equations[points.equation])))) return member;
   for (const Points& folds : points_)
     if (folds.statement == points.statement && !folds.first)
       return Affine::of(integer(Val(isl_set_min_val(folds.instances.get(), value(member, model_.statement_space(points.equation), 0).get()))));

@@ -75,7 +75,5 @@ std::optional<Error> fold_conflict(const BandModel& band);
 
 /// Whether the expression moves with an index of the program from `first` on.
 bool mentions_from(const Affine& e, VarId first);
-/// Indices of slots, which come before those of a reduction.
-uint32_t own_indices(const Equation& equation);
 
 }  // namespace polyweft::poly

@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 
+#include "ir/slots.h"
+
 namespace polyweft::poly {
 namespace {
 
@@ -54,7 +56,7 @@ class Planner {
   uint32_t statements() const { return static_cast<uint32_t>(band_.question().statements.size()); }
   const Equation& equation(uint32_t s) const { return band_.program().equations[band_.question().statements[s].equation]; }
   VarId first_index() const { return band_.program().index_var(0); }
-  VarId first_reduced(uint32_t s) const { return band_.program().index_var(own_indices(equation(s))); }
+  VarId first_reduced(uint32_t s) const { return band_.program().index_var(ir::bound_indices(equation(s))); }
   bool is_used(uint32_t s, VarId var) const { return std::find(used_[s].begin(), used_[s].end(), var) != used_[s].end(); }
   bool is_covered(uint32_t s) const { return used_[s].size() >= first_reduced(s) - first_index(); }
   bool must_permute() const { return style_ != BandStyle::serial; }
@@ -114,7 +116,7 @@ class Planner {
   /// Of the element; an accumulator that has fewer coordinates than what it is made for takes the place of that.
   Affine coordinate(uint32_t s, size_t d) const {
     const auto& slots = equation(s).slots;
-    if (d < slots.size()) return slots[d].var == kNoVar ? slots[d].position : Affine::variable(slots[d].var);
+    if (d < slots.size()) return ir::position_of(slots[d]);
     if (!band_.program().tensors[equation(s).targets.front()].hidden) return Affine::of(0);
     for (const Need& need : needs_) {
       if (need.source != s || need.sink == s || d >= equation(need.sink).slots.size()) continue;
@@ -132,7 +134,7 @@ class Planner {
   }
   Affine named(uint32_t s, const std::string& name) const {
     const auto& names = equation(s).index_names;
-    for (uint32_t k = 0; k < own_indices(equation(s)); ++k)
+    for (uint32_t k = 0; k < ir::bound_indices(equation(s)); ++k)
       if (names[k] == name) return Affine::variable(band_.program().index_var(k));
     return Affine::of(0);
   }
@@ -141,8 +143,8 @@ class Planner {
     std::string out;
     size_t most = 0;
     for (uint32_t s : group)
-      if (own_indices(equation(s)) > most && is_new(s, level.values[s])) {
-        most = own_indices(equation(s));
+      if (ir::bound_indices(equation(s)) > most && is_new(s, level.values[s])) {
+        most = ir::bound_indices(equation(s));
         out = equation(s).index_names[index_in(s, level.values[s]) - first_index()];
       }
     return out;
@@ -155,7 +157,7 @@ class Planner {
     std::vector<std::string> names;
     for (uint32_t s : group) {
       rank = std::max(rank, equation(s).slots.size());
-      for (uint32_t k = 0; k < own_indices(equation(s)); ++k)
+      for (uint32_t k = 0; k < ir::bound_indices(equation(s)); ++k)
         if (std::find(names.begin(), names.end(), equation(s).index_names[k]) == names.end()) names.push_back(equation(s).index_names[k]);
     }
     auto add = [&](const std::function<Affine(uint32_t)>& value) {

@@ -1,5 +1,7 @@
 #include "poly/model.h"
 
+#include "ir/slots.h"
+
 namespace polyweft::poly {
 namespace {
 
@@ -186,9 +188,7 @@ Map Model::element_map(EquationId q, TensorId target) const {
   const Equation& equation = program_.equations[q];
   Map out(isl_map_from_domain_and_range(isl_set_universe(statement.copy()), isl_set_universe(tensor.copy())));
   for (unsigned d = 0; d < equation.slots.size(); ++d) {
-    const Slot& slot = equation.slots[d];
-    Affine at = slot.var != kNoVar ? Affine::variable(slot.var) : slot.position;
-    Map one(isl_map_from_pw_aff(value(at, statement).take()));
+    Map one(isl_map_from_pw_aff(value(ir::position_of(equation.slots[d]), statement).take()));
     one = Map(isl_map_insert_dims(one.take(), isl_dim_out, 0, d));
     one = Map(isl_map_add_dims(one.take(), isl_dim_out, static_cast<unsigned>(equation.slots.size()) - d - 1));
     out = intersect(std::move(out), Map(isl_map_set_tuple_id(one.take(), isl_dim_out, isl_space_get_tuple_id(tensor.get(), isl_dim_set))));

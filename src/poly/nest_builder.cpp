@@ -4,6 +4,7 @@
 
 #include "ir/row_walk.h"
 #include "ir/shared_memory.h"
+#include "ir/slots.h"
 #include "poly/timeline.h"
 
 namespace polyweft::poly {
@@ -130,9 +131,7 @@ Access NestBuilder::element(TensorId id, const Equation& equation, const Indices
   Access access;
   access.id = buffer_of_[id];
   for (uint32_t d = 0; d < equation.slots.size(); ++d) {
-    const Slot& slot = equation.slots[d];
-    Affine position = slot.var != kNoVar ? Affine::variable(slot.var) : slot.position;
-    access.index.push_back({substitute(position, at) - boxes_[id].lo[d], nullptr, {}, {}});
+    access.index.push_back({substitute(ir::position_of(equation.slots[d]), at) - boxes_[id].lo[d], nullptr, {}, {}});
   }
   return access;
 }

@@ -1,6 +1,7 @@
 // Bands for the groups of equations that need each other.
 #include <algorithm>
 
+#include "ir/slots.h"
 #include "poly/band_search.h"
 #include "poly/order.h"
 #include "poly/pieces.h"
@@ -56,7 +57,7 @@ std::optional<Affine> row_value(const Program& program, EquationId q, isl_aff* r
   const auto& slots = program.equations[q].slots;
   for (size_t d = 0; d < slots.size(); ++d) {
     const int64_t factor = integer(Val(isl_aff_get_coefficient_val(row, isl_dim_in, static_cast<int>(d))));
-    out = out + factor * (slots[d].var == kNoVar ? slots[d].position : Affine::variable(slots[d].var));
+    out = out + factor * ir::position_of(slots[d]);
   }
   return out;
 }

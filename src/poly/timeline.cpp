@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/slots.h"
+
 namespace polyweft::poly {
 namespace {
 
@@ -26,10 +28,6 @@ Map padded(Map map, unsigned dims) {
     map = with_constant(std::move(map), 0, at);
   }
   return map;
-}
-
-unsigned slot_indices(const Equation& equation) {
-  return static_cast<unsigned>(std::count_if(equation.slots.begin(), equation.slots.end(), [](const Slot& s) { return s.var != kNoVar; }));
 }
 
 /// { S_q[i] -> [i_0 ..] } over the first `count` indices.
@@ -59,7 +57,7 @@ Map within_piece(const Model& model, const Statement& statement, Map times) {
 Timed timed(const Model& model, const Ordered& part, uint32_t number, size_t k) {
   EquationId q = part.statements[k].equation;
   const Equation& equation = model.program().equations[q];
-  unsigned own = slot_indices(equation);
+  unsigned own = ir::bound_indices(equation);
   Map order = part.recursive ? element_times(model, part.statements[k], part.times[k]) : own_indices(model, q, own);
   order = within_piece(model, part.statements[k], std::move(order));
   unsigned length = out_dims(order);
@@ -112,7 +110,7 @@ Accesses accesses(const Model& model, const Timed& each, TensorId tensor, const 
 }
 
 /// Pairs of elements, the first touched by one statement when another writes the second: nothing says which of the two comes first.
-Map at_once(const std::vector<Accesses>& all, Map Accesses::* touches) {
+Map at_once(const std::vector<Accesses>& all, Map Accesses::*touches) {
   std::optional<Map> out;
   for (const Accesses& one : all)
     for (const Accesses& other : all) {

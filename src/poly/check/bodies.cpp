@@ -1,31 +1,15 @@
 #include "poly/check/bodies.h"
 
+#include "ir/commutative.h"
+#include "ir/slots.h"
+
 namespace polyweft::poly::check {
 namespace {
 
 constexpr size_t kMaxInlining = 8;
 
-bool is_commutative(Op op) {
-  switch (op) {
-    case Op::add:
-    case Op::mul:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-    case Op::min:
-    case Op::max:
-    case Op::eq:
-    case Op::ne:
-    case Op::logical_and:
-    case Op::logical_or:
-      return true;
-    default:
-      return false;
-  }
-}
-
 Affine position_of(const Slot& slot, const Indices& indices) {
-  return substitute(slot.var != kNoVar ? Affine::variable(slot.var) : slot.position, indices);
+  return substitute(ir::position_of(slot), indices);
 }
 
 /// The value of an expression that is an affine function of indices; nothing for other expressions.
@@ -168,7 +152,7 @@ bool Bodies::same_operation(const ExprNode& nest, const ExprNode& wanted, const 
   if (nest.op == Op::literal) return nest.literal == wanted.literal;
   if (nest.args.empty()) return false;
   if (same_arguments(nest, wanted, false, when, here)) return true;
-  return is_commutative(nest.op) && same_arguments(nest, wanted, true, when, here);
+  return ir::is_commutative(nest.op) && same_arguments(nest, wanted, true, when, here);
 }
 
 bool Bodies::same_arguments(const ExprNode& nest, const ExprNode& wanted, bool swapped, const Set& when, const Here& here) {
