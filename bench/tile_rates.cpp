@@ -3,7 +3,6 @@
 //   bench_tile_rates            prints a table; the first two rows are the ceiling that products of tiles are compared with
 //
 // The clock is that of a chain of multiplications run just before; other work on the machine, on the same core's other thread above all, makes every row worse.
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +11,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+
+#include "support/large_array.h"
 
 namespace {
 
@@ -110,10 +111,10 @@ int main() {
   print("bytes, registers only, one sum", 32768, best_ns(50, [] {
           for (int i = 0; i < 4 * kRounds; ++i) asm volatile("tdpbusd %%tmm6, %%tmm4, %%tmm0" : : : "memory");
         }));
-  auto* memory = static_cast<char*>(mmap(nullptr, 64L << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (memory == MAP_FAILED) return 3;
-  madvise(memory, 64L << 20, MADV_HUGEPAGE);
-  std::memset(memory, 0, 64L << 20);
+  constexpr size_t kBytes = size_t{64} << 20;
+  const polyweft::LargeArray array(kBytes);
+  auto* memory = reinterpret_cast<char*>(array.data());
+  std::memset(memory, 0, kBytes);
   for (long kib : {8L, 24L, 256L, 1024L, 8192L, 32768L}) print_cache(memory, kib, ghz);
   asm volatile("tilerelease" : : : "memory");
   return 0;

@@ -5,14 +5,9 @@
 #include <cstdint>
 #include <new>
 
+#include "support/huge_pages.h"
+
 namespace polyweft {
-namespace {
-
-constexpr size_t kPage = 4096;
-constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kWorthHugePages = size_t{4} << 20;
-
-}  // namespace
 
 LargeArray::LargeArray(size_t bytes) {
   const bool is_large = bytes >= kWorthHugePages;

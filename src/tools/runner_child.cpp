@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "runner_values.h"
+#include "support/huge_pages.h"
 #include "targets/cpu/runner_protocol.h"
 
 namespace polyweft::runner {
@@ -190,11 +191,11 @@ struct Packed {
   size_t bytes = 0;
 };
 
-constexpr size_t kPackedGuard = size_t{1} << 20, kHugePage = size_t{2} << 20, kWorthHugePages = size_t{4} << 20;
+constexpr size_t kPackedGuard = size_t{1} << 20;
 
 bool reserve_packed(Packed& packed, int64_t bytes) {
   if (bytes < 0 || bytes > INT32_MAX) return false;
-  const size_t pages = (static_cast<size_t>(bytes) + 4095) / 4096 * 4096;
+  const size_t pages = (static_cast<size_t>(bytes) + kPage - 1) / kPage * kPage;
   void* memory = mmap(nullptr, pages + 2 * kPackedGuard + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   packed.reserved = static_cast<unsigned char*>(memory);

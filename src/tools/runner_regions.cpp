@@ -9,14 +9,13 @@
 #include <cstring>
 #include <utility>
 
+#include "support/huge_pages.h"
+
 namespace polyweft::runner {
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr size_t kGuard = size_t{32} << 20;  // addresses only; wide, because kernels step by rows
-constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kWorthHugePages = size_t{4} << 20;  // as NumPy does
-constexpr int kCollapse = 25;                        // MADV_COLLAPSE, since Linux 6.1
+constexpr int kCollapse = 25;                // MADV_COLLAPSE, since Linux 6.1
 constexpr unsigned char kCanary = 0xc7;
 
 size_t rounded_up(size_t bytes, size_t unit) {
