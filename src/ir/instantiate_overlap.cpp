@@ -26,6 +26,7 @@ bool Emitter::is_made_in_tiles(TensorId id) const {
 }
 
 /// A fold for the cells that outlive blocks: while tiles still copy what was made before a block, others write what outlives it, so many steps later as the block has.
+/// A block writes its own steps only, however many outlive it (tiles refuse blocks of fewer).
 int64_t Emitter::window_between_blocks(TensorId id, uint32_t dim, int64_t window) const {
   const Overlap::Kept* kept = kept_of(id);
   if (!kept || kept->dim != dim) return window;
@@ -37,7 +38,7 @@ int64_t Emitter::window_between_blocks(TensorId id, uint32_t dim, int64_t window
     auto meets = [&](int64_t w) {
       for (int64_t steps : {block, all % block})
         for (int64_t before = 1; steps > 0 && before <= kept->before; ++before)
-          for (int64_t after = 1; after <= kept->after; ++after)
+          for (int64_t after = 1; after <= std::min(kept->after, steps); ++after)
             if ((steps + before - after) % w == 0) return true;
       return false;
     };

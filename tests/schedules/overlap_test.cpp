@@ -7,6 +7,11 @@ namespace {
 
 const char* kLineBand = "band line [t, i] of B: [t, i + 2*t], A@2: [t, i + 2*t + 1], A@3: [t, i + 2*t + 1]\nfold A d0 mod 1\nfold B d0 mod 1\n";
 
+const char* kWave =
+    "program wave(T = 7, N = 15)\nin X: f64[N]\nlet U[0, i: N] = X[i]\nlet U[1, i: N] = 0.5 * X[i]\n"
+    "let U[t: 2..T+1, i: 2..N-1] = 0.5 * (U[t-1, i-2] + U[t-1, i+1]) - U[t-2, i]\nlet U[t: 2..T+1, i: N] where i < 2 or i == N-1 = 0.25 * U[t-1, i]\nout R[i: N] = U[T, "
+    "i]\n";
+
 TEST(Overlap, is_right_at_every_size) {
   for (int64_t steps : {1, 2, 3, 7})
     for (int64_t cells : {1, 2, 4, 13, 20}) {
@@ -27,14 +32,26 @@ TEST(Overlap, tiles_of_a_plane_need_no_skew) {
 }
 
 TEST(Overlap, of_wide_stencils_that_look_two_steps_back) {
-  const Program program = normalized_program(
-      "program wave(T = 7, N = 15)\nin X: f64[N]\nlet U[0, i: N] = X[i]\nlet U[1, i: N] = 0.5 * X[i]\n"
-      "let U[t: 2..T+1, i: 2..N-1] = 0.5 * (U[t-1, i-2] + U[t-1, i+1]) - U[t-2, i]\nlet U[t: 2..T+1, i: N] where i < 2 or i == N-1 = 0.25 * U[t-1, i]\nout R[i: N] = "
-      "U[T, i]\n");
+  const Program program = normalized_program(kWave);
   const std::string band = "band wave [t, i] of U@3: [t, i], U@4: [t, i]\n";
   expect_right(program, band + "overlap wave [t: 3, i: 4] heap\nparallel wave i.1\n");
   expect_right(program, band + "fold U d0 mod 3\noverlap wave [t: 3, i: 4] heap\nparallel wave i.1\ndistribute wave at t\nvectorize U@3 i 4\n");
   expect_right(program, band + "fold U d0 mod 3\noverlap wave [t: 2, i: 6] heap\nparallel wave i.1\n");
+}
+
+// The last block has one step, and two outlive it: cells that are folded were once looked for without an end.
+TEST(Overlap, blocks_of_fewer_steps_than_outlive_them_are_refused) {
+  const Program program = normalized_program(kWave);
+  const std::string band = "band wave [t, i] of U@3: [t, i], U@4: [t, i]\nfold U d0 mod 3\n";
+  for (const char* block : {"5", "1"}) {
+    const auto made = replayed(program, band + "overlap wave [t: " + block + ", i: 4] heap\n");
+    ASSERT_TRUE(made.ok()) << described(made.error());
+    const auto nest = instantiate(*made, values_of(made->trace));
+    ASSERT_FALSE(nest.ok()) << print(*nest);
+    const std::string why = described(nest.error());
+    EXPECT_NE(why.find("PW0311"), std::string::npos) << why;
+    EXPECT_NE(why.find("2 steps of U"), std::string::npos) << why;
+  }
 }
 
 TEST(Overlap, of_three_fields) {
