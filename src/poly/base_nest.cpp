@@ -31,8 +31,7 @@ std::vector<std::vector<int64_t>> windows_of(const Model& model, const std::vect
   std::vector<std::vector<int64_t>> out(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     if (program.tensors[id].kind != TensorKind::local || !is_defined_by_recurrence(program, times, id)) continue;
-    auto windows = attempt(model.context(), 10 * kQuota, [&] { return fold_windows(model, times, id, numbers_of(boxes[id])); });
-    if (windows) out[id] = std::move(*windows);
+    if (auto windows = fold_windows(model, times, id, numbers_of(boxes[id]))) out[id] = *std::move(windows);
   }
   return out;
 }

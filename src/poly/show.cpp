@@ -64,10 +64,10 @@ std::string order_text(const Program& program, EquationId q) {
   return "order of " + std::string(name_of(equation.rhs->reduction.reducer)) + " in " + statement_name(program, q) + ": lexicographic in [" + indices + "]\n";
 }
 
-std::string windows_text(const Model& model, const std::vector<Timed>& times) {
+Result<std::string> windows_text(const Model& model, const std::vector<Timed>& times) {
   const Program& program = model.program();
   auto hulls = boxes(program);
-  if (!hulls) throw IslFailure();
+  if (!hulls) return hulls.error();
   std::string out;
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     bool is_recursive = std::any_of(times.begin(), times.end(), [&](const Timed& each) {
@@ -77,7 +77,7 @@ std::string windows_text(const Model& model, const std::vector<Timed>& times) {
     if (!is_recursive || program.tensors[id].kind != TensorKind::local) continue;
     std::vector<int64_t> extents;
     for (uint32_t d = 0; d < program.tensors[id].rank; ++d) extents.push_back((*hulls)[id].extent(d));
-    std::vector<int64_t> windows = fold_windows(model, times, id, extents);
+    const std::vector<int64_t> windows = fold_windows(model, times, id, extents).value_or(extents);
     out += "window of " + program.tensors[id].name + ":";
     for (size_t d = 0; d < windows.size(); ++d)
       out += " " + std::to_string(windows[d]) +
@@ -167,6 +167,10 @@ Result<std::string> show_schedule(const Program& normalized_bound) {
   if (!order) return order.error();
   auto bands = bands_text(normalized_bound);
   if (!bands) return bands.error();
+  auto times = answer(context, 20 * kQuota, normalized_bound.name + ": schedule", [&] { return timeline(model, *order); });
+  if (!times) return times.error();
+  auto windows = windows_text(model, *times);
+  if (!windows) return windows.error();
   return answer(context, 20 * kQuota, normalized_bound.name + ": schedule", [&] {
     std::string out;
     for (size_t part = 0; part < order->size(); ++part) {
@@ -174,7 +178,7 @@ Result<std::string> show_schedule(const Program& normalized_bound) {
       out += "part " + std::to_string(part) + (ordered.recursive ? ": recurrence" : ": loops in the order of the indices") + "\n";
       for (size_t k = 0; k < ordered.statements.size(); ++k) out += "  " + (ordered.recursive ? shown(ordered.times[k]) : ordered.statements[k].name) + "\n";
     }
-    return out + windows_text(model, timeline(model, *order)) + *bands;
+    return out + *windows + *bands;
   });
 }
 

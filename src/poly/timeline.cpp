@@ -132,9 +132,13 @@ int64_t window_along(const Set& apart, uint32_t d) {
   return 1 + std::max(integer(std::move(most)), -integer(std::move(fewest)));
 }
 
-}  // namespace
+enum class Pieces { exact, hulls };
 
-std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most) {
+Map hull(Map map) {
+  return Map(isl_map_from_basic_map(isl_map_simple_hull(map.take())));
+}
+
+std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most, Pieces pieces) {
   Space space = model.tensor_space(tensor);
   Space time(isl_space_range(isl_map_get_space(times.front().start.get())));
   const Map none(isl_map_empty(isl_space_map_from_domain_and_range(space.copy(), time.copy())));
@@ -142,6 +146,7 @@ std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& 
   std::vector<Accesses> all;
   for (const Timed& each : times) {
     all.push_back(accesses(model, each, tensor, none));
+    if (pieces == Pieces::hulls) all.back() = {hull(std::move(all.back().writes)), hull(std::move(all.back().reads))};
     writes = unite(std::move(writes), all.back().writes);
     reads = unite(std::move(reads), all.back().reads);
     if (is_empty(all.back().writes) && is_empty(all.back().reads)) all.pop_back();
@@ -162,6 +167,14 @@ std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& 
     apart = Set(isl_set_fix_si(apart.take(), isl_dim_set, d, 0));
   }
   return windows;
+}
+
+}  // namespace
+
+std::optional<std::vector<int64_t>> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most) {
+  const auto windows = [&](Pieces pieces) { return attempt(model.context(), 10 * kQuota, [&] { return windows_of(model, times, tensor, most, pieces); }); };
+  auto exact = windows(Pieces::exact);
+  return exact ? std::move(exact) : windows(Pieces::hulls);
 }
 
 }  // namespace polyweft::poly

@@ -19,7 +19,8 @@ std::vector<Timed> timeline(const Model& model, const std::vector<Ordered>& orde
 
 /// Windows of each dimension of `tensor` (its extent where it cannot be folded): successive modulo of Lefebvre and Feautrier 1998 on the pairs of
 /// elements x, y where x is written before y and still read afterwards. `most`: the extents; kUnfolded where one is no number. A window that is none is kUnfolded.
+/// Where isl gives up, of the hulls of what each statement writes and reads: more pairs, so that windows are no smaller. Nothing where it gives up on these too.
 inline constexpr int64_t kUnfolded = INT64_MAX;
-std::vector<int64_t> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most);
+std::optional<std::vector<int64_t>> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most);
 
 }  // namespace polyweft::poly
