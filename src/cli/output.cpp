@@ -97,6 +97,20 @@ nlohmann::json to_json(const Diagnostic& d, const std::string& file) {
           {"notes", d.notes}};
 }
 
+nlohmann::json to_json(const TuningRecord& record) {
+  return {{"event", "record"},
+          {"record", record.id},
+          {"program", record.program_name},
+          {"key", record.key.program},
+          {"binding", record.key.binding},
+          {"numerics", name_of(record.key.cls)},
+          {"threads", record.key.threads},
+          {"target", record.key.target},
+          {"median_ns", record.measurement.timing.median_ns},
+          {"proof", name_of(record.certificate.verdict)},
+          {"origin", record.origin}};
+}
+
 void print_json(const char* verb, nlohmann::json line) {
   line["schema"] = std::string("polyweft.") + verb + "/1";
   std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n" << std::flush;

@@ -37,6 +37,8 @@ void report_warnings(const std::vector<Diagnostic>& warnings, const Program& pro
 /// One JSON line on standard output; `verb` names the schema "polyweft.VERB/1".
 void print_json(const char* verb, nlohmann::json line);
 nlohmann::json to_json(const Diagnostic& diagnostic, const std::string& file);
+/// What every line about a record says of it.
+nlohmann::json to_json(const TuningRecord& record);
 /// Rendered messages with their severity painted.
 std::string painted_messages(const std::string& rendered, bool enabled);
 

@@ -70,17 +70,7 @@ int list(Database& database, const DbOptions& options) {
   if (!rows) return report(rows.error(), options);
   for (const auto& r : *rows) {
     if (options.json)
-      print_json("db.list", {{"event", "record"},
-                             {"record", r.id},
-                             {"program", r.program_name},
-                             {"key", r.key.program},
-                             {"binding", r.key.binding},
-                             {"numerics", name_of(r.key.cls)},
-                             {"threads", r.key.threads},
-                             {"target", r.key.target},
-                             {"median_ns", r.measurement.timing.median_ns},
-                             {"proof", name_of(r.certificate.verdict)},
-                             {"origin", r.origin}});
+      print_json("db.list", to_json(r));
     else
       std::cout << fmt::format("#{:<6}{:<24}{}  {:<20}{:<9}{} thr {:>12}  proof {}\n", r.id, printable(r.program_name), r.key.program.substr(0, 8),
                                binding_text(r.key.binding), name_of(r.key.cls), r.key.threads, human_time(r.measurement.timing.median_ns),

@@ -33,23 +33,14 @@ Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, Sh
 }
 
 void record_json(const TuningRecord& r) {
-  print_json("show", {{"event", "record"},
-                      {"record", r.id},
-                      {"program", r.program_name},
-                      {"key", r.key.program},
-                      {"binding", r.key.binding},
-                      {"numerics", name_of(r.key.cls)},
-                      {"threads", r.key.threads},
-                      {"target", r.key.target},
-                      {"median_ns", r.measurement.timing.median_ns},
-                      {"ci_rel", r.measurement.timing.ci_rel},
-                      {"proof", name_of(r.certificate.verdict)},
-                      {"check_ms", r.certificate.check_ms},
-                      {"toolchain", r.measurement.toolchain},
-                      {"unix_time", r.measurement.unix_time},
-                      {"origin", r.origin},
-                      {"trace", r.trace_text},
-                      {"nest", r.nest_text}});
+  nlohmann::json line = to_json(r);
+  line.update({{"ci_rel", r.measurement.timing.ci_rel},
+               {"check_ms", r.certificate.check_ms},
+               {"toolchain", r.measurement.toolchain},
+               {"unix_time", r.measurement.unix_time},
+               {"trace", r.trace_text},
+               {"nest", r.nest_text}});
+  print_json("show", std::move(line));
 }
 
 void record_text(const TuningRecord& r, const ShowOptions& options) {

@@ -7,10 +7,14 @@
 #include <vector>
 
 #include "library/cases.h"
+#include "library/small_integers.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {
 namespace {
+
+using library_test::floats;
+using library_test::integers;
 
 using library_test::Convolution;
 
@@ -27,16 +31,6 @@ std::vector<Convolution> cases() {
     }
     out.push_back(std::move(c));
   }
-  return out;
-}
-
-float* floats(TensorData& data) {
-  return reinterpret_cast<float*>(data.bytes.data());
-}
-
-TensorData integers(std::vector<int64_t> extents, std::mt19937& random) {
-  TensorData out = make_tensor(ElementType::f32, std::move(extents));
-  for (int64_t i = 0; i < out.elements(); ++i) floats(out)[i] = static_cast<float>(static_cast<int>(random() % 9) - 4);
   return out;
 }
 

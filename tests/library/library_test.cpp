@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "library/cases.h"
+#include "library/small_integers.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {
 namespace {
 
 using library_test::contents;
+using library_test::floats;
+using library_test::integers;
 
 struct Case {
   std::filesystem::path file;
@@ -28,16 +31,6 @@ std::vector<Case> cases() {
     if (!product) ADD_FAILURE() << file.stem() << " does not end in sizes";
     if (product) out.push_back({file, *product});
   }
-  return out;
-}
-
-float* floats(TensorData& data) {
-  return reinterpret_cast<float*>(data.bytes.data());
-}
-
-TensorData integers(std::vector<int64_t> extents, std::mt19937& random) {
-  TensorData out = make_tensor(ElementType::f32, std::move(extents));
-  for (int64_t i = 0; i < out.elements(); ++i) floats(out)[i] = static_cast<float>(static_cast<int>(random() % 9) - 4);
   return out;
 }
 
