@@ -5,6 +5,7 @@
 
 #include "ir/axes.h"
 #include "ir/instruction.h"
+#include "ir/loop_nest_rules.h"
 #include "ir/loop_nest_text.h"
 
 namespace polyweft {
@@ -14,25 +15,6 @@ constexpr int64_t kFarthestPrefetch = int64_t{1} << 24;
 
 using namespace ir;
 
-/// Thrown and caught inside this file only.
-struct Violation {
-  Error error;
-};
-
-[[noreturn]] void violate(const char* code, const std::string& message) {
-  throw Violation{fail(code, message)};
-}
-
-void require(bool holds, const char* code, const std::string& message) {
-  if (!holds) violate(code, message);
-}
-
-int64_t checked_product(const std::vector<int64_t>& values, const std::string& subject) {
-  int64_t product = 1;
-  for (int64_t v : values) require(!__builtin_mul_overflow(product, v, &product) && product <= (int64_t{1} << 58), "PW0412", subject + ": more than 2^58 elements");
-  return product;
-}
-
 class Verifier {
  public:
   explicit Verifier(const LoopNest& nest) : nest_(nest) {}
@@ -40,7 +22,6 @@ class Verifier {
   void whole() {
     require(nest_.buffers.size() <= kMaxNestBuffers, "PW0412", "nest: too many buffers");
     require(nest_.params.size() + nest_.loop_names.size() <= kMaxNestVariables, "PW0411", "nest: too many variables");
-    for (const Combiner& c : nest_.combiners) combiner(c);
     in_scope_.assign(nest_.params.size() + nest_.loop_names.size(), false);
     mark_of_.assign(in_scope_.size(), MarkKind::serial);
     bound_.assign(in_scope_.size(), false);
@@ -51,10 +32,9 @@ class Verifier {
     allocated_.assign(nest_.buffers.size(), false);
     sizes();
     tasks_of_.assign(nest_.buffers.size(), 0);
-    for (const Buffer& b : nest_.buffers) buffer(b);
     for (const Buffer& b : nest_.buffers)
-      if (b.within) within(b);
-    arguments();
+      if (nest_.symbolic) shape(b);
+    verify_buffers(nest_);
     packs();
     open_arguments(kNoNode);
     body(nest_.root, 0);
@@ -63,34 +43,7 @@ class Verifier {
  private:
   const std::string& name(BufferId id) const { return nest_.buffers[id].name; }
 
-  // --- buffers ---
-  void combiner(const Combiner& c) const {
-    size_t n = c.types.size();
-    require(n > 0 && c.identity.size() == n && c.result.size() == n, "PW0415", "combiner " + c.name + ": components missing");
-    for (size_t k = 0; k < n; ++k) {
-      require(c.identity[k].type == c.types[k], "PW0415", "combiner " + c.name + ": identity of another type");
-      visit(c.result[k], [&](const ExprNode& e) {
-        require(e.op != Op::read && e.op != Op::reduce && e.op != Op::affine && e.op != Op::guarded, "PW0415", "combiner " + c.name + ": reads data");
-        require(e.op != Op::variable || e.var < 2 * n, "PW0411", "combiner " + c.name + ": unknown component");
-      });
-    }
-  }
-
-  void buffer(const Buffer& b) const {
-    require(b.extents.size() <= kMaxNestRank, "PW0412", "buffer " + b.name + ": rank is larger than " + std::to_string(kMaxNestRank));
-    if (nest_.symbolic) shape(b);
-    for (int64_t extent : b.extents) require((extent >= 0 || nest_.symbolic) && extent <= kMaxNestNumber, "PW0412", "buffer " + b.name + ": extent outside 0..2^40");
-    for (const Fold& f : b.folds) require(f.dim < b.extents.size() && f.window >= 1, "PW0412", "buffer " + b.name + ": fold of a dimension it has not");
-    require(b.align_bytes >= 1 && (b.align_bytes & (b.align_bytes - 1)) == 0, "PW0412", "buffer " + b.name + ": alignment is no power of two");
-    if (std::find(b.extents.begin(), b.extents.end(), kSymbolicExtent) == b.extents.end()) layout(b);
-    require(b.scope != Scope::constant || static_cast<int64_t>(b.data.size()) == checked_product(b.extents, b.name), "PW0412",
-            "buffer " + b.name + ": constant without its data");
-    require(!b.values || (b.scope == Scope::argument && !b.is_output && is_integer(b.type)), "PW0412",
-            "buffer " + b.name + ": values are promised of integer inputs only");
-    for (const Literal& l : b.data) require(l.type == b.type, "PW0415", "buffer " + b.name + ": data of another type");
-  }
-
-  /// What only symbolic nests have.
+  // --- what only symbolic nests have ---
   void sizes() const {
     require(nest_.symbolic || nest_.assumptions.empty(), "PW0418", "nest: assumptions about sizes that are constants");
     require(nest_.assumptions.size() <= 256, "PW0418", "nest: more than 256 assumptions");
@@ -115,64 +68,6 @@ class Verifier {
     if (constant) return;
     require(b.scope == Scope::argument || b.scope == Scope::heap, "PW0418", subject + ": only arguments and the heap have sizes that are no constants");
     require(b.layout == row_major(folded_extents(b)), "PW0418", subject + ": of sizes that are no constants it must be row-major");
-  }
-
-  void within(const Buffer& b) const {
-    const std::string subject = "buffer " + b.name;
-    require(b.within->host < nest_.buffers.size() && b.scope == Scope::heap, "PW0412", subject + ": only buffers of the heap lie within others");
-    require(!nest_.symbolic, "PW0418", subject + ": of a symbolic nest, whose sizes are not known");
-    const Buffer& host = nest_.buffers[b.within->host];
-    require(!host.within && &host != &b && ((host.scope == Scope::argument && host.is_output) || host.scope == Scope::heap), "PW0412",
-            subject + ": lies within " + host.name + ", which is neither an output nor a buffer of the heap with memory of its own");
-    const int64_t unit = size_bytes(b.type), bytes = allocated_elements(b) * unit, room = allocated_elements(host) * size_bytes(host.type);
-    const bool is_aligned = host.scope == Scope::heap ? b.within->at_bytes % 64 == 0 : b.within->at_bytes % unit == 0 && size_bytes(host.type) % unit == 0;
-    require(is_aligned && b.within->at_bytes >= 0 && bytes <= room && b.within->at_bytes <= room - bytes, "PW0412",
-            subject + ": " + std::to_string(bytes) + " bytes from " + std::to_string(b.within->at_bytes) + " on do not fit into " + host.name + " of " +
-                std::to_string(room));
-  }
-
-  void layout(const Buffer& b) const {
-    const std::string subject = "buffer " + b.name;
-    std::vector<std::vector<int64_t>> factors(b.extents.size());
-    std::vector<int64_t> padded;
-    bool has_pads = !b.layout.pad.empty();
-    require(!has_pads || b.layout.pad.size() == b.layout.pieces.size(), "PW0412", subject + ": one pad a layout piece is needed");
-    for (size_t p = 0; p < b.layout.pieces.size(); ++p) {
-      const Piece& piece = b.layout.pieces[p];
-      require(piece.dim < factors.size(), "PW0412", subject + ": layout piece of a dimension it has not");
-      require(piece.factor >= 0 && piece.factor <= kMaxNestNumber, "PW0412", subject + ": layout factor outside 0..2^40");
-      factors[piece.dim].push_back(piece.factor);
-      int64_t pad = has_pads ? b.layout.pad[p] : 0;
-      require(pad >= 0 && pad <= kMaxNestNumber, "PW0412", subject + ": pad outside 0..2^40");
-      padded.push_back(piece.factor + pad);
-    }
-    std::vector<int64_t> extents = folded_extents(b);
-    for (size_t d = 0; d < extents.size(); ++d) {
-      int64_t room = checked_product(factors[d], subject);
-      require(!factors[d].empty() && room >= extents[d], "PW0412",
-              subject + ": layout holds " + std::to_string(factors[d].empty() ? 0 : room) + " of " + std::to_string(extents[d]) + " in dimension " + std::to_string(d));
-      if (extents[d] > 0)
-        for (int64_t f : factors[d]) require(f >= 1, "PW0412", subject + ": layout factor 0");
-    }
-    checked_product(padded, subject);
-  }
-
-  void arguments() {
-    std::set<BufferId> listed;
-    for (BufferId id : nest_.arguments) {
-      require(id < nest_.buffers.size(), "PW0412", "arguments: unknown buffer");
-      require(listed.insert(id).second, "PW0412", "arguments: " + name(id) + " twice");
-      require(nest_.buffers[id].scope == Scope::argument, "PW0412", "arguments: " + name(id) + " is not of scope argument");
-    }
-    for (const Pack& p : nest_.packs) {
-      require(p.source < nest_.buffers.size() && p.packed < nest_.buffers.size(), "PW0412", "pack: unknown buffer");
-      require(listed.count(p.packed) == 1 && nest_.buffers[p.packed].is_packed, "PW0412", "pack: " + name(p.packed) + " is not a packed argument");
-      require(nest_.buffers[p.source].scope == Scope::argument && listed.insert(p.source).second, "PW0412", "pack: " + name(p.source) + " is no source of its own");
-    }
-    for (BufferId id = 0; id < nest_.buffers.size(); ++id) {
-      bool is_argument = nest_.buffers[id].scope == Scope::argument;
-      require(!is_argument || listed.count(id) == 1, "PW0412", "buffer " + name(id) + ": of scope argument, but no argument");
-    }
   }
 
   void packs() {
@@ -291,8 +186,7 @@ class Verifier {
   void mark(const Loop& loop, const std::string& var) const {
     for (const Prefetch& ahead : loop.mark.prefetch)
       require(ahead.buffer < nest_.buffers.size() && ahead.by.size() == nest_.buffers[ahead.buffer].extents.size() &&
-                  std::all_of(
-                      ahead.by.begin(), ahead.by.end(), [](int64_t by) { return std::abs(by) <= kFarthestPrefetch; }),
+                  std::all_of(ahead.by.begin(), ahead.by.end(), [](int64_t by) { return std::abs(by) <= kFarthestPrefetch; }),
               "PW0414", "for " + var + ": a prefetch needs a buffer and one distance a dimension");
     if (loop.mark.kind == MarkKind::unroll) {
       bool constant = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && (loop.hi.of[0] - loop.lo.of[0]).is_constant();
