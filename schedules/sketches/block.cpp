@@ -228,11 +228,12 @@ void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   if (extent_v * deepest <= columns * depth * 3 / 2) return;
   sizes.nc =
       add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0], equal_parts(extent_v, {columns / 4, columns / 3, columns / 2, columns * 2 / 3, columns}, unit));
-  if (sizes.nc->decision.empty() || l2 * 5 / 8 < unit * deepest * bytes) return;
+  const int64_t most_bytes = l2 * 5 / 8;
+  if (sizes.nc->decision.empty() || most_bytes < unit * deepest * bytes) return;
   const bool is_cut = sizes.kc && !sizes.kc->decision.empty();
   Monomial block{static_cast<double>(is_cut ? bytes : depth * bytes), {sizes.nc->decision}};
   if (is_cut) block.decisions.push_back(sizes.kc->decision);
-  plan.constraints.push_back({"second cache", {block}, static_cast<double>(l2 * 5 / 8)});
+  plan.constraints.push_back({"second cache", {block}, static_cast<double>(most_bytes)});
 }
 
 bool is_packed_ahead(const PlanContext& c, TensorId tensor) {

@@ -91,8 +91,9 @@ bool add_rows(Sketcher& s, uint32_t band) {
     least = work;
     if (is_best) break;
   }
-  if (best) s = *std::move(best);
-  return best.has_value();
+  if (!best) return false;
+  s = *std::move(best);
+  return true;
 }
 
 constexpr int64_t kPanels[] = {96, 48, 16, 8};  ///< widths of tiles of a factorization: multiples of the register blocks' rows, so that the diagonal cuts few of them
@@ -212,7 +213,7 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
     const int64_t lanes = s.lanes_of(stage);
     if (equation_of(s.t_, stage).slots.size() < 2) continue;
     if (k >= near.size()) {
-      const std::string rows = index.back();
+      const std::string& rows = index.back();
       const int64_t columns = std::min(2 * lanes, panel);
       if (!s.take_all({TileStep{name, {{lane, Size{columns, ""}}, {rows, Size{kRowsOfPanel, ""}}}}, PermuteStep{name, {lane + ".1", rows + ".1", index[1], rows, lane}}}))
         continue;

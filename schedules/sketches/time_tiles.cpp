@@ -172,7 +172,7 @@ bool add_time_tiles(Sketcher& s, uint32_t band) {
     const bool is_large = kFewPoints * points > points_of(s.t_.stages[s.t_.bands[band].frame]);
     if (!is_large) continue;
     if (jams) {
-      const std::string jammed = index[rows], lanes = index[members - 1];
+      const std::string &jammed = index[rows], &lanes = index[members - 1];
       if (members > 3)
         s.take_all({TileStep{guest, {{jammed, Size{kRowsJammed, ""}}}}, PermuteStep{guest, {jammed + ".1", lanes, jammed}}});
       else
