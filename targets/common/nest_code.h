@@ -18,10 +18,13 @@
 #include "ir/workspace.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/llvm.h"
+#include "targets/common/nest_walk.h"
 #include "targets/common/ranges.h"
 #include "targets/common/scalar_code.h"
 
 namespace polyweft::targets {
+
+inline constexpr int64_t kLineBytes = 64;  ///< of the cache
 
 /// Does a value of memory subscript it?
 inline bool has_data(const Access& access) {
@@ -147,7 +150,7 @@ class NestCode {
   std::vector<Cell> cells_to_keep(const Streams& streams) const;
   llvm::BasicBlock* keep_cells(Streams& streams, const std::vector<Cell>& cells, llvm::BasicBlock* latch);
 
-  // control: nest_control.cpp
+  // control: nest_control.cpp; loops: nest_loops.cpp; parallel ones: nest_tasks.cpp
   void on(const Seq&);
   void on(const If&);
   void on(const Alloc&);
@@ -234,7 +237,9 @@ class NestCode {
   void merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b);
   void written_registers(NodeId id, std::vector<bool>& buffers) const;
   template <class F>
-  void visit_accesses(NodeId id, const F& f) const;
+  void visit_accesses(NodeId id, const F& f) const {
+    targets::visit_accesses(nest_, id, f);
+  }
   bool touches(NodeId id, BufferId buffer) const;
   VarFacts loop_facts(const Loop&) const;
 
@@ -280,7 +285,7 @@ class NestCode {
   static unsigned lanes_of(const Loop& loop) { return std::bit_ceil(static_cast<unsigned>(loop.mark.width)); }
   llvm::Value* full_mask();
 
-  // memory: nest_memory.cpp; states of several components: nest_combiners.cpp
+  // memory: nest_memory.cpp; vectors across two lines: nest_lines.cpp; hints: nest_prefetch.cpp; states of several components: nest_combiners.cpp
   Place place_of(const Access& access);
   Place place_at(BufferId id, const Affine& offset);
   int64_t alignment_of(BufferId id, const Affine& offset) const;
@@ -343,7 +348,7 @@ class NestCode {
   llvm::Value* operand(const ir::TensorMatch& match, size_t number, const Loop& reduced);  ///< null: it lies in memory in another way
   llvm::Type* register_type_of(const ir::Instruction::Operand& operand);
 
-  // tile units: nest_tiles.cpp
+  // tile units: nest_tiles.cpp; sums that stay in tiles: nest_tile_sums.cpp; operands in parts: nest_tile_parts.cpp
   static constexpr VarId kAxis = 0x7ffffe00;  ///< stands for the loop of an axis while places are computed
   struct TilePlace {
     BufferId buffer = 0;
@@ -446,6 +451,7 @@ class NestCode {
   std::vector<std::vector<BufferId>> sharers_;  // of each buffer: others with bytes in common
   int unrolled_ = 0;                            // loops around that are written out
   std::vector<int8_t> idle_;                    // by node, once known: does it do nothing?
+  std::map<const Compute*, bool> upwards_;      // of reductions with an index, once known: folds_upwards()
   unsigned quotients_ = 0;                      // by reciprocals since the innermost serial loop began
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;
@@ -493,32 +499,5 @@ class NestCode {
   Streams* tile_streams_ = nullptr;                 // of the loop around, where it has a block of tiles and nothing else inside
   Streams* streams_ = nullptr;                      // of the loop around, where it moves pointers on
 };
-
-template <class F>
-void NestCode::visit_accesses(NodeId id, const F& f) const {
-  if (id == kNoNode) return;
-  const Node& node = nest_.nodes[id];
-  const auto in_expression = [&](const Expr& e) {
-    polyweft::visit(e, [&](const ExprNode& n) {
-      if (n.op == Op::read) f(n.access, false);
-    });
-  };
-  if (const auto* seq = std::get_if<Seq>(&node)) {
-    for (NodeId child : seq->children) visit_accesses(child, f);
-  } else if (const auto* branch_node = std::get_if<If>(&node)) {
-    visit_accesses(branch_node->then, f);
-    visit_accesses(branch_node->otherwise, f);
-  } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
-    visit_accesses(alloc->body, f);
-  } else if (const auto* loop = std::get_if<Loop>(&node)) {
-    visit_accesses(loop->body, f);
-  } else if (const auto* compute = std::get_if<Compute>(&node)) {
-    for (const auto& dst : compute->dst) f(dst, true);
-    for (const auto& rhs : compute->rhs) in_expression(rhs);
-  } else if (const auto* copy = std::get_if<Copy>(&node)) {
-    f(copy->dst, true);
-    if (copy->has_src) f(copy->src, false);
-  }
-}
 
 }  // namespace polyweft::targets

@@ -22,7 +22,9 @@ std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, c
     for (size_t i = 0; i < value.size(); ++i) out.push_back(b_.CreateSelect(take, value[i], state[i]));
     return out;
   };
-  if (folds_upwards(nest_, compute)) {  // greater, or a NaN, but not after a NaN; or the first term
+  const auto [upwards, is_new] = upwards_.try_emplace(&compute, false);  // a fold that is written out comes by once a copy
+  if (is_new) upwards->second = folds_upwards(nest_, compute);
+  if (upwards->second) {  // greater, or a NaN, but not after a NaN; or the first term
     llvm::Value* better = b_.CreateNot(relation(is_max ? Op::le : Op::ge, value[0], state[0]));
     if (is_float(type)) better = b_.CreateAnd(better, relation(Op::eq, state[0], state[0]));
     const unsigned bits = state[1]->getType()->getScalarSizeInBits();

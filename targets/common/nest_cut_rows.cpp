@@ -9,7 +9,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr int64_t kLineBytes = 64, kMostLanes = 64;
+constexpr int64_t kMostLanes = 64;
 constexpr size_t kMostRows = 4;
 
 NodeId only_child(const LoopNest& nest, NodeId id) {

@@ -4,11 +4,6 @@
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
-namespace {
-
-constexpr int64_t kLineBytes = 64;
-
-}  // namespace
 
 void NestCode::note_aligned(BufferId id, const Place& place, llvm::Value* value) {
   auto* load = llvm::dyn_cast<llvm::LoadInst>(value);

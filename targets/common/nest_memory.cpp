@@ -9,7 +9,6 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr int64_t kLineBytes = 64;
 constexpr VarId kGather = 0x7fffff00;  // stands for a data-dependent subscript while offsets are computed
 
 }  // namespace

@@ -10,8 +10,6 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr int64_t kLineBytes = 64;
-
 /// Where each lane's element lies from that of the lowest.
 struct Neighbours {
   Affine low;

@@ -6,11 +6,6 @@
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
-namespace {
-
-constexpr int64_t kLineBytes = 64;
-
-}  // namespace
 
 /// By how many elements an iteration of the loop around moves the access, where it moves towards what lies `by` further; else 0.
 int64_t NestCode::moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const {

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kLeastTrips = 4;  // fewer are copied one by one
 constexpr unsigned kMostLanes = 16;
-constexpr int64_t kLineBytes = 64;
 constexpr unsigned kShuffleBytes = 16;  // shuffles of elements stay inside such parts; parts are exchanged whole
 
 bool mentions(const Affine& e, VarId var) {

@@ -28,6 +28,24 @@ void walk_nodes(const LoopNest& nest, NodeId root, const Enter& enter) {
   }
 }
 
+/// Calls f(access, is_write) for each access of the statements and copies from `id` on, in program order.
+template <class F>
+void visit_accesses(const LoopNest& nest, NodeId id, const F& f) {
+  walk_nodes(nest, id, [&](const Node& node) {
+    if (const auto* compute = std::get_if<Compute>(&node)) {
+      for (const auto& dst : compute->dst) f(dst, true);
+      for (const auto& rhs : compute->rhs)
+        polyweft::visit(rhs, [&](const ExprNode& e) {
+          if (e.op == Op::read) f(e.access, false);
+        });
+    } else if (const auto* copy = std::get_if<Copy>(&node)) {
+      f(copy->dst, true);
+      if (copy->has_src) f(copy->src, false);
+    }
+    return true;
+  });
+}
+
 /// Is every loop in there written out (unrolled, vectors, and where `tensors`, instructions)?
 inline bool is_straight(const LoopNest& nest, NodeId root, bool tensors) {
   bool straight = true;
