@@ -59,6 +59,8 @@ class Estimate {
     const size_t begin = block_begin(leaf);
     const TrafficCycles traffic = traffic_of(nest_, leaf, begin, machine_, elsewhere_bytes);
     const double work = is_turned(leaf, begin) ? turned_cycles(leaf) : trips(leaf, 0, begin) * block_cycles(leaf, begin) + loop_overhead(leaf, begin);
+    // Products of tiles wait for their operands' lines; what they wait for is not brought in once more meanwhile.
+    if (leaf.is_tile) return std::max(work + traffic.exposed, traffic.hidden);
     return work + traffic.exposed + std::max(0.0, traffic.hidden - work);
   }
 

@@ -203,6 +203,8 @@ Plan plan_tiles(const PlanContext& c, const TileForm& form) {
   plan.steps.push_back(AccumulateStep{s, place, Scope::tile});
   plan.steps.push_back(TensorizeStep{s, {u, v, group, k}, use->instruction->name});
   plan.steps.push_back(UnrollStep{s, {tile_u, tile_v}});
+  // Rows where they lie come from beyond the second cache once: blocks over these rows ask for the next ones (each for its share of them).
+  if (!packs_rows && rows_outside && c.table.extent[use->u] > kSide) plan.steps.push_back(PrefetchStep{c.t.program.tensors[rows.tensor].name, s, u, sizes.mr});
   if (form.reader) add_reader(plan, c, *form.reader, *use, sizes.has_parts() ? row : place);
   return plan;
 }

@@ -394,6 +394,7 @@ class NestCode {
   size_t hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id, const Tiles& tiles);
   int tile_of(const TilePlace& place, int part, const std::vector<int>& pinned);
   void prefetch_tile(const TilePlace& place, llvm::Value* pointer);
+  std::pair<llvm::Value*, int64_t> rows_of_turn(const TilePlace& place);
   llvm::Value* in_parts(const TilePlace& place);
   void cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end);
   void cut_ahead(int64_t turns);
@@ -474,7 +475,7 @@ class NestCode {
   Tiles sums_;                                     // accumulators that are in tiles now
   struct OpenLoop {
     VarId var = 0;
-    int64_t trips = 1;
+    int64_t trips = 1, step = 1;
   };
   std::vector<OpenLoop> open_;               // serial loops around, outermost first
   size_t around_tiles_ = 0;                  // of them: those around the sums that are in tiles

@@ -194,7 +194,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
                   hi,       is_entered(loop)};
   Streams* const outer = std::exchange(streams_, special.is_straight || is_straight(nest_, loop.body, true) ? &streams : nullptr);
   Streams* const outer_tiles = std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
-  open_.push_back({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1});
+  open_.push_back({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1, loop.step});
   const int64_t products_before = tile_products_;
   products_to_come_ = tile_streams_ ? tile_products_of(loop.body) : 0;
   special.emit ? special.emit(iv) : emit(loop.body);

@@ -247,7 +247,7 @@ int NestCode::tile_of(const TilePlace& place, int part, const std::vector<int>& 
   return number;
 }
 
-/// Asks the second cache for the lines of a later tile.
+/// Asks the second cache for the lines of a later tile. Blocks one after the other that read this tile again each ask for their share of its rows.
 void NestCode::prefetch_tile(const TilePlace& place, llvm::Value* pointer) {
   constexpr uint32_t kRead = 0, kSecondCache = 2, kData = 1;
   if (!tile_prefetch_) return;
@@ -258,12 +258,31 @@ void NestCode::prefetch_tile(const TilePlace& place, llvm::Value* pointer) {
     for (int64_t distance : ahead.by) by.push_back(Affine::of(distance));
     const Affine offset = facts_.offset(buffer, by);
     if (!offset.is_constant()) continue;
-    for (int64_t row = 0; row < place.trips[0]; ++row) {
-      const int64_t bytes = offset.constant * size_bytes(buffer.type) + row * place.distance;
-      llvm::Value* line = b_.CreateGEP(b_.getInt8Ty(), pointer, b_.getInt64(static_cast<uint64_t>(bytes)));
+    const auto& [first_row, rows] = rows_of_turn(place);
+    const auto at = [&](llvm::Value* from, llvm::Value* bytes) { return b_.CreateGEP(b_.getInt8Ty(), from, bytes); };
+    llvm::Value* first = first_row ? at(pointer, b_.CreateMul(first_row, b_.getInt64(static_cast<uint64_t>(place.distance)))) : pointer;
+    for (int64_t row = 0; row < rows; ++row) {
+      llvm::Value* line = at(first, b_.getInt64(static_cast<uint64_t>(offset.constant * size_bytes(buffer.type) + row * place.distance)));
       b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {line, b_.getInt32(kRead), b_.getInt32(kSecondCache), b_.getInt32(kData)});
     }
   }
+}
+
+/// Of a tile that several blocks read: the first row (null: the tile's) and the number of those that are this block's to ask for.
+std::pair<llvm::Value*, int64_t> NestCode::rows_of_turn(const TilePlace& place) {
+  const int64_t rows = place.trips[0];
+  int64_t turns = 1;
+  llvm::Value* turn = nullptr;
+  for (size_t k = around_tiles_; k-- > 0 && turns < rows && place.first.coefficient(open_[k].var) == 0;) {
+    const auto [var, trips, step] = open_[k];
+    llvm::Value* begin = b_.getInt64(static_cast<uint64_t>(facts_.range(Affine::variable(var)).lo));
+    llvm::Value* at = b_.CreateUDiv(b_.CreateSub(variables_.at(var), begin), b_.getInt64(static_cast<uint64_t>(step)));
+    turn = turn ? b_.CreateAdd(turn, b_.CreateMul(at, b_.getInt64(static_cast<uint64_t>(turns)))) : at;
+    turns *= trips;
+  }
+  if (turns == 1) return {nullptr, rows};
+  llvm::Value* first = b_.CreateUDiv(b_.CreateMul(turn, b_.getInt64(static_cast<uint64_t>(rows))), b_.getInt64(static_cast<uint64_t>(turns)));
+  return {first, (rows + turns - 1) / turns};
 }
 
 /// A tile at an edge, copied row by row to the stack: only its own cells are read, and terms of the sum that do not exist are zero.

@@ -228,6 +228,27 @@ TEST(Tiles, heads_that_share_keys_are_columns) {
   EXPECT_EQ(refused.error().code, "PW0322");
 }
 
+// Of a tile that four blocks load, each asks for four rows of the next; of one that a block loads alone, all sixteen are asked for at once.
+TEST(Tiles, blocks_share_what_they_ask_for_ahead) {
+  const Program program = product(kUnits[0], {64, 64, 64});
+  const auto requests = [&](const std::string& outer, const std::string& inner) -> size_t {
+    auto trace = parse_trace("trace 1\n  tile C [i: 16, j: 16, k: 64, k: 4]\n  permute C [" + outer + ", " + inner +
+                             ", k.1, k.2, i, j, k]\n  promote B in C at root heap layout [d1 / 16, d0 / 4, d1 % 16, d0 % 4]\n"
+                             "  accumulate C at " +
+                             inner + " tile\n  tensorize C i, j, k.2, k by tdpbusd\n  prefetch A in C along i by 16\n");
+    EXPECT_TRUE(trace.ok()) << trace.error().message;
+    auto nest = scheduled(program, *trace);
+    EXPECT_TRUE(nest.ok()) << (nest.ok() ? "" : nest.error().message);
+    expect_right(program, *nest);
+    const std::string code = *targets::assembly_text(*nest, with_tiles());
+    size_t out = 0;
+    for (size_t at = code.find("prefetcht1"); at != std::string::npos; at = code.find("prefetcht1", at + 1)) ++out;
+    return out;
+  };
+  EXPECT_GT(requests("i.1", "j.1"), 0U);
+  EXPECT_EQ(4 * requests("i.1", "j.1"), requests("j.1", "i.1"));
+}
+
 // All tests above run on the chip too, where it has the unit: this one says whether it has.
 TEST(Tiles, the_chip_gives_the_bits_of_the_emulator) {
   for (const Unit& unit : kUnits) {
