@@ -15,6 +15,7 @@
 #include "schedules/hulls.h"
 #include "schedules/pieces.h"
 #include "schedules/reindex.h"
+#include "schedules/sources.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -174,10 +175,15 @@ std::optional<std::vector<uint32_t>> running_order(const NestTemplate& t) {
     while (t.stages[k].placement.kind != Placement::Kind::at_root && t.stages[k].placement.kind != Placement::Kind::inlined) k = t.stages[k].placement.host;
     return k;
   };
+  const auto sources = sources_of(t.program);
+  const auto may_read = [&](const Stage& reader, const Stage& source) {
+    const auto& of = sources[reader.equation];
+    return std::find(of.begin(), of.end(), source.equation) != of.end();
+  };
   std::vector<std::vector<uint32_t>> needs(count);  // of roots
   for (uint32_t k = 0; k < count; ++k)
     for (uint32_t source = 0; source < count; ++source)
-      if (root_of(k) != root_of(source) && reads_any(t, t.stages[k], equation_of(t, t.stages[source]).targets)) needs[root_of(k)].push_back(root_of(source));
+      if (root_of(k) != root_of(source) && may_read(t.stages[k], t.stages[source])) needs[root_of(k)].push_back(root_of(source));
   std::vector<uint32_t> out;
   std::vector<char> placed(count, 0);
   for (bool moved = true; moved;) {

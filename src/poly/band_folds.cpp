@@ -88,19 +88,33 @@ Map without_itself(const BandModel& band, const Points& source, const Points& si
   return is_empty(intersect(map, itself)) ? map : Map(isl_map_subtract(map.take(), itself.take()));
 }
 
-/// Equations that `from` need, directly or not, by the tensors that they read; `from` themselves only where they need each other.
-std::vector<bool> needed_by(const Program& program, const std::vector<bool>& from) {
-  const size_t n = program.equations.size();
+/// sources[q]: equations that define elements which equation q reads. img[1] may need z, and z img[0].
+std::vector<std::vector<EquationId>> sources_of(const Model& model, const Program& program) {
+  std::vector<std::vector<EquationId>> out(program.equations.size());
+  for (EquationId q = 0; q < program.equations.size(); ++q)
+    for (const PlacedRead& read : placed_reads(program.equations[q])) {
+      const TensorId tensor = read.node->access.id;
+      const Set wanted = range_of(model.read_map(q, read));
+      for (EquationId r = 0; r < program.equations.size(); ++r) {
+        const auto& targets = program.equations[r].targets;
+        if (std::find(targets.begin(), targets.end(), tensor) == targets.end() || std::find(out[q].begin(), out[q].end(), r) != out[q].end()) continue;
+        if (!is_empty(intersect(wanted, model.elements(r, tensor)))) out[q].push_back(r);
+      }
+    }
+  return out;
+}
+
+/// Equations that `from` need, directly or not; `from` themselves only where they need each other.
+std::vector<bool> needed_by(const std::vector<std::vector<EquationId>>& sources, const std::vector<bool>& from) {
+  const size_t n = sources.size();
   std::vector<bool> needed(n, false);
   std::vector<EquationId> todo;
   auto add_needs = [&](EquationId q) {
-    for (const PlacedRead& read : placed_reads(program.equations[q]))
-      for (EquationId r = 0; r < n; ++r) {
-        const auto& targets = program.equations[r].targets;
-        if (needed[r] || std::find(targets.begin(), targets.end(), read.node->access.id) == targets.end()) continue;
-        needed[r] = true;
-        todo.push_back(r);
-      }
+    for (EquationId r : sources[q]) {
+      if (needed[r]) continue;
+      needed[r] = true;
+      todo.push_back(r);
+    }
   };
   for (EquationId q = 0; q < n; ++q)
     if (from[q]) add_needs(q);
@@ -129,14 +143,15 @@ Shares shares_of(const BandModel& band, TensorId tensor) {
     if (auto writes = band.writes(at, tensor)) out.in_band = unite(std::move(out.in_band), range_of(*std::move(writes)));
     for (const auto& [access, reads] : band.reads(at, tensor)) out.needed_inside = unite(std::move(out.needed_inside), range_of(reads));
   }
-  const std::vector<bool> needed = needed_by(program, is_inside);
+  const auto sources = sources_of(model, program);
+  const std::vector<bool> needed = needed_by(sources, is_inside);
   for (EquationId q = 0; q < program.equations.size(); ++q) {
-    const bool is_later = !is_inside[q] && !needed[q];
     std::vector<bool> only(program.equations.size(), false);
     only[q] = true;
-    const std::vector<bool> needs = needed_by(program, only);
+    const std::vector<bool> needs = needed_by(sources, only);
     bool needs_band = false;
     for (EquationId r = 0; r < needs.size(); ++r) needs_band |= needs[r] && is_inside[r];
+    const bool is_later = !is_inside[q] && !needed[q];
     const auto& targets = program.equations[q].targets;
     if (std::find(targets.begin(), targets.end(), tensor) != targets.end()) {
       Set& made = is_later && needs_band ? out.after : out.before;

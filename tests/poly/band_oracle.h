@@ -221,15 +221,17 @@ class BandOracle {
   }
 
   std::set<EquationId> needs(std::set<EquationId> from) const {
+    std::map<Element, EquationId> makers;
+    for (EquationId r = 0; r < all_.size(); ++r)
+      for (const Moment& m : all_[r])
+        for (const Element& e : m.writes) makers[e] = r;
     std::set<EquationId> out;
     for (bool grown = true; grown;) {
       std::set<EquationId> next;
       for (EquationId q : from)
         for (const Moment& m : all_[q])
           for (const auto& [access, e] : m.reads)
-            for (EquationId r = 0; r < all_.size(); ++r)
-              for (TensorId target : program_.equations[r].targets)
-                if (target == e.first) next.insert(r);
+            if (auto maker = makers.find(e); maker != makers.end()) next.insert(maker->second);
       size_t before = out.size();
       out.insert(next.begin(), next.end());
       grown = out.size() > before;

@@ -16,6 +16,17 @@ TEST(BandCorners, a_fold_takes_the_direction_that_the_order_has) {
 const char* kSkewless =
     "program s(N = 4, M = 5)\nin X: f64[M]\nlet A[0, i: M] = X[i]\nlet A[t: 1..N, i: M]: f64 = X[i] + (A[t-1, i+1] where i + 1 < M else 0.0)\nout Y[i: M] = A[N-1, i]\n";
 
+/// A[0] is needed by both sweeps and A[1] needs them: a tensor that is read before and made after, by equations of its own.
+TEST(BandCorners, planes_of_a_tensor_stand_before_and_after_a_band) {
+  const Program program = normalized_program(
+      "program p(N = 12)\nin X: f64[N]\nlet A[0, i: N] = 2.0 * X[i]\nlet u[i: N]: f64 = A[0, i] + (u[i-1] where i >= 1 else 0)"
+      "\nlet d[i: N]: f64 = A[0, i] + (d[i+1] where i < N - 1 else 0)\nlet A[1, i: N] = u[i] + d[i]\nout Y[i: N] = A[1, i]\n");
+  const std::string sweeps = "band up [i] of u: [i]\nband down [i] of d: [-i]\n";
+  expect_right(program, sweeps);
+  EXPECT_NE(refusal(program, "band up [i] of u: [i]\nfold u d0 mod 2\nband down [i] of d: [-i]\n").find("is read after the band"), std::string::npos);
+  expect_right(program, "band all [s, i] of A@1: [0, i], u: [0, i], d: [1, N - i], A@2: [1, N - i + 1]\nfold A d0 mod 1\nfold d d0 mod 2 down\nstore A in Y\n");
+}
+
 /// The relation of A runs backwards along i, which one tile of all its values does not change.
 TEST(BandCorners, a_tile_of_all_values_reorders_nothing) {
   const Program program = normalized_program(kSkewless);
