@@ -164,6 +164,7 @@ def measure(options, path, folder):
     arrays = list(inputs_for(kernel, arguments_of(text, sizes)))
     outputs = outputs_from(text, sizes)
     kept = Kept(options.keep, kernel, sizes)
+    row["kept"] = [name for name in options.plain if name in kept.times]
     calls, results = {}, {}
 
     def room():
@@ -244,6 +245,9 @@ def main():
             rows.append(row)
             cells = "".join(f"{row['ms'][n]:>14.3f}" if n in row["ms"] else f"{'WRONG' if n in row['wrong'] else '-':>14}" for n in names)
             print(f"{row['kernel']:<16}{cells}{row['ratio'].get('clang', float('nan')):>12.2f}{row['ratio'].get('best', float('nan')):>12.3f}  {row.get('problem', '')}", flush=True)
+    kept = ", ".join(f"{row['kernel']} by {name}" for row in rows for name in row["kept"])
+    if kept:
+        print(f"of an earlier run, not interleaved: {kept}")
     print_mean(rows, "clang", "clang")
     print_mean(rows, "best", "best library")
     if options.json:
