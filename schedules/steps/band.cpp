@@ -175,15 +175,22 @@ std::optional<std::vector<uint32_t>> running_order(const NestTemplate& t) {
     while (t.stages[k].placement.kind != Placement::Kind::at_root && t.stages[k].placement.kind != Placement::Kind::inlined) k = t.stages[k].placement.host;
     return k;
   };
+  // What is in a band has an equation of its own, over the band's members: elements are told apart by the one that it was made of.
+  std::vector<EquationId> made_of(count);
+  for (uint32_t k = 0; k < count; ++k) made_of[k] = t.stages[k].equation;
+  for (uint32_t band = 0; band < t.bands.size(); ++band) {
+    const auto guests = stages_of(t, band);
+    for (size_t k = 0; k < guests.size(); ++k) made_of[guests[k]] = t.bands[band].places[k].equation;
+  }
   const auto sources = sources_of(t.program);
-  const auto may_read = [&](const Stage& reader, const Stage& source) {
-    const auto& of = sources[reader.equation];
-    return std::find(of.begin(), of.end(), source.equation) != of.end();
+  const auto may_read = [&](uint32_t reader, uint32_t source) {
+    const auto& of = sources[made_of[reader]];
+    return reads_any(t, t.stages[reader], equation_of(t, t.stages[source]).targets) && std::find(of.begin(), of.end(), made_of[source]) != of.end();
   };
   std::vector<std::vector<uint32_t>> needs(count);  // of roots
   for (uint32_t k = 0; k < count; ++k)
     for (uint32_t source = 0; source < count; ++source)
-      if (root_of(k) != root_of(source) && may_read(t.stages[k], t.stages[source])) needs[root_of(k)].push_back(root_of(source));
+      if (root_of(k) != root_of(source) && may_read(k, source)) needs[root_of(k)].push_back(root_of(source));
   std::vector<uint32_t> out;
   std::vector<char> placed(count, 0);
   for (bool moved = true; moved;) {

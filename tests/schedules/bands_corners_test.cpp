@@ -27,6 +27,15 @@ TEST(BandCorners, planes_of_a_tensor_stand_before_and_after_a_band) {
   expect_right(program, "band all [s, i] of A@1: [0, i], u: [0, i], d: [1, N - i], A@2: [1, N - i + 1]\nfold A d0 mod 1\nfold d d0 mod 2 down\nstore A in Y\n");
 }
 
+/// What is in a band has an equation of its own; readers of its elements still come after it when another band is made.
+TEST(BandCorners, readers_of_a_band_stay_behind_it) {
+  const Program program = normalized_program(
+      "program p(N = 5)\nin X: f64[N]\nlet u[i: N]: f64 = X[i] + (u[i-1] where i >= 1 else 0)\nlet d[i: N]: f64 = X[i] + (d[i+1] where i < N - 1 else 0)"
+      "\nlet A[0, i: N] = u[i]\nlet A[1, i: N] = d[i] + A[0, i]\nout Y[i: N] = u[i] + A[1, i]\n");
+  for (const char* bands : {"band up [i] of u: [i]\nband down [i] of d: [-i]\n", "band down [i] of d: [-i]\nband up [i] of u: [i]\n"}) expect_right(program, bands);
+  expect_right(program, "band down [i] of d: [-i]\nband up [i] of u: [i]\nband last [i] of A@2: [-i]\nband first [i] of A@1: [i]\n");
+}
+
 /// The relation of A runs backwards along i, which one tile of all its values does not change.
 TEST(BandCorners, a_tile_of_all_values_reorders_nothing) {
   const Program program = normalized_program(kSkewless);
