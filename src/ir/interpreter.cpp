@@ -1,6 +1,7 @@
 #include "ir/interpreter.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "ir/axes.h"
 #include "ir/interpreter_memory.h"
@@ -168,14 +169,16 @@ class Interpreter {
 
   void execute(const Compute& compute) {
     if (!count_step()) return;
-    std::vector<Cell*> to;
+    std::vector<Cell*>& to = to_;
+    to.clear();
     for (const Access& access : compute.dst) to.push_back(writable(access));
     if (failure_) return;
     if (compute.how == Write::init) {
       for (const Access& dst : compute.dst) take(dst, nullptr);
       return initialize(compute, to);
     }
-    std::vector<Cell> values;
+    std::vector<Cell>& values = values_;
+    values.clear();
     for (const Expr& e : compute.rhs) values.push_back(value_of(*e));
     if (failure_) return;
     const bool moves = compute.how == Write::store && compute.rhs.size() == 1 && compute.rhs[0]->op == Op::read;
@@ -205,7 +208,7 @@ class Interpreter {
   }
 
   void accumulate(const Compute& compute, const std::vector<Cell*>& to, const std::vector<Cell>& values) {
-    std::vector<Tag> tags = accumulated_tags(compute, to, values);
+    accumulate_tags(compute, to, values);
     if (compute.reducer == Reducer::combiner)
       combine_state(nest_.combiners[compute.combiner], to, values);
     else if (compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin)
@@ -214,20 +217,18 @@ class Interpreter {
       to[0]->value = fused_sum(*compute.rhs[0], to[0]->value);
     else
       to[0]->value = combine(compute.reducer, to[0]->value, values.at(0).value);
-    for (size_t k = 0; k < to.size(); ++k) to[k]->tag = tags[k];
   }
 
-  std::vector<Tag> accumulated_tags(const Compute& compute, const std::vector<Cell*>& to, const std::vector<Cell>& values) const {
-    std::vector<Tag> out(to.size()), parts;
-    if (!options_.with_tags) return out;
+  void accumulate_tags(const Compute& compute, const std::vector<Cell*>& to, const std::vector<Cell>& values) {
+    if (!options_.with_tags) return;
     const Combiner* combiner = compute.reducer == Reducer::combiner ? &nest_.combiners[compute.combiner] : nullptr;
     ElementType type = combiner ? combiner->types[0] : nest_.buffers[compute.dst[0].id].type;
     FoldOrder order = fold_order(nest_.cls, compute.reducer, type, combiner);
-    for (const Cell& value : values) parts.push_back(value.tag);
+    tags_.clear();
+    for (const Cell& value : values) tags_.push_back(value.tag);
     for (uint32_t k = 0; k < to.size(); ++k)
-      out[k] =
-          compute.how == Write::merge ? merge_tags(order, to[k]->tag, parts[k]) : fold_tags(order, to[k]->tag, tag_of_term(compute.reducer, compute.combiner, k, parts));
-    return out;
+      to[k]->tag =
+          compute.how == Write::merge ? merge_tags(order, to[k]->tag, tags_[k]) : fold_tags(order, to[k]->tag, tag_of_term(compute.reducer, compute.combiner, k, tags_));
   }
 
   void combine_state(const Combiner& combiner, const std::vector<Cell*>& to, const std::vector<Cell>& values) {
@@ -309,16 +310,24 @@ class Interpreter {
 
   std::vector<int64_t> index_of(const Access& access) {
     std::vector<int64_t> index;
+    index_of(access, index);
+    return index;
+  }
+  void index_of(const Access& access, std::vector<int64_t>& index) {
+    index.clear();
     for (const Subscript& s : access.index) {
       int64_t at = evaluate(s.affine, env_);
       if (s.data) at += value_of(*s.data).value.i;
       index.push_back(at);
     }
-    return index;
   }
 
   Cell* accessed(const Access& access) {
-    std::vector<int64_t> index = index_of(access);
+    if (depth_ == indices_.size()) indices_.emplace_back();
+    std::vector<int64_t>& index = indices_[depth_];
+    ++depth_;  // a subscript may read another element
+    index_of(access, index);
+    --depth_;
     Cell* cell = memory_.cell(access.id, index);
     const Buffer& buffer = nest_.buffers[access.id];
     if (!cell) fail_once("PW0491", buffer.name + text_of(index) + " is outside its extents " + text_of(buffer.extents));
@@ -362,6 +371,12 @@ class Interpreter {
   std::vector<bool> with_sync_;
   std::vector<Thread> threads_;  ///< that stand together at a place with barriers inside; none outside such places
   std::vector<int64_t> env_;
+  // Of the statement that runs: kept so that each takes no memory.
+  std::vector<Cell*> to_;
+  std::vector<Cell> values_;
+  std::vector<Tag> tags_;
+  std::deque<std::vector<int64_t>> indices_;  ///< of the accesses that are being made, one inside the other
+  size_t depth_ = 0;
   int64_t steps_ = 0;
   std::optional<Error> failure_;
 };

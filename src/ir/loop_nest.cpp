@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 // Names, layouts and cell arithmetic of LoopNest.
 #include "polyweft/loop_nest.h"
 
@@ -83,7 +84,12 @@ int64_t allocated_elements(const Buffer& buffer) {
 }
 
 int64_t physical_offset(const Buffer& buffer, const std::vector<int64_t>& index) {
-  std::vector<int64_t> rest = index;
+  constexpr size_t kFew = 8;
+  std::array<int64_t, kFew> few;
+  std::vector<int64_t> many;
+  if (index.size() > kFew) many = index;
+  if (index.size() <= kFew) std::copy(index.begin(), index.end(), few.begin());
+  int64_t* rest = index.size() > kFew ? many.data() : few.data();
   for (const Fold& fold : buffer.folds) rest[fold.dim] = floor_modulo(rest[fold.dim], fold.window);
   int64_t offset = 0, stride = 1;
   for (size_t p = buffer.layout.pieces.size(); p-- > 0;) {
