@@ -1,5 +1,5 @@
 // The long tests, part by part in slices: soak [--minutes M] [--seconds S] [--only PART,PART] [--seed N] [--units N] [--vectors N] [--compiled N]
-// [--state FILE] [--rerun PART UNIT]. Exit 1 when something failed. See scripts/soak.
+// [--state FILE] [--share K/N] [--rerun PART UNIT]. Exit 1 when something failed. See scripts/soak.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +28,7 @@ struct Options {
   uint64_t seed = 0;
   int64_t units = INT64_MAX;  ///< of each part, in this run
   int vectors = 50, compiled = 3;
+  int64_t share = 0, shares = 1;  ///< this process takes units share, share + shares, ..: processes beside each other, each with a state of its own
   std::string only, state, rerun_part, rerun_unit;
 };
 
@@ -51,7 +52,10 @@ bool read(int argc, char** argv, Options& o) {
       o.only = std::string(",") + value() + ",";
     else if (name == "--state")
       o.state = value();
-    else if (name == "--rerun")
+    else if (name == "--share") {
+      if (std::sscanf(value(), "%ld/%ld", &o.share, &o.shares) != 2 || o.share < 0 || o.share >= o.shares)
+        return std::fprintf(stderr, "soak: --share takes K/N with 0 <= K < N\n"), false;
+    } else if (name == "--rerun")
       o.rerun_part = value(), o.rerun_unit = value();
     else
       return std::fprintf(stderr, "soak: unknown option %s\n", name.c_str()), false;
@@ -120,6 +124,7 @@ int soak(const Options& o) {
   }
   std::printf("soak: seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
+  for (Progress& progress : all) progress.next = o.share;
   restore(o, seed, all);
   const auto end = Clock::now() + std::chrono::duration<double>(o.seconds);
   for (bool more = true; more && Clock::now() < end;) {
@@ -127,7 +132,8 @@ int soak(const Options& o) {
     for (Progress& progress : all) {
       const auto slice = Clock::now() + std::chrono::duration<double>(std::min(60.0, o.seconds / 4));
       while (!progress.is_over(o) && Clock::now() < std::min(slice, end)) {
-        progress.part->run(progress.next++);
+        progress.part->run(progress.next);
+        progress.next += o.shares;
         ++progress.done_here;
       }
       more |= !progress.is_over(o);
