@@ -233,7 +233,7 @@ void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   const bool is_cut = sizes.kc && !sizes.kc->decision.empty();
   Monomial block{static_cast<double>(is_cut ? bytes : depth * bytes), {sizes.nc->decision}};
   if (is_cut) block.decisions.push_back(sizes.kc->decision);
-  plan.constraints.push_back({"second cache", {block}, static_cast<double>(most_bytes)});
+  plan.constraints.push_back({"second_cache", {block}, static_cast<double>(most_bytes)});
 }
 
 bool is_packed_ahead(const PlanContext& c, TensorId tensor) {

@@ -324,6 +324,19 @@ TEST(DepthwiseSketches, two_threads_lose_no_sketch) {
   for (const Trace& trace : two) EXPECT_NE(trace.text().find("parallel Y"), std::string::npos) << trace.text();
 }
 
+// The name of a limit had a space.
+TEST(GemmSketches, blocks_of_the_second_cache_are_readable) {
+  const Program program = normalized_program("program g(N = 1024)\nin A: f64[N, N]\nconst in B: f64[N, N]\nout C[i: N, j: N] = sum[k: N] A[i, k] * B[k, j]\n");
+  bool some_block = false;
+  for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 1})) {
+    auto reread = parse_trace(trace.text());
+    ASSERT_TRUE(reread.ok()) << trace.text();
+    EXPECT_TRUE(*reread == trace) << trace.text();
+    some_block |= trace.text().find("require second_cache") != std::string::npos;
+  }
+  EXPECT_TRUE(some_block);
+}
+
 class Sketches : public testing::TestWithParam<Example> {};
 
 TEST_P(Sketches, compute_what_the_evaluator_computes) {
