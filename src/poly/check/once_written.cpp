@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "poly/check/bodies.h"
+#include "poly/check/images.h"
 
 namespace polyweft::poly::check {
 namespace {
@@ -130,25 +131,33 @@ bool OnceWritten::are_in_order(const Cells& cells) const {
   return true;
 }
 
-/// Cells of the elements that an equation defines; nothing where each iteration of a loop around has cells of its own.
-std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equation, const Space& space) const {
+/// Cells of the elements that an equation defines, in the iterations that the loops around the buffer have at most.
+std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equation, const Cells& cells, const Space& space) const {
   const Buffer& buffer = nest_.buffers[id];
-  if (statements_.prefix[id] > 0 || buffer.element.size() != equation.slots.size()) return std::nullopt;
-  std::map<VarId, Affine> cell;
-  for (VarId x = 0; x < buffer.extents.size(); ++x) cell[kCellVar + x] = Affine::variable(x);
+  const std::vector<View>& writers = cells.writers;
+  const auto prefix = static_cast<VarId>(statements_.prefix[id]);
+  if (buffer.element.size() != equation.slots.size()) return std::nullopt;
+  std::map<VarId, Affine> cell = writers.front().s->dims;  // loops around the buffer are the outer ones of whoever writes it
+  for (VarId x = 0; x < buffer.extents.size(); ++x) cell[kCellVar + x] = Affine::variable(prefix + x);
   Indices indices;
   for (VarId p = 0; p < program_.parameters.size(); ++p) indices[p] = Affine::of(program_.parameters[p].value);
   std::vector<Guard> same;
-  for (VarId x = 0; x < buffer.extents.size(); ++x) {
-    same.push_back(guard_ge0(Affine::variable(x)));
-    same.push_back(guard_ge0(Affine::of(buffer.extents[x] - 1) - Affine::variable(x)));
+  const auto add_range = [&](VarId x, int64_t least, int64_t greatest) {
+    same.push_back(guard_ge0(Affine::variable(x) - Affine::of(least)));
+    same.push_back(guard_ge0(Affine::of(greatest) - Affine::variable(x)));
+  };
+  for (VarId d = 0; d < prefix; ++d) {
+    Interval range = writers.front().box[d];
+    for (const View& w : writers) range = {std::min(range.least, w.box[d].least), std::max(range.greatest, w.box[d].greatest)};
+    add_range(d, range.least, range.greatest);
   }
+  for (VarId x = 0; x < buffer.extents.size(); ++x) add_range(prefix + x, 0, buffer.extents[x] - 1);
   for (uint32_t d = 0; d < equation.slots.size(); ++d) {
-    std::vector<VarId> used;
-    collect_variables(buffer.element[d], used);
-    if (std::any_of(used.begin(), used.end(), [](VarId v) { return v < kCellVar; })) return std::nullopt;
     const Slot& slot = equation.slots[d];
     const Affine element = substitute(buffer.element[d], cell);
+    std::vector<VarId> used;
+    collect_variables(element, used);
+    if (std::any_of(used.begin(), used.end(), [&](VarId v) { return v >= prefix + buffer.extents.size(); })) return std::nullopt;
     if (slot.var != kNoVar)
       indices[slot.var] = element;
     else
@@ -158,36 +167,47 @@ std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equat
   return holds(guard_all(std::move(same)), space);
 }
 
-/// What is written, or less, in few pieces: all points of an equation where all are computed, else what each statement writes.
-Set OnceWritten::written_cells(BufferId id, const Cells& cells) const {
+/// All points of the equations that define the buffer's tensor, where copies fill in all of them.
+std::optional<Set> OnceWritten::copied_whole(BufferId id, const Cells& cells, const std::vector<const View*>& copies, const Space& space) const {
+  const TensorId tensor = nest_.buffers[id].tensor;
+  std::optional<Set> all;
+  for (const Equation& equation : program_.equations) {
+    if (std::find(equation.targets.begin(), equation.targets.end(), tensor) == equation.targets.end()) continue;
+    auto points = element_cells(id, equation, cells, space);
+    if (!points || !are_reached(*points, copies, space)) return std::nullopt;
+    all = all ? unite(*std::move(all), *std::move(points)) : std::move(points);
+  }
+  return all;
+}
+
+/// What is written, or less, in few pieces: all points of an equation where all are computed or copied, else what each statement writes.
+void OnceWritten::find_written_cells(BufferId id, Cells& cells) const {
   Space space = named_space(context_, "B", cells.writers.front().cell.size());
+  std::vector<const View*> copies;
+  std::map<EquationId, std::vector<const View*>> computed;
+  for (const View& w : cells.writers) (w.s->compute ? computed[w.s->compute->equation] : copies).push_back(&w);
+  const auto reached_by = [&](const std::vector<const View*>& writers) {
+    Set all(isl_set_empty(space.copy()));
+    for (const View* w : writers) all = unite(std::move(all), cells_reached(*w, space));
+    return all;
+  };
   Set all(isl_set_empty(space.copy()));
-  std::map<EquationId, Set> by_equation;
-  for (const View& w : cells.writers) {
-    Set image = apply(w.s->domain, map_of(w.s->space, w.cell, "B"));
-    if (!w.s->compute) {
-      all = unite(std::move(all), std::move(image));
-      continue;
-    }
-    auto known = by_equation.find(w.s->compute->equation);
-    if (known == by_equation.end())
-      by_equation.emplace(w.s->compute->equation, std::move(image));
-    else
-      known->second = unite(known->second, std::move(image));
+  for (const auto& [q, writers] : computed) {
+    auto points = element_cells(id, program_.equations[q], cells, space);
+    const bool is_whole = points && are_reached(*points, writers, space);
+    all = unite(std::move(all), is_whole ? *std::move(points) : reached_by(writers));
   }
-  for (auto& [q, images] : by_equation) {
-    auto points = element_cells(id, program_.equations[q], space);
-    const bool is_whole = points && is_subset(*points, images);
-    all = unite(std::move(all), is_whole ? *std::move(points) : std::move(images));
-  }
-  return Set(isl_set_coalesce(all.take()));
+  auto points = copies.empty() ? std::nullopt : copied_whole(id, cells, copies, space);
+  Set with_copies = unite(all, reached_by(copies));
+  if (points) cells.written = Set(isl_set_coalesce(unite(std::move(all), *std::move(points)).take()));
+  cells.reached = Set(isl_set_coalesce(with_copies.take()));
 }
 
 const OnceWritten::Cells& OnceWritten::cells_of(BufferId buffer, const Writes& writes) {
   if (cells_[buffer]) return *cells_[buffer];
   Cells out;
   out.is_once = !writes.empty() && look(buffer, writes, out) && are_in_order(out);
-  if (out.is_once) out.written = written_cells(buffer, out);
+  if (out.is_once) find_written_cells(buffer, out);
   cells_[buffer] = std::move(out);
   return *cells_[buffer];
 }
@@ -198,8 +218,9 @@ std::optional<FoundWriters> OnceWritten::find(const ReadQuestion& question) {
   auto reader = view_of(nest_, statements_, question.reader, *question.access);
   if (!reader) return std::nullopt;
   FoundWriters out{{}, Set(isl_set_empty(reader->s->space.copy())), true};
-  Map wanted = map_of(reader->s->space, reader->cell, "B");
-  if (!is_subset(*question.when, apply(*cells.written, reverse(std::move(wanted))))) return std::nullopt;
+  const Map readers_of = reverse(map_of(reader->s->space, reader->cell, "B"));
+  const auto is_among = [&](const Set& some) { return is_subset(*question.when, apply(some, readers_of)); };
+  if (!(cells.written && is_among(*cells.written)) && !is_among(*cells.reached)) return std::nullopt;
   for (const View& w : cells.writers) {
     if (can_meet(w, *reader, cells, Meet::one_cell)) {
       Map pairs = restrict_range(meetings(w, *reader, cells, Meet::one_cell), *question.when);

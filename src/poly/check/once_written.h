@@ -30,13 +30,15 @@ class OnceWritten {
     std::vector<View> writers;
     std::optional<size_t> folded = std::nullopt;  ///< coordinate, prefix included
     int64_t window = 1;
-    std::optional<Set> written = std::nullopt;  ///< cells, with the tuple B
+    std::optional<Set> written = std::nullopt;  ///< cells that are written, with the tuple B: in fewer pieces than `reached`, and maybe not all
+    std::optional<Set> reached = std::nullopt;  ///< all
   };
   const Cells& cells_of(BufferId buffer, const Writes& writes);
   bool look(BufferId buffer, const Writes& writes, Cells& out) const;
   bool are_in_order(const Cells& cells) const;
-  Set written_cells(BufferId buffer, const Cells& cells) const;
-  std::optional<Set> element_cells(BufferId buffer, const Equation& equation, const Space& space) const;
+  void find_written_cells(BufferId buffer, Cells& cells) const;
+  std::optional<Set> copied_whole(BufferId buffer, const Cells& cells, const std::vector<const View*>& copies, const Space& space) const;
+  std::optional<Set> element_cells(BufferId buffer, const Equation& equation, const Cells& cells, const Space& space) const;
   enum class Meet { one_cell, later_cell };
   Map meetings(const View& a, const View& b, const Cells& cells, Meet meet) const;
   bool can_be_before(const View& a, const View& b, const Cells& cells, Meet meet, bool or_same) const;
