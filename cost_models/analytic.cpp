@@ -76,7 +76,7 @@ class Estimate {
     if (!leaf.is_copy || leaf.accesses.size() != 2 || depth < 2 || begin != depth) return false;
     const auto is_dense = [&](size_t access, size_t loop) {
       const Buffer& buffer = nest_.buffers[leaf.accesses[access].buffer];
-      return strides_bytes(buffer, leaf.accesses[access])[loop] == static_cast<double>(size_bytes(buffer.type));
+      return Windows(buffer, leaf.accesses[access], leaf).stride(loop) == static_cast<double>(size_bytes(buffer.type));
     };
     for (size_t loop : {depth - 1, depth - 2})
       if (leaf.loops[loop].mark != MarkKind::serial || leaf.loops[loop].trips < 4) return false;

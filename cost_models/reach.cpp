@@ -10,10 +10,6 @@ namespace {
 constexpr double kPageBytes = 4096;
 constexpr double kSkewed = 1;  ///< of a row: windows that move by more of it along the row are others
 
-struct Step {
-  double stride = 0, trips = 1;
-};
-
 // Sets that granules at multiples of `stride` meet before they come round. Pages lie anywhere, so a stride of whole pages still meets all
 // places that pages can begin at.
 double round_trip(double stride, const Store& store) {
@@ -21,35 +17,6 @@ double round_trip(double stride, const Store& store) {
   const auto page = static_cast<int64_t>(std::min(period, kPageBytes));
   const int64_t shared = std::gcd(static_cast<int64_t>(stride), page);
   return period / static_cast<double>(std::max(shared, static_cast<int64_t>(store.granule_bytes)));
-}
-
-// Sets that `places` sets in a row meet when they are moved by each step; neighbours may overlap.
-double places_of(const Step& step, double places, const Store& store) {
-  const double period = store.sets * store.granule_bytes, rest = std::fmod(step.stride, period);
-  const double moved = std::min(rest, period - rest) / store.granule_bytes;
-  if (moved > 0 && moved < places) return places + moved * (step.trips - 1);
-  return places * std::min(step.trips, round_trip(step.stride, store));
-}
-
-// Adds a step to those with narrower strides, narrowest first. Windows that move by less than their own length (rows of a stencil, taps and columns, tiles skewed in
-// time) share what lies in both: so many rows more, and what is left over moves the row itself.
-void add_window(std::vector<Step>& steps, size_t below, Step step) {
-  for (size_t k = below; k-- > 0;) {
-    Step& inner = steps[k];
-    const double rows = std::round(step.stride / inner.stride), rest = std::abs(step.stride - rows * inner.stride);
-    const bool is_aligned = rest == 0 || (k > 0 && rest * (step.trips - 1) <= kSkewed * inner.stride);
-    if (rows < 1 || !is_aligned || step.stride > inner.stride * inner.trips) continue;
-    inner.trips += rows * (step.trips - 1);
-    if (rest > 0) add_window(steps, k, {rest, step.trips});
-    return;
-  }
-  steps.insert(std::upper_bound(steps.begin(), steps.end(), step, [](const Step& a, const Step& b) { return a.stride < b.stride; }), step);
-}
-
-std::vector<Step> without_overlap(const std::vector<Step>& sorted) {
-  std::vector<Step> out;
-  for (const Step& step : sorted) add_window(out, out.size(), step);
-  return out;
 }
 
 double buffer_bytes(const Buffer& buffer) {
@@ -70,6 +37,7 @@ Move move_of(const Buffer& buffer, const AccessUse& use, size_t loop, const std:
   const auto& pieces = buffer.layout.pieces;
   Move out;
   for (size_t d = 0; d < use.coeff[loop].size(); ++d) {
+    if (use.coeff[loop][d] == 0) continue;
     int64_t rest = std::abs(use.coeff[loop][d]);
     const double sign = use.coeff[loop][d] < 0 ? -1 : 1;
     const auto fold = std::find_if(buffer.folds.begin(), buffer.folds.end(), [&](const Fold& f) { return f.dim == d; });
@@ -102,34 +70,70 @@ std::vector<double> unit_bytes(const Buffer& buffer) {
 
 }  // namespace
 
-std::vector<double> strides_bytes(const Buffer& buffer, const AccessUse& use) {
+Windows::Windows(const Buffer& buffer, const AccessUse& use, const Leaf& leaf)
+    : has_gather_(use.has_gather), element_bytes_(static_cast<double>(size_bytes(buffer.type))), buffer_bytes_(buffer_bytes(buffer)) {
+  const size_t depth = leaf.loops.size();
   const std::vector<double> unit = unit_bytes(buffer);
-  std::vector<double> out;
-  for (size_t l = 0; l < use.coeff.size(); ++l) out.push_back(move_of(buffer, use, l, unit).bytes());
-  return out;
+  std::vector<Step> moving;  // narrowest first; of equal ones the outer loop's first
+  const auto move_in = [&](const Step& step) {
+    moving.insert(std::lower_bound(moving.begin(), moving.end(), step, [](const Step& a, const Step& b) { return a.stride < b.stride; }), step);
+  };
+  strides_.resize(depth);
+  ranges_.resize(depth + 1);
+  steps_.reserve(3 * depth);
+  moving.reserve(2 * depth);
+  for (size_t l = depth; l-- > 0;) {
+    const double trips = leaf.loops[l].trips;
+    const Move move = move_of(buffer, use, l, unit);
+    strides_[l] = move.bytes();
+    if (strides_[l] == 0 || trips <= 1 || has_gather_) {
+      ranges_[l] = ranges_[l + 1];
+      continue;
+    }
+    // Planes in turn, and what moves in each of them.
+    if (!buffer.folds.empty() && move.inside != 0 && move.turn != 0) move_in({move.turn, std::min(trips, static_cast<double>(move.turns))});
+    move_in({strides_[l], trips});
+    ranges_[l].begin = steps_.size();
+    for (const Step& step : moving) add(ranges_[l].begin, steps_.size(), step);
+    ranges_[l].end = steps_.size();
+  }
 }
 
-Reach reach_of(const Buffer& buffer, const AccessUse& use, const std::vector<double>& strides, const Leaf& leaf, size_t from, const Store& store) {
+// Adds a step to those with narrower strides, narrowest first. Windows that move by less than their own length (rows of a stencil, taps and columns, tiles skewed in
+// time) share what lies in both: so many rows more, and what is left over moves the row itself.
+void Windows::add(size_t first, size_t below, Step step) {
+  for (size_t k = below; k-- > first;) {
+    Step& inner = steps_[k];
+    const double rows = std::round(step.stride / inner.stride), rest = std::abs(step.stride - rows * inner.stride);
+    const bool is_aligned = rest == 0 || (k > first && rest * (step.trips - 1) <= kSkewed * inner.stride);
+    if (rows < 1 || !is_aligned || step.stride > inner.stride * inner.trips) continue;
+    inner.trips += rows * (step.trips - 1);
+    if (rest > 0) add(first, k, {rest, step.trips});
+    return;
+  }
+  const auto begin = steps_.begin() + static_cast<std::ptrdiff_t>(first);
+  steps_.insert(std::upper_bound(begin, steps_.end(), step, [](const Step& a, const Step& b) { return a.stride < b.stride; }), step);
+}
+
+// Sets that `places` sets in a row meet when they are moved by each step; neighbours may overlap.
+double Windows::places_of(const Step& step, double places, const Store& store) {
+  const double period = store.sets * store.granule_bytes, rest = std::fmod(step.stride, period);
+  const double moved = std::min(rest, period - rest) / store.granule_bytes;
+  if (moved > 0 && moved < places) return places + moved * (step.trips - 1);
+  return places * std::min(step.trips, round_trip(step.stride, store));
+}
+
+Reach Windows::reach(size_t from, const Store& store) const {
   Reach out;
-  const double whole = std::max(1.0, std::ceil(buffer_bytes(buffer) / store.granule_bytes));
-  if (use.has_gather) {
+  const double whole = std::max(1.0, std::ceil(buffer_bytes_ / store.granule_bytes));
+  if (has_gather_) {
     out.granules = whole;
     out.run_bytes = store.granule_bytes;
     return out;
   }
-  std::vector<Step> steps;
-  const std::vector<double> unit = buffer.folds.empty() ? std::vector<double>{} : unit_bytes(buffer);
-  for (size_t l = from; l < leaf.loops.size(); ++l) {
-    if (strides[l] == 0 || leaf.loops[l].trips <= 1) continue;
-    steps.push_back({strides[l], leaf.loops[l].trips});
-    if (buffer.folds.empty()) continue;
-    // Planes in turn, and what moves in each of them.
-    if (const Move move = move_of(buffer, use, l, unit); move.inside != 0 && move.turn != 0)
-      steps.push_back({move.turn, std::min(leaf.loops[l].trips, static_cast<double>(move.turns))});
-  }
-  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.stride < b.stride; });
-  double run = static_cast<double>(size_bytes(buffer.type)), pieces = 1, places = 0;  // places: sets that are met
-  for (const Step& step : without_overlap(steps)) {
+  double run = element_bytes_, pieces = 1, places = 0;  // places: sets that are met
+  for (size_t k = ranges_[from].begin; k < ranges_[from].end; ++k) {
+    const Step& step = steps_[k];
     if (step.stride <= std::max(run, store.granule_bytes)) {
       run += step.stride * (step.trips - 1);
     } else {

@@ -2,6 +2,8 @@
 // use, and how long the pieces are that lie side by side.
 #pragma once
 
+#include <vector>
+
 #include "cost_models/walk.h"
 
 namespace polyweft::cost {
@@ -22,10 +24,31 @@ struct Reach {
   }
 };
 
-/// Bytes that each loop of a leaf moves an access, in one cell of its folded dimensions where it moves in others as well; a loop beyond a digit of the layout counts with
-/// the digit that it moves first.
-std::vector<double> strides_bytes(const Buffer& buffer, const AccessUse& use);
-/// What loops [from, end) of the leaf reach.
-Reach reach_of(const Buffer& buffer, const AccessUse& use, const std::vector<double>& strides, const Leaf& leaf, size_t from, const Store& store);
+/// The windows of one access of a leaf: what each loop moves it by, in bytes, and what loops from some depth on reach. Knows no store, so that one serves all levels of a machine.
+class Windows {
+ public:
+  Windows(const Buffer& buffer, const AccessUse& use, const Leaf& leaf);
+  /// Bytes that loop l moves the access, in one cell of its folded dimensions where it moves in others as well; a loop beyond a digit of the layout counts with the digit that it
+  /// moves first.
+  double stride(size_t l) const { return strides_[l]; }
+  /// What loops [from, end) reach. O(loops), no memory taken.
+  Reach reach(size_t from, const Store& store) const;
+
+ private:
+  struct Step {
+    double stride = 0, trips = 1;
+  };
+  struct Range {
+    size_t begin = 0, end = 0;
+  };
+  void add(size_t first, size_t below, Step step);
+  static double places_of(const Step& step, double places, const Store& store);
+
+  bool has_gather_ = false;
+  double element_bytes_ = 0, buffer_bytes_ = 0;
+  std::vector<double> strides_;
+  std::vector<Step> steps_;    ///< of all depths, one after the other; those of one narrowest first, windows that overlap taken together
+  std::vector<Range> ranges_;  ///< by depth, into `steps_`
+};
 
 }  // namespace polyweft::cost

@@ -58,8 +58,14 @@ class Traffic {
       const bool is_loaded_for_store = a == 1 && is_accumulation(leaf);
       if (nest.buffers[use.buffer].scope == Scope::reg || is_loaded_for_store || is_known(use)) continue;
       uses_.push_back(&use);
-      strides_.push_back(strides_bytes(nest.buffers[use.buffer], use));
+      windows_.emplace_back(nest.buffers[use.buffer], use, leaf);
     }
+    const size_t depth = leaf.loops.size();
+    for (size_t from = 0; from <= depth; ++from)
+      for (size_t a = 0; a < uses_.size(); ++a) is_reached_.push_back(is_reached_by_another(a, from));
+    reaches_.resize(is_reached_.size());
+    sums_.resize(depth + 1);
+    lost_.resize(depth + 1);
   }
   TrafficCycles cycles(const Level& level) {
     measure(level.store);
@@ -91,24 +97,26 @@ class Traffic {
       return true;
     });
   }
-  // reaches_[from][access] and their sums.
+  // What each access reaches from each loop on, and their sums.
   void measure(const Store& store) {
-    const size_t depth = leaf_.loops.size();
-    reaches_.assign(depth + 1, {});
-    sums_.assign(depth + 1, 0);
-    for (size_t from = 0; from <= depth; ++from)
+    for (size_t from = 0; from < sums_.size(); ++from) {
+      sums_[from] = 0;
       for (size_t a = 0; a < uses_.size(); ++a) {
-        reaches_[from].push_back(reach_of(nest_.buffers[uses_[a]->buffer], *uses_[a], strides_[a], leaf_, from, store));
-        if (!is_reached_by_another(a, from)) sums_[from] += reaches_[from].back().granules;
+        const size_t k = from * uses_.size() + a;
+        reaches_[k] = windows_[a].reach(from, store);
+        if (!is_reached_[k]) sums_[from] += reaches_[k].granules;
       }
+      lost_[from] = share_lost(store, from);
+    }
   }
+  const Reach& reach(size_t from, size_t a) const { return reaches_[from * uses_.size() + a]; }
   // From one call to the next the other statements' data come in between.
   bool stays(const Store& store, size_t a, size_t from) const {
     // Tiles that pass by leave the first cache alone (targets: tileloaddt1).
-    if (leaf_.is_tile && store.granules * store.granule_bytes < kFirstCacheBytes && from > 0 && strides_[a][from - 1] == 0)
-      return reaches_[from][a].granules <= kTilesKept * store.granules && reaches_[from][a].crowded() <= kTilesCrowded * store.granules;
+    if (leaf_.is_tile && store.granules * store.granule_bytes < kFirstCacheBytes && from > 0 && windows_[a].stride(from - 1) == 0)
+      return reach(from, a).granules <= kTilesKept * store.granules && reach(from, a).crowded() <= kTilesCrowded * store.granules;
     const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
-    return sums_[from] + between <= store.granules && reaches_[from][a].crowded() <= store.granules;
+    return sums_[from] + between <= store.granules && reach(from, a).crowded() <= store.granules;
   }
   // Pages lie anywhere in a cache whose ways are larger than a page: places that get more pages than there are ways lose all of them. The share of pages in such
   // places, where what is touched from loop `from` on is to stay.
@@ -149,23 +157,23 @@ class Traffic {
     if (from > 0) {
       // Loops that it does not move with find again what one of their iterations touched; only the innermost of them, else more was touched.
       from = without_single(from);
-      if (from > 0 && strides_[a][from - 1] == 0 && stays(level.store, a, from)) --from;
+      if (from > 0 && windows_[a].stride(from - 1) == 0 && stays(level.store, a, from)) --from;
       from = without_single(from);
-      granules = reaches_[from][a].granules * trips_outside(from);
+      granules = reach(from, a).granules * trips_outside(from);
       // Neighbouring iterations of the next loop that touch the same granules (or rows of one window) bring them in once.
-      if (from > 0 && strides_[a][from - 1] > 0 && stays(level.store, a, from))
-        granules = std::min(granules, std::max(reaches_[from - 1][a].granules, reaches_[from][a].granules) * trips_outside(from - 1));
+      if (from > 0 && windows_[a].stride(from - 1) > 0 && stays(level.store, a, from))
+        granules = std::min(granules, std::max(reach(from - 1, a).granules, reach(from, a).granules) * trips_outside(from - 1));
       charge(level, a, granules, out);
     }
     double found_gone = 0;
     for (size_t inner = kept; inner <= leaf_.loops.size(); ++inner)
-      found_gone = std::max(found_gone, share_lost(level.store, inner) * (reaches_[inner][a].granules * trips_outside(inner) - granules));
+      found_gone = std::max(found_gone, lost_[inner] * (reach(inner, a).granules * trips_outside(inner) - granules));
     out.exposed += kLostExposed * found_gone * level.cycles;
     out.hidden += found_gone * level.cycles;
   }
   void charge(const Level& level, size_t a, double granules, TrafficCycles& out) const {
     if (level.is_cache && uses_[a]->is_streamed) return;
-    const double run_bytes = reaches_[block_ > 0 ? block_ - 1 : 0][a].run_bytes;
+    const double run_bytes = reach(block_ > 0 ? block_ - 1 : 0, a).run_bytes;
     const bool is_stream = run_bytes >= kStreamBytes || level.is_near;
     const double store_share = kStoresExposed * std::min(1.0, kShortRunBytes / run_bytes);
     const bool is_short_store = uses_[a]->is_store && !leaf_.is_tile && !level.is_near && store_share > kStreamExposed;
@@ -186,7 +194,7 @@ class Traffic {
   /// Do all rows of a tile lie in one set of the first cache?
   bool rows_share_a_set(size_t a) const {
     for (size_t l = 0; l < leaf_.loops.size(); ++l)
-      if (leaf_.loops[l].mark == MarkKind::tensor && strides_[a][l] >= kPageBytes && std::fmod(strides_[a][l], kPageBytes) == 0) return true;
+      if (leaf_.loops[l].mark == MarkKind::tensor && windows_[a].stride(l) >= kPageBytes && std::fmod(windows_[a].stride(l), kPageBytes) == 0) return true;
     return false;
   }
   // What the first line of each page of a stream makes the arithmetic wait: nothing where the next pages' loads are already among the instructions in flight.
@@ -203,7 +211,7 @@ class Traffic {
   double streams_of_block(size_t a) const {
     double out = 1;
     for (size_t l = block_; l < leaf_.loops.size(); ++l)
-      if (leaf_.loops[l].mark == MarkKind::unroll && strides_[a][l] >= kStreamBytes) out *= leaf_.loops[l].trips;
+      if (leaf_.loops[l].mark == MarkKind::unroll && windows_[a].stride(l) >= kStreamBytes) out *= leaf_.loops[l].trips;
     return out;
   }
 
@@ -215,9 +223,12 @@ class Traffic {
   size_t block_;
   double elsewhere_bytes_ = 0;
   std::vector<const AccessUse*> uses_;
-  std::vector<std::vector<double>> strides_;
-  std::vector<std::vector<Reach>> reaches_;
-  std::vector<double> sums_;
+  std::vector<Windows> windows_;
+  // By loop and access, loops outside.
+  std::vector<char> is_reached_;  ///< by another access
+  std::vector<Reach> reaches_;
+  // By loop, of the level at hand.
+  std::vector<double> sums_, lost_;
 };
 
 /// Stores past the caches all go to memory, at a better rate than reads come from there.
@@ -225,7 +236,7 @@ TrafficCycles streams_of(const LoopNest& nest, const Leaf& leaf, const MachineMo
   double bytes = 0;
   for (const AccessUse& use : leaf.accesses)
     if (use.is_streamed)
-      bytes += reach_of(nest.buffers[use.buffer], use, strides_bytes(nest.buffers[use.buffer], use), leaf, 0, {kLineBytes, 0, 0}).granules * kLineBytes;
+      bytes += Windows(nest.buffers[use.buffer], use, leaf).reach(0, {kLineBytes, 0, 0}).granules * kLineBytes;
   const double cycles = bytes / (kStreamGain * machine.bytes_per_cycle.back());
   return {cycles, kStreamExposed * cycles};
 }

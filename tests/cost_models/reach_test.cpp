@@ -48,8 +48,7 @@ TEST(Reach, lines_and_sets_of_row_major_boxes_are_those_that_addresses_meet) {
       for (int64_t columns : {16, 32, 64}) {
         const Buffer b = matrix(128, columns_of_matrix);
         const Leaf leaf = two_loops(rows, 1, columns);
-        const auto strides = strides_bytes(b, leaf.accesses[0]);
-        const Reach reach = reach_of(b, leaf.accesses[0], strides, leaf, 0, l1);
+        const Reach reach = Windows(b, leaf.accesses[0], leaf).reach(0, l1);
         const Walked truth = walk(b, rows, 1, columns, l1);
         EXPECT_EQ(reach.granules, static_cast<double>(truth.granules.size())) << columns_of_matrix << " " << rows << " " << columns;
         const double sets = static_cast<double>(truth.sets.size());
@@ -61,10 +60,10 @@ TEST(Reach, lines_and_sets_of_row_major_boxes_are_those_that_addresses_meet) {
 TEST(Reach, panels_of_a_packed_layout_lie_side_by_side) {
   const Buffer packed = matrix(64, 96, Layout{{{1, 3}, {0, 64}, {1, 32}}, {}});
   const Leaf leaf = two_loops(64, 1, 32);
-  const auto strides = strides_bytes(packed, leaf.accesses[0]);
-  EXPECT_EQ(strides[0], 32 * 4);
-  EXPECT_EQ(strides[1], 4);
-  const Reach reach = reach_of(packed, leaf.accesses[0], strides, leaf, 0, {64, 768, 64});
+  const Windows windows(packed, leaf.accesses[0], leaf);
+  EXPECT_EQ(windows.stride(0), 32 * 4);
+  EXPECT_EQ(windows.stride(1), 4);
+  const Reach reach = windows.reach(0, {64, 768, 64});
   EXPECT_EQ(reach.granules, 64 * 2);
   EXPECT_EQ(reach.run_bytes, 64 * 32 * 4);
   EXPECT_EQ(reach.set_share, 1);
@@ -73,7 +72,7 @@ TEST(Reach, panels_of_a_packed_layout_lie_side_by_side) {
 TEST(Reach, pages_of_rows_a_page_apart_are_as_many_as_rows) {
   const Buffer b = matrix(128, 1024);
   const Leaf leaf = two_loops(100, 1, 32);
-  EXPECT_EQ(reach_of(b, leaf.accesses[0], strides_bytes(b, leaf.accesses[0]), leaf, 0, {4096, 64, 0}).granules, 100);
+  EXPECT_EQ(Windows(b, leaf.accesses[0], leaf).reach(0, {4096, 64, 0}).granules, 100);
 }
 
 // Rows of a window that moves by less than its height are the same rows: taps (3) inside rows (12) inside strips of 12.
@@ -89,7 +88,7 @@ TEST(Reach, windows_that_overlap_share_their_rows) {
     for (int64_t s = 0; s < strips; ++s)
       for (int64_t r = 0; r < rows + 2; ++r)
         for (int64_t c = 0; c < 32; ++c) lines.insert(physical_offset(b, {s * strip + r, c}) * size_bytes(b.type) / 64);
-    EXPECT_EQ(reach_of(b, use, strides_bytes(b, use), leaf, 0, {64, 768, 64}).granules, static_cast<double>(lines.size())) << strip << " " << strips;
+    EXPECT_EQ(Windows(b, use, leaf).reach(0, {64, 768, 64}).granules, static_cast<double>(lines.size())) << strip << " " << strips;
   }
 }
 
@@ -109,7 +108,7 @@ TEST(Reach, windows_skewed_in_time_share_their_rows) {
     for (int64_t t = 0; t < steps; ++t)
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < columns; ++c) lines.insert((400 * (t * down + r) + c + left * (steps - t)) * size_bytes(b.type) / 64);
-    const double counted = reach_of(b, use, strides_bytes(b, use), leaf, 0, {64, 1e6, 0}).granules;
+    const double counted = Windows(b, use, leaf).reach(0, {64, 1e6, 0}).granules;
     EXPECT_GE(counted, 0.9 * static_cast<double>(lines.size())) << steps << " " << down;
     EXPECT_LE(counted, 2.5 * static_cast<double>(lines.size())) << steps << " " << down;
   }
