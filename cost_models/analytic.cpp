@@ -2,6 +2,7 @@
 // the traffic of each cache level from footprints (Section 3 of the schedules page; Roller and BLIS show that this much ranks well).
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "cost_models/reach.h"
@@ -229,12 +230,12 @@ double parallel_factor(const Leaf& leaf, int threads) {
 }
 
 // How often the nest forks: parallel loops, each as often as the loops around it run.
-double forks(const std::vector<Leaf>& leaves, int threads) {
+double forks(const std::vector<const Leaf*>& leaves, int threads) {
   std::set<VarId> counted;
   double out = 0;
-  for (const Leaf& leaf : leaves) {
+  for (const Leaf* leaf : leaves) {
     double around = 1;
-    for (const LoopContext& loop : leaf.loops) {
+    for (const LoopContext& loop : leaf->loops) {
       if (loop.mark == MarkKind::parallel) {
         if (std::ceil(loop.trips / threads) < loop.trips && counted.insert(loop.var).second) out += around;
         break;
@@ -260,16 +261,59 @@ double first_touch_ns(const LoopNest& nest) {
   return out;
 }
 
+/// What a nest takes by its samples. A leaf that a sample meets as another one did takes as long.
+class Samples {
+ public:
+  Samples(const LoopNest& nest, const MachineModel& machine) : machine_(machine), walk_(nest), touched_(nest), estimate_(nest, machine) {}
+  double ns(int sample) {
+    const std::vector<const Leaf*>& leaves = walk_.at(sample);
+    touched_.set(leaves);
+    double cycles = 0;
+    for (const Leaf* leaf : leaves) cycles += cycles_of(*leaf, touched_.elsewhere(*leaf));
+    return cycles / machine_.clock_ghz + forks(leaves, machine_.threads) * machine_.fork_join_ns;
+  }
+
+ private:
+  // All that the estimate sees of a leaf and that differs between samples: trips, and how far accesses of one buffer lie apart.
+  using Key = std::vector<int64_t>;
+  void set_key(const Leaf& leaf, double elsewhere_bytes) {
+    key_.assign({static_cast<int64_t>(elsewhere_bytes)});
+    for (const LoopContext& loop : leaf.loops) key_.push_back(static_cast<int64_t>(loop.trips));
+    for (size_t a = 1; a < leaf.accesses.size(); ++a) {
+      const AccessUse& use = leaf.accesses[a];
+      const auto first = std::find_if(leaf.accesses.begin(), leaf.accesses.end(), [&](const AccessUse& other) { return other.buffer == use.buffer; });
+      for (size_t d = 0; d < use.at.size() && &*first != &use; ++d) key_.push_back(use.at[d] - first->at[d]);
+    }
+  }
+  double cycles_of(const Leaf& leaf, double elsewhere_bytes) {
+    set_key(leaf, elsewhere_bytes);
+    auto& known = known_[leaf.node];
+    const auto found = known.find(key_);
+    if (found != known.end()) return found->second;
+    const double cycles = estimate_.cycles(leaf, elsewhere_bytes) * parallel_factor(leaf, machine_.threads);
+    known.emplace(key_, cycles);
+    return cycles;
+  }
+
+  const MachineModel& machine_;
+  Walk walk_;
+  Touched touched_;
+  Estimate estimate_;
+  std::map<NodeId, std::map<Key, double>> known_;
+  Key key_;  ///< of the leaf at hand
+};
+
 class AnalyticModel final : public CostModel {
  public:
   explicit AnalyticModel(MachineModel machine) : machine_(std::move(machine)) {}
   std::string name() const override { return "analytic/2"; }
   double predict_ns(const LoopNest& nest) const override {
+    Samples all(nest, machine_);
     double sum = 0, least = 0, most = 0;
     int samples = 0;
     for (int wanted : {kSamples, kManySamples}) {
       for (; samples < wanted; ++samples) {
-        const double ns = ns_of_sample(nest, samples);
+        const double ns = all.ns(samples);
         sum += ns;
         least = samples == 0 ? ns : std::min(least, ns);
         most = std::max(most, ns);
@@ -280,14 +324,6 @@ class AnalyticModel final : public CostModel {
   }
 
  private:
-  double ns_of_sample(const LoopNest& nest, int sample) const {
-    const Estimate estimate(nest, machine_);
-    const std::vector<Leaf> leaves = leaves_at(nest, sample);
-    double cycles = 0;
-    for (const Leaf& leaf : leaves) cycles += estimate.cycles(leaf, bytes_elsewhere(nest, leaves, leaf)) * parallel_factor(leaf, machine_.threads);
-    return cycles / machine_.clock_ghz + forks(leaves, machine_.threads) * machine_.fork_join_ns;
-  }
-
   MachineModel machine_;
 };
 

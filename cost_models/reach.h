@@ -24,12 +24,13 @@ struct Reach {
   }
 };
 
-/// The windows of one access of a leaf: what each loop moves it by, in bytes, and what loops from some depth on reach. Knows no store, so that one serves all levels of a machine.
+/// The windows of one access of a leaf: what each loop moves it by, in bytes, and what loops from some depth on reach. Knows no store, so that one serves all levels of a
+/// machine.
 class Windows {
  public:
   Windows(const Buffer& buffer, const AccessUse& use, const Leaf& leaf);
-  /// Bytes that loop l moves the access, in one cell of its folded dimensions where it moves in others as well; a loop beyond a digit of the layout counts with the digit that it
-  /// moves first.
+  /// Bytes that loop l moves the access, in one cell of its folded dimensions where it moves in others as well; a loop beyond a digit of the layout counts with the digit
+  /// that it moves first.
   double stride(size_t l) const { return strides_[l]; }
   /// What loops [from, end) reach. O(loops), no memory taken.
   Reach reach(size_t from, const Store& store) const;

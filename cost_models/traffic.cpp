@@ -235,26 +235,38 @@ class Traffic {
 TrafficCycles streams_of(const LoopNest& nest, const Leaf& leaf, const MachineModel& machine) {
   double bytes = 0;
   for (const AccessUse& use : leaf.accesses)
-    if (use.is_streamed)
-      bytes += Windows(nest.buffers[use.buffer], use, leaf).reach(0, {kLineBytes, 0, 0}).granules * kLineBytes;
+    if (use.is_streamed) bytes += Windows(nest.buffers[use.buffer], use, leaf).reach(0, {kLineBytes, 0, 0}).granules * kLineBytes;
   const double cycles = bytes / (kStreamGain * machine.bytes_per_cycle.back());
   return {cycles, kStreamExposed * cycles};
 }
 
 }  // namespace
 
-double bytes_elsewhere(const LoopNest& nest, const std::vector<Leaf>& leaves, const Leaf& leaf) {
-  std::vector<char> counted(nest.buffers.size(), 0);
-  for (const AccessUse& use : leaf.accesses) counted[use.buffer] = 1;
-  double bytes = 0;
-  for (const Leaf& other : leaves)
-    for (const AccessUse& use : other.accesses) {
-      const Buffer& buffer = nest.buffers[use.buffer];
-      if (counted[use.buffer] || use.is_streamed || buffer.scope == Scope::reg) continue;
-      counted[use.buffer] = 1;
-      bytes += static_cast<double>(allocated_elements(buffer)) * static_cast<double>(size_bytes(buffer.type));
+Touched::Touched(const LoopNest& nest) {
+  for (const Buffer& buffer : nest.buffers)
+    bytes_.push_back(buffer.scope == Scope::reg ? 0 : static_cast<double>(allocated_elements(buffer)) * static_cast<double>(size_bytes(buffer.type)));
+}
+
+void Touched::set(const std::vector<const Leaf*>& leaves) {
+  is_touched_.assign(bytes_.size(), 0);
+  total_ = 0;
+  for (const Leaf* leaf : leaves)
+    for (const AccessUse& use : leaf->accesses) {
+      if (is_touched_[use.buffer] || use.is_streamed) continue;
+      is_touched_[use.buffer] = 1;
+      total_ += bytes_[use.buffer];
     }
-  return bytes;
+}
+
+double Touched::elsewhere(const Leaf& leaf) const {
+  double own = 0;
+  for (size_t a = 0; a < leaf.accesses.size(); ++a) {
+    const BufferId buffer = leaf.accesses[a].buffer;
+    const bool is_counted =
+        std::any_of(leaf.accesses.begin(), leaf.accesses.begin() + static_cast<std::ptrdiff_t>(a), [&](const AccessUse& use) { return use.buffer == buffer; });
+    if (is_touched_[buffer] && !is_counted) own += bytes_[buffer];
+  }
+  return total_ - own;
 }
 
 bool is_accumulation(const Leaf& leaf) {

@@ -12,8 +12,19 @@ struct TrafficCycles {
 };
 /// `block`: the first loop of the register block.
 TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine, double elsewhere_bytes = 0);
-/// Bytes that the other leaves of a nest touch, in buffers that this one does not.
-double bytes_elsewhere(const LoopNest& nest, const std::vector<Leaf>& leaves, const Leaf& leaf);
+/// Bytes that the leaves of a nest touch.
+class Touched {
+ public:
+  explicit Touched(const LoopNest& nest);
+  void set(const std::vector<const Leaf*>& leaves);
+  /// By others than this one of them, in buffers that it does not touch.
+  double elsewhere(const Leaf& leaf) const;
+
+ private:
+  std::vector<double> bytes_;  ///< by buffer; 0 for those that stay in registers
+  std::vector<char> is_touched_;
+  double total_ = 0;
+};
 bool is_accumulation(const Leaf& leaf);
 
 }  // namespace polyweft::cost

@@ -38,32 +38,44 @@ bool is_leaf_op(Op op) {
   return op == Op::literal || op == Op::variable || op == Op::read || op == Op::affine || op == Op::tuple;
 }
 
-class Walker {
+/// A leaf, and what its next sample is made of.
+struct Known {
+  Leaf leaf;
+  std::vector<const Access*> accesses;  ///< those of `leaf.accesses`
+  double operations = 0;                ///< but for conversions of what is read
+  std::vector<AccessUse> converted;
+};
+
+}  // namespace
+
+class Walk::Walker {
  public:
-  Walker(const LoopNest& nest, int sample) : nest_(nest), sample_(sample), values_(nest.params.size() + nest.loop_names.size(), 0) {
+  explicit Walker(const LoopNest& nest) : nest_(nest), values_(nest.params.size() + nest.loop_names.size(), 0), known_(nest.nodes.size()) {
     for (size_t p = 0; p < nest.params.size(); ++p) values_[p] = nest.params[p].value;
   }
-  std::vector<Leaf> run() {
-    if (nest_.root != kNoNode) visit(nest_.root);
-    return std::move(leaves_);
+  const std::vector<const Leaf*>& run(int sample) {
+    sample_ = sample;
+    leaves_.clear();
+    visit(nest_.root);
+    return leaves_;
   }
 
  private:
   void visit(NodeId id) {
     if (id == kNoNode) return;
-    std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
+    std::visit([this, id](const auto& node) { on(node, id); }, nest_.nodes[id]);
   }
-  void on(const Seq& seq) {
+  void on(const Seq& seq, NodeId) {
     for (NodeId child : seq.children) visit(child);
   }
-  void on(const If& node) { visit(evaluate(node.condition, values_) ? node.then : node.otherwise); }
-  void on(const Alloc& node) {
+  void on(const If& node, NodeId) { visit(evaluate(node.condition, values_) ? node.then : node.otherwise); }
+  void on(const Alloc& node, NodeId) {
     allocs_.emplace_back(node.buffer, loops_.size());
     visit(node.body);
     allocs_.pop_back();
   }
-  void on(const Sync&) {}
-  void on(const Loop& loop) {
+  void on(const Sync&, NodeId) {}
+  void on(const Loop& loop, NodeId) {
     const int64_t lo = bound(loop.lo, true), hi = bound(loop.hi, false);
     if (hi <= lo) return;
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
@@ -77,47 +89,68 @@ class Walker {
     if (loop.mark.kind == MarkKind::tensor) instruction_ = nullptr;
     loops_.pop_back();
   }
-  void on(const Compute& compute) {
-    Leaf leaf = start();
-    leaf.type = compute.rhs.empty() ? nest_.buffers[compute.dst.front().id].type : compute.rhs.front()->type;
-    for (const auto& access : compute.dst) {
-      leaf.accesses.push_back(use(access, true));
-      if (compute.how == Write::accumulate) leaf.accesses.push_back(use(access, false));
-      leaf.accumulates_in_register |= nest_.buffers[access.id].scope == Scope::reg || nest_.buffers[access.id].scope == Scope::tile;
+  void on(const Compute& compute, NodeId id) {
+    if (!known_[id]) {
+      Known& known = start(id);
+      Leaf& leaf = known.leaf;
+      leaf.type = compute.rhs.empty() ? nest_.buffers[compute.dst.front().id].type : compute.rhs.front()->type;
+      for (const auto& access : compute.dst) {
+        add(access, true, known);
+        if (compute.how == Write::accumulate) add(access, false, known);
+        leaf.accumulates_in_register |= nest_.buffers[access.id].scope == Scope::reg || nest_.buffers[access.id].scope == Scope::tile;
+      }
+      for (const auto& rhs : compute.rhs) count(rhs, known);
+      leaf.is_copy = compute.how == Write::store && compute.rhs.size() == 1 && compute.rhs[0]->op == Op::read;
+      if (compute.how == Write::accumulate && !compute.fused) known.operations += 1;
+      if (instruction_) known.operations = instruction_->issues, known.converted.clear();
+      leaf.is_instruction = instruction_ != nullptr;
+      leaf.is_tile = instruction_ && instruction_->is_tile();
     }
-    for (const auto& rhs : compute.rhs) count(rhs, leaf);
-    leaf.is_copy = compute.how == Write::store && compute.rhs.size() == 1 && compute.rhs[0]->op == Op::read;
-    if (compute.how == Write::accumulate && !compute.fused) leaf.operations += 1;
-    if (instruction_) leaf.operations = instruction_->issues;
-    leaf.is_instruction = instruction_ != nullptr;
-    leaf.is_tile = instruction_ && instruction_->is_tile();
-    leaves_.push_back(std::move(leaf));
+    meet(*known_[id]);
   }
-  void on(const Copy& copy) {
-    Leaf leaf = start();
-    leaf.is_copy = true;
-    leaf.type = nest_.buffers[copy.dst.id].type;
-    leaf.accesses.push_back(use(copy.dst, true));
-    if (copy.has_src) leaf.accesses.push_back(use(copy.src, false));
-    leaves_.push_back(std::move(leaf));
+  void on(const Copy& copy, NodeId id) {
+    if (!known_[id]) {
+      Known& known = start(id);
+      known.leaf.is_copy = true;
+      known.leaf.type = nest_.buffers[copy.dst.id].type;
+      add(copy.dst, true, known);
+      if (copy.has_src) add(copy.src, false, known);
+    }
+    meet(*known_[id]);
   }
 
-  Leaf start() const {
-    Leaf leaf;
+  Known& start(NodeId id) {
+    known_[id] = std::make_unique<Known>();
+    Leaf& leaf = known_[id]->leaf;
+    leaf.node = id;
     leaf.loops = loops_;
     leaf.allocs = allocs_;
-    return leaf;
+    return *known_[id];
   }
-  void count(const Expr& e, Leaf& leaf) const {
+  void meet(Known& known) {
+    for (size_t l = 0; l < loops_.size(); ++l) known.leaf.loops[l].trips = loops_[l].trips;
+    for (size_t a = 0; a < known.accesses.size(); ++a)
+      for (size_t d = 0; d < known.accesses[a]->index.size(); ++d) known.leaf.accesses[a].at[d] = evaluate(known.accesses[a]->index[d].affine, values_);
+    known.leaf.operations = known.operations;
+    for (const AccessUse& converted : known.converted) known.leaf.operations += share(converted);
+    leaves_.push_back(&known.leaf);
+  }
+  void add(const Access& access, bool is_store, Known& known) const {
+    known.leaf.accesses.push_back(use(access, is_store));
+    known.accesses.push_back(&access);
+  }
+  void count(const Expr& e, Known& known) const {
     polyweft::visit(e, [&](const ExprNode& node) {
-      if (node.op == Op::read) leaf.accesses.push_back(use(node.access, false));
+      if (node.op == Op::read) add(node.access, false, known);
       if (is_leaf_op(node.op)) return;
-      if (node.op == Op::convert && node.type == ElementType::bf16) leaf.operations += 8;  // two vectors of floats
+      if (node.op == Op::convert && node.type == ElementType::bf16) known.operations += 8;  // two vectors of floats
       const double slow = slow_cycles(node.op);
       if (slow > 0)
-        leaf.slow_operations += slow;
+        known.leaf.slow_operations += slow;
+      else if (node.op == Op::convert && node.args[0]->op == Op::read)
+        known.converted.push_back(use(node.args[0]->access, false));
       else
-        leaf.operations += node.op == Op::convert && node.args[0]->op == Op::read ? share(use(node.args[0]->access, false)) : 1;
+        known.operations += 1;
     });
   }
   // What is read once for several iterations of the register block is also converted once.
@@ -138,9 +171,9 @@ class Walker {
     for (const LoopContext& loop : loops_)
       for (const Prefetch& ahead : *loop.ahead) out.is_asked_for |= ahead.buffer == access.id;
     out.coeff.assign(loops_.size(), std::vector<int64_t>(access.index.size(), 0));
+    out.at.assign(access.index.size(), 0);
     for (size_t d = 0; d < access.index.size(); ++d) {
       out.has_gather |= access.index[d].data != nullptr;
-      out.at.push_back(evaluate(access.index[d].affine, values_));
       for (size_t l = 0; l < loops_.size(); ++l) out.coeff[l][d] = slope(access.index[d].affine, loops_[l].var) * loops_[l].step;
     }
     return out;
@@ -175,18 +208,20 @@ class Walker {
   }
 
   const LoopNest& nest_;
-  int sample_;
+  int sample_ = 0;
   std::vector<int64_t> values_;
   std::vector<LoopContext> loops_;
   const ir::Instruction* instruction_ = nullptr;  ///< of the tensor mark around
   std::vector<std::pair<BufferId, size_t>> allocs_;
-  std::vector<Leaf> leaves_;
+  std::vector<std::unique_ptr<Known>> known_;  ///< by node
+  std::vector<const Leaf*> leaves_;
 };
 
-}  // namespace
+Walk::Walk(const LoopNest& nest) : walker_(std::make_unique<Walker>(nest)) {}
+Walk::~Walk() = default;
 
-std::vector<Leaf> leaves_at(const LoopNest& nest, int sample) {
-  return Walker(nest, sample).run();
+const std::vector<const Leaf*>& Walk::at(int sample) {
+  return walker_->run(sample);
 }
 
 }  // namespace polyweft::cost

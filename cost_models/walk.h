@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "polyweft/loop_nest.h"
@@ -33,6 +34,7 @@ struct AccessUse {
 };
 /// One Compute or Copy with the loops around it.
 struct Leaf {
+  NodeId node = kNoNode;
   std::vector<LoopContext> loops;
   std::vector<AccessUse> accesses;
   double operations = 0;       ///< arithmetic operations that take an FMA port, a point
@@ -45,7 +47,19 @@ struct Leaf {
   std::vector<std::pair<BufferId, size_t>> allocs;  ///< buffers allocated around it and the loop depth of their Alloc
 };
 
-/// Follows a sample point (0, 1, ..) down the nest and lists what is met. Means over samples are those over all iterations.
-std::vector<Leaf> leaves_at(const LoopNest& nest, int sample);
+/// Walks down one nest, once for each sample. What the leaves of two samples have in common is found once.
+class Walk {
+ public:
+  explicit Walk(const LoopNest& nest);
+  ~Walk();
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+  /// Follows a sample point (0, 1, ..) down the nest and lists what is met, until the next call. Means over samples are those over all iterations.
+  const std::vector<const Leaf*>& at(int sample);
+
+ private:
+  class Walker;
+  std::unique_ptr<Walker> walker_;
+};
 
 }  // namespace polyweft::cost
