@@ -1,10 +1,9 @@
 // Program to text of the language. Every equation carries its type, so that literals find theirs; a literal whose context
 // says nothing is written as a conversion, f32(1.0).
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include "polyweft/program.h"
+#include "ir/literal_text.h"
 
 namespace polyweft {
 namespace {
@@ -25,23 +24,6 @@ std::string list_of(const std::vector<std::string>& items) {
 
 std::string group_of(const std::vector<std::string>& items) {
   return items.size() == 1 ? items[0] : "(" + list_of(items) + ")";
-}
-
-std::string float_text(ElementType type, double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  char buffer[64];
-  auto end = type == ElementType::f64 ? std::to_chars(buffer, buffer + sizeof buffer, value) : std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value));
-  std::string text(buffer, end.ptr);
-  if (size_t plus = text.find('+'); plus != std::string::npos) text.erase(plus, 1);
-  bool plain = text.find_first_of(".e") == std::string::npos;
-  return plain ? text + ".0" : text;
-}
-
-std::string text_of(const Literal& literal) {
-  if (is_float(literal.type)) return float_text(literal.type, literal.f);
-  if (literal.type == ElementType::boolean) return literal.i ? "true" : "false";
-  return std::to_string(literal.i);
 }
 
 struct Infix {
@@ -134,7 +116,7 @@ class ExpressionPrinter {
   }
 
   Text literal(const ExprNode& e, Context context) const {
-    std::string text = polyweft::text_of(e.literal);
+    std::string text = ir::text_of(e.literal);
     bool typed = e.type == ElementType::boolean;
     if (context == Context::unknown && !typed) return {std::string(name_of(e.type)) + "(" + text + ")", kPrimary};
     return {text, text[0] == '-' ? kUnary : kPrimary};
@@ -316,7 +298,7 @@ class ProgramPrinter {
   }
 
   std::string constant_data(const Tensor& tensor, size_t dimension, size_t& next) const {
-    if (dimension == tensor.shape.size()) return text_of(tensor.data[next++]);
+    if (dimension == tensor.shape.size()) return ir::text_of(tensor.data[next++]);
     std::vector<std::string> items;
     for (int64_t k = 0; k < tensor.shape[dimension].constant; ++k) items.push_back(constant_data(tensor, dimension + 1, next));
     return "[" + list_of(items) + "]";
@@ -325,7 +307,7 @@ class ProgramPrinter {
   std::string combiner_text(const Combiner& c) const {
     std::vector<std::string> types, identity, results;
     for (ElementType type : c.types) types.push_back(name_of(type));
-    for (const Literal& value : c.identity) identity.push_back(text_of(value));
+    for (const Literal& value : c.identity) identity.push_back(ir::text_of(value));
     Names names = c.left;
     names.insert(names.end(), c.right.begin(), c.right.end());
     ExpressionPrinter printer(program_, names);

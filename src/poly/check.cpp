@@ -14,6 +14,7 @@ CheckReport check(const Program& program, const CheckOptions& options) {
   check_reads(inquiry);
   check_arguments(inquiry);
   check_outputs(inquiry);
+  check_combiners(inquiry);
   if (report.errors.empty()) check_order(inquiry);
   return report;
 }

@@ -43,6 +43,7 @@ void check_overlap(Inquiry& inquiry);
 void check_reads(Inquiry& inquiry);
 void check_arguments(Inquiry& inquiry);
 void check_outputs(Inquiry& inquiry);
+void check_combiners(Inquiry& inquiry);
 void check_order(Inquiry& inquiry);
 
 }  // namespace polyweft::poly

@@ -24,6 +24,12 @@ constexpr auto kEntries = std::to_array<Entry>({
      "dependences change direction."},
     {"PW0209", "Neither an order nor a cycle was found; for symbolic sizes the question is undecidable in general. Simplify guards and subscripts."},
     {"PW0211", "argmax, argmin and reductions by a combiner without a true identity have no value over an empty range; max and min give their identity."},
+    {"PW0212",
+     "A combiner's promises are tested: on all triples of terms from small integers, as many as fit, and on samples. The terms are what the program\n"
+     "feeds to it, so a component that is always 1 stays 1. Floats keep a promise within the running error bounds. The message shows values that\n"
+     "break it. 'associative' lets partial results be folded, which start from the identity, so that is tested too; 'commutative' lets the operands\n"
+     "change places. A promise that no test breaks remains the author's."},
+    {"PW0213", "Warning: the promise holds for all finite samples, but not with an infinity or a NaN, so such data give results that depend on the schedule."},
 });
 
 }  // namespace
