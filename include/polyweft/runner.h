@@ -29,7 +29,7 @@ enum class RunStatus : uint8_t {
   kernel_error = 11 /* returned non-zero */,
   build_failed = 12,
   spilled = 13,
-  slower = 14 /* dropped early, timing is a lower bound */,
+  slower = 14 /* dropped early, or stopped at its deadline though it terminates: timing is a lower bound */,
   not_run = 15
 };
 const char* name_of(RunStatus status);
@@ -51,6 +51,8 @@ struct LoadableKernel {
   std::string symbol;
   std::string id;  ///< 32 hex digits over the bytes: failures are remembered under it
   int spills = 0;  ///< vector registers that the code stores on its stack
+  /// Compiled from a LoopNest, whose loops are counted: at its deadline it is slow (`slower`), not hung. A foreign object's maker promises nothing.
+  bool terminates = false;
 };
 enum class InputSet : uint8_t { integer_valued = 0, random = 1, adversarial = 2 };
 
@@ -71,8 +73,9 @@ struct RunRequest {
   std::chrono::milliseconds time_budget{200};  ///< for timing; zero: compare only
   double incumbent_ns = 0;                     ///< known median; 0: none. Drop early when clearly slower
   bool pair_with_incumbent = false;            ///< interleave with the kernel set by set_incumbent
-  bool pair_to_the_end = false;                ///< the incumbent is a yardstick, no rival: pairs until the budget is spent, whoever is faster
-  std::chrono::milliseconds deadline{0};       ///< 0: derived from the expected time
+  bool pair_to_the_end = false;                ///< pairs until the budget is spent or there are `most_pairs`, whoever is faster
+  int most_pairs = 200;                        ///< with pair_to_the_end
+  std::chrono::milliseconds deadline{0};       ///< of one launch; 0: three times the expected time and a second
 };
 struct Timing {
   double median_ns = 0, min_ns = 0;

@@ -182,6 +182,7 @@ struct BenchReport {
   double flops = 0;
   double peak_gflops = 0;  ///< of the used threads, by `peak_of` in registers alone, in turns with the kernel and for as long; 0: none known
   std::string peak_of;     ///< the instruction that the kernel multiplies and adds with: "f32 multiply-adds", "tdpbusd"; empty: none known
+  std::vector<std::string> warnings;  ///< what a search would have refused: spilled registers, far slower than the base nest
 };
 
 struct TunerOptions {

@@ -58,7 +58,8 @@ void print_json_report(const BenchReport& r, const Program& program) {
                        {"reference_ns", r.reference.median_ns},
                        {"gflops", gflops(r.flops, r.kernel.median_ns)},
                        {"peak_gflops", r.peak_gflops},
-                       {"peak_of", r.peak_of}});
+                       {"peak_of", r.peak_of},
+                       {"warnings", r.warnings}});
 }
 
 constexpr double kNoInterval = 1e6;  // the runner's upper end where pairs were too few
@@ -115,6 +116,7 @@ int run(const BenchOptions& options) {
   if (!rivals) return report(rivals.error(), options);
   auto result = job->tuner.bench(job->program, job->task, std::chrono::milliseconds(options.milliseconds), *rivals);
   if (!result) return report(result.error(), options);
+  for (const auto& warning : result->warnings) std::cerr << fmt::format("{} {}\n", painted("warning:", Paint::yellow, options.terminal().color_err), printable(warning));
   if (options.json)
     print_json_report(*result, job->program);
   else

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace polyweft {
 namespace {
@@ -10,11 +11,12 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstLook{20};
 constexpr double kGuessedRate = 0.2;  // instructions a nanosecond: some 16 cycles of a tile unit, a tenth of what vectors do
+constexpr double kSlowNs = 1e9;       // a kernel that takes longer is not run once more than needed
 
 Result<Timing> timing_of(Runner& runner, const RunRequest& request) {
   auto outcome = runner.run(request);
   if (!outcome) return outcome.error();
-  if (outcome->status != RunStatus::ok) return fail("PW0651", std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
+  if (outcome->status != RunStatus::ok) return did_not_run("the kernel", *outcome);
   return outcome->timing;
 }
 
@@ -28,6 +30,12 @@ Result<std::optional<Timing>> in_turns(Runner& runner, RunRequest request, const
   return timing->ratio > 0 && timing->median_ns > 0 ? std::optional(*timing) : std::nullopt;
 }
 
+// A first look says how many instructions take as long as the kernel.
+std::vector<milliseconds> looks(double kernel_ns, milliseconds budget) {
+  if (kernel_ns > kSlowNs) return {budget};
+  return {std::min(budget, kFirstLook), budget};
+}
+
 }  // namespace
 
 double yardstick_ns(double kernel_ns, int threads) {
@@ -35,32 +43,44 @@ double yardstick_ns(double kernel_ns, int threads) {
   return std::clamp(kernel_ns, threads > 1 ? kTogether : kAlone, kLongest);
 }
 
-Status time_kernel(Runner& runner, const Workshop& workshop, const LoopNest& nest, const LoadableKernel& kernel, int threads, milliseconds budget, BenchReport& report) {
+Error did_not_run(const std::string& who, const RunOutcome& outcome) {
+  if (outcome.status == RunStatus::slower)
+    return fail("PW0651", who + " could not be timed: " + outcome.detail, {"smaller sizes (-p NAME=VALUE) say as much about a schedule and take less time"});
+  return fail("PW0651", who + " did not run correctly: " + name_of(outcome.status) + ": " + outcome.detail);
+}
+
+std::vector<std::string> slow_warnings(const std::string& who, const Timing& timing, const Timing& reference) {
+  constexpr double kFarSlower = 3;
+  if (reference.median_ns <= 0 || timing.median_ns < kFarSlower * reference.median_ns) return {};
+  char text[40];
+  std::snprintf(text, sizeof text, "%.1f", timing.median_ns / reference.median_ns);
+  return {who + " takes " + text + " times as long as the base nest"};
+}
+
+Result<KernelTiming> time_kernel(Runner& runner, const Workshop& workshop, const TimedKernel& kernel, milliseconds budget) {
   RunRequest request;
-  request.candidate = kernel;
-  const bool has_peak = report.flops > 0 && workshop.target().is_host && workshop.yardstick(nest, threads, 1).has_value();
+  request.candidate = kernel.kernel;
+  request.deadline = kBenchDeadline;
+  const bool has_peak = workshop.target().is_host && workshop.yardstick(kernel.nest, kernel.threads, 1).has_value();
   request.time_budget = has_peak ? std::min(budget, kFirstLook) : budget;
   auto alone = timing_of(runner, request);
   if (!alone) return alone.error();
-  report.kernel = *alone;
-  if (!has_peak) return Ok{};
-  // Twice: the first time says how many instructions take as long as the kernel.
-  const double wanted_ns = yardstick_ns(alone->median_ns, threads);
+  KernelTiming out{*alone, 0, ""};
+  if (!has_peak) return out;
+  const double wanted_ns = yardstick_ns(alone->median_ns, kernel.threads);
   double instructions = std::max(1.0, wanted_ns * kGuessedRate);
-  for (const milliseconds time : {std::min(budget, kFirstLook), budget}) {
-    const auto yardstick = workshop.yardstick(nest, threads, std::llround(instructions));
+  for (const milliseconds time : looks(alone->median_ns, budget)) {
+    const auto yardstick = workshop.yardstick(kernel.nest, kernel.threads, std::llround(instructions));
     request.time_budget = time;
     auto pairs = in_turns(runner, request, yardstick);
     if (!pairs) return pairs.error();
-    if (!*pairs) return Ok{};
+    if (!*pairs) break;
     const double yardstick_took_ns = (*pairs)->median_ns / (*pairs)->ratio;
     instructions = std::max(1.0, instructions * wanted_ns / yardstick_took_ns);
-    report.kernel = **pairs;
-    report.kernel.ratio = report.kernel.ratio_lo = report.kernel.ratio_hi = 0;
-    report.peak_gflops = yardstick->operations / yardstick_took_ns;
-    report.peak_of = yardstick->unit;
+    out = {**pairs, yardstick->operations / yardstick_took_ns, yardstick->unit};
+    out.timing.ratio = out.timing.ratio_lo = out.timing.ratio_hi = 0;
   }
-  return Ok{};
+  return out;
 }
 
 }  // namespace polyweft

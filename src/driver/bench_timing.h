@@ -1,7 +1,11 @@
-// What `bench` measures of one kernel: its time, and the rate that it is a share of.
+// What one kernel takes, and the peak that its rate is a share of: measured in turns, since a clock that is high for 50 us, and what other guests take of a core,
+// are then the same for both. `bench` and `tune` tell the same figures because both get them here.
 #pragma once
 
 #include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "driver/workshop.h"
 #include "polyweft/runner.h"
@@ -13,8 +17,27 @@ namespace polyweft {
 /// cost, and no longer than lets some dozen pairs fit a second. Nanoseconds.
 double yardstick_ns(double kernel_ns, int threads);
 
-/// Fills report.kernel, peak_gflops and peak_of; report.flops must be there. The runner has begun the kernel's task. PW0651 where the kernel does not run correctly.
-Status time_kernel(Runner& runner, const Workshop& workshop, const LoopNest& nest, const LoadableKernel& kernel, int threads, std::chrono::milliseconds budget,
-                   BenchReport& report);
+/// Who asks for a kernel by name waits for it: one run may take as long as one of the reference.
+inline constexpr std::chrono::milliseconds kBenchDeadline{300'000};
+/// PW0651 for an outcome without a time: what was wrong, or that the deadline was too short.
+Error did_not_run(const std::string& who, const RunOutcome& outcome);
+/// What a search would have dropped `who` for: that it takes far longer than the base nest.
+std::vector<std::string> slow_warnings(const std::string& who, const Timing& timing, const Timing& reference);
+
+/// A kernel and what its yardstick is made from.
+struct TimedKernel {
+  const LoopNest& nest;
+  const LoadableKernel& kernel;
+  int threads = 1;
+};
+/// A kernel's time and the peak, in turns.
+struct KernelTiming {
+  Timing timing;
+  double peak_gflops = 0;  ///< 0: no peak is known
+  std::string peak_of;     ///< as BenchReport::peak_of
+};
+/// The runner has begun the kernel's task; its incumbent is another afterwards. The peak is left out where the target is not this machine or no unit is known.
+/// PW0651 where the kernel does not run correctly.
+Result<KernelTiming> time_kernel(Runner& runner, const Workshop& workshop, const TimedKernel& kernel, std::chrono::milliseconds budget);
 
 }  // namespace polyweft

@@ -5,6 +5,7 @@
 #include "driver/kernel_impl.h"
 #include "driver/memory.h"
 #include "driver/planner.h"
+#include "driver/register_tile.h"
 #include "driver/rule_of_thumb.h"
 #include "driver/storage.h"
 #include "driver/threads.h"
@@ -42,20 +43,29 @@ struct Tuner::Impl {
     return isl;
   }
 
-  // Interleaved with the runner's incumbent.
-  Result<BenchRow> race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget) {
+  // A kernel that somebody asks for by name: what a search would refuse is built, and said.
+  Result<LoadableKernel> asked_for(const LoopNest& nest, const std::string& name, std::vector<std::string>& warnings) const {
+    auto kernel = workshop.for_runner(nest, Workshop::Spills::allow);
+    if (kernel && workshop.is_too_many(kernel->spills, nest))
+      warnings.push_back(name + " does not fit the registers: " + spill_text(kernel->spills) + "; a search refuses it (polyweft explain PW0506)");
+    return kernel;
+  }
+
+  // Interleaved with the runner's incumbent, the kernel: as many runs as that has, unless the rival is so slow that four times its time ends first.
+  Result<BenchRow> race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget, BenchReport& report) {
     auto rival_plan = rival.record > 0 ? planner.plan_of_record(t, rival.record) : planner.plan_by_trace(t, rival.trace);
     if (!rival_plan) return rival_plan.error();
-    auto kernel = workshop.for_runner(rival_plan->nest);
+    auto kernel = asked_for(on_threads(rival_plan->nest, t.key.threads), rival.name, report.warnings);
     if (!kernel) return kernel.error();
     RunRequest request;
     request.candidate = std::move(kernel).value();
-    request.time_budget = budget;
-    request.pair_with_incumbent = true;
+    request.time_budget = 4 * budget;
+    request.deadline = kBenchDeadline;
+    request.pair_with_incumbent = request.pair_to_the_end = true;
+    request.most_pairs = report.kernel.samples;
     auto outcome = runner->run(request);
     if (!outcome) return outcome.error();
-    if (outcome->status != RunStatus::ok && outcome->status != RunStatus::slower)
-      return fail("PW0651", rival.name + " did not run correctly: " + name_of(outcome->status) + ": " + outcome->detail);
+    if (outcome->status != RunStatus::ok) return did_not_run(rival.name, *outcome);
     return BenchRow{rival.name, outcome->timing};
   }
 
@@ -353,24 +363,31 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   auto lab_task = impl_->runner_task(*task, *base);
   if (!lab_task) return lab_task.error();
   if (auto begun = impl_->runner->begin(*lab_task); !begun) return begun.error();
-  auto kernel = impl_->workshop.for_runner(on_threads(plan->nest, options.threads));
-  if (!kernel) return kernel.error();
   BenchReport report;
   report.origin = plan->origin;
   report.flops = count_flops(*base);
-  if (auto timed = time_kernel(*impl_->runner, impl_->workshop, plan->nest, *kernel, options.threads, budget / 2, report); !timed) return timed.error();
+  auto kernel = impl_->asked_for(on_threads(plan->nest, options.threads), plan->origin, report.warnings);
+  if (!kernel) return kernel.error();
+  auto timed = time_kernel(*impl_->runner, impl_->workshop, {plan->nest, *kernel, options.threads}, budget / 2);
+  if (!timed) return timed.error();
+  report.kernel = timed->timing;
+  report.peak_gflops = timed->peak_gflops;
+  report.peak_of = timed->peak_of;
   RunRequest request;
   request.candidate = lab_task->reference;
   request.time_budget = budget / 2;
+  request.deadline = kBenchDeadline;
   auto outcome = impl_->runner->run(request);
   if (!outcome) return outcome.error();
-  if (outcome->status != RunStatus::ok) return fail("PW0651", std::string("the base nest did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
+  if (outcome->status != RunStatus::ok) return did_not_run("the base nest", *outcome);
   report.reference = outcome->timing;
+  for (auto& warning : slow_warnings(report.origin, report.kernel, report.reference)) report.warnings.push_back(std::move(warning));
   if (against.empty()) return report;
   if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
   for (const auto& rival : against) {
-    auto row = impl_->race_rival(*task, rival, budget / 2);
+    auto row = impl_->race_rival(*task, rival, budget / 2, report);
     if (!row) return row.error();
+    for (auto& warning : slow_warnings(row->name, row->timing, report.reference)) report.warnings.push_back(std::move(warning));
     report.rivals.push_back(std::move(row).value());
   }
   return report;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/register_tile.h"
 #include "support/hash.h"
 #include "support/large_array.h"
 #include "targets/cpu/build.h"
@@ -148,16 +149,20 @@ Result<int> JitKernel::invoke(const std::vector<halide_buffer_t*>& b) {
 
 }  // namespace
 
-Result<LoadableKernel> Workshop::for_runner(const LoopNest& nest) const {
+bool Workshop::is_too_many(int spills, const LoopNest& nest) const {
+  return spills > most_spills(target_) && has_register_blocks(nest);
+}
+
+Result<LoadableKernel> Workshop::for_runner(const LoopNest& nest, Spills spills) const {
   auto object = targets::compile_object(nest, target_, "", targets::Caller::lab);
   if (!object) return object.error();
-  if (object->spills > most_spills(target_) && has_register_blocks(nest))
-    return fail("PW0506", "the register tile does not fit: " + std::to_string(object->spills) + " vector registers are spilled");
+  if (spills == Spills::refuse && is_too_many(object->spills, nest)) return spill_refusal(nest, target_, object->spills);
   auto shared = targets::shared_object(*object, targets::exported_symbols(nest), targets::Runtime::external);
   if (!shared) return shared.error();
   LoadableKernel kernel;
   kernel.symbol = nest.name;
   kernel.spills = object->spills;
+  kernel.terminates = true;
   kernel.id = id_of(object->object);
   kernel.shared_object = std::move(shared).value();
   return kernel;
@@ -235,6 +240,7 @@ std::optional<Workshop::Yardstick> Workshop::yardstick(const LoopNest& nest, int
   if (!shared) return std::nullopt;
   Yardstick out;
   out.kernel.symbol = kSymbol;
+  out.kernel.terminates = true;
   out.kernel.id = id_of(object->object);
   out.kernel.shared_object = std::move(shared).value();
   out.unit = targets::name_of(*unit);

@@ -29,8 +29,12 @@ class LoadedKernel {
 class Workshop {
  public:
   explicit Workshop(Target target) : target_(std::move(target)) {}
-  /// PW0501 when spills or block size make the nest no candidate.
-  Result<LoadableKernel> for_runner(const LoopNest& nest) const;
+  /// What becomes of a nest whose blocks of registers do not fit: `refuse` where better ones are to be had, `allow` where somebody asks for this one.
+  enum class Spills : uint8_t { refuse, allow };
+  /// PW0502 where the unrolled code is too long, PW0506 where it spills too much. LoadableKernel::spills has the number.
+  Result<LoadableKernel> for_runner(const LoopNest& nest, Spills spills = Spills::refuse) const;
+  /// Does such a number of spills make a nest no candidate?
+  bool is_too_many(int spills, const LoopNest& nest) const;
   Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
   Result<Assembly> marked_assembly(const LoopNest& nest) const;
   Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& symbol) const;

@@ -80,7 +80,7 @@ CandidateProcess::CandidateProcess(CandidateProcess&& other) noexcept
       ready_(other.ready_) {}
 
 CandidateProcess::~CandidateProcess() {
-  if (pid_ >= 0) over(nullptr);
+  if (pid_ >= 0) over(Over::unwanted);
   if (control_ != nullptr) munmap(control_, sizeof(Control));
 }
 
@@ -133,14 +133,14 @@ std::variant<Reply, Failure> CandidateProcess::await(double launch_limit_ns) {
   while (true) {
     const double last_sign = std::max(asked, std::min(now_ns(), static_cast<double>(control_->launch_started_ns.load(std::memory_order_acquire))));
     const double left_ns = last_sign + launch_limit_ns - now_ns();
-    if (left_ns <= 0) return over("hang");
+    if (left_ns <= 0) return over(Over::too_long, launch_limit_ns - left_ns);
     pollfd fds[2] = {{commands_, POLLIN, 0}, {pidfd_, POLLIN, 0}};
     const int ready = poll(fds, 2, static_cast<int>(std::min(std::ceil(left_ns / 1e6), 3.6e6)));
-    if (ready < 0 && errno != EINTR) return over("hang");
+    if (ready < 0 && errno != EINTR) return over(Over::too_long, launch_limit_ns - left_ns);
     if (ready <= 0) continue;
     Reply reply;
     if ((fds[0].revents & POLLIN) != 0 && ::recv(commands_, &reply, sizeof reply, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof reply)) return reply;
-    if (fds[1].revents != 0 || (fds[0].revents & (POLLHUP | POLLERR)) != 0) return over("ended");
+    if (fds[1].revents != 0 || (fds[0].revents & (POLLHUP | POLLERR)) != 0) return over(Over::ended);
   }
 }
 
@@ -148,15 +148,14 @@ Slot CandidateProcess::running() const {
   return control_->running.load() == 1 && modules_.size() > 1 ? Slot::incumbent : Slot::candidate;
 }
 
-/// Ends and reaps the process; says why it is over. `reason`: "hang", "ended", or null when nobody asks.
-Failure CandidateProcess::over(const char* reason) {
-  const bool hung = reason != nullptr && std::strcmp(reason, "hang") == 0;
-  if (reason != nullptr && !hung) {
+/// Ends and reaps the process; says why it is over.
+Failure CandidateProcess::over(Over reason, double ran_ns) {
+  if (reason == Over::ended) {
     pollfd gone{pidfd_, POLLIN, 0};
     poll(&gone, 1, 1000);  // the stream closes a moment before the process is gone
   }
   siginfo_t info{};
-  const bool by_itself = reason != nullptr && !hung && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  const bool by_itself = reason == Over::ended && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
   if (!by_itself) kill(pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -164,9 +163,17 @@ Failure CandidateProcess::over(const char* reason) {
   pid_ = -1;
   close(std::exchange(commands_, -1));
   if (pidfd_ >= 0) close(std::exchange(pidfd_, -1));
-  if (hung)
-    return {RunStatus::hang, ready_ ? "the kernel did not return before its deadline and was killed" : "loading the object did not end and was stopped", running()};
-  return explain(status);
+  return reason == Over::too_long ? too_long(ran_ns) : explain(status);
+}
+
+/// The loops of a LoopNest are counted, so its kernel would have returned; of a foreign object nothing is known.
+Failure CandidateProcess::too_long(double ran_ns) const {
+  if (!ready_) return {RunStatus::hang, "loading the object did not end and was stopped", running()};
+  if (!modules_[static_cast<uint32_t>(running())].kernel->terminates)
+    return {RunStatus::hang, "the kernel did not return before its deadline and was killed", running()};
+  char text[80];
+  std::snprintf(text, sizeof text, "the kernel had not returned after %.3g s and was stopped", ran_ns * 1e-9);
+  return {RunStatus::slower, text, running(), ran_ns};
 }
 
 Failure CandidateProcess::explain(int status) const {

@@ -19,6 +19,7 @@ struct Failure {
   RunStatus status = RunStatus::crash;
   std::string detail;
   Slot slot = Slot::candidate;  ///< whose fault it was
+  double ran_ns = 0;            ///< status slower: how long its last launch had run when it was stopped
 };
 
 /// What every candidate's process gets.
@@ -45,7 +46,10 @@ class CandidateProcess {
   CandidateProcess() = default;
   bool fork_child(const ProcessSetting& setting, std::span<const Region> regions, int threads);
   std::variant<Reply, Failure> await(double launch_limit_ns);
-  Failure over(const char* reason);
+  /// Why nobody waits for the process any longer.
+  enum class Over { unwanted, ended, too_long };
+  Failure over(Over reason, double ran_ns = 0);
+  Failure too_long(double ran_ns) const;
   Failure explain(int wait_status) const;
   Failure explain_fault() const;
   Failure explain_segment() const;

@@ -63,6 +63,7 @@ RunOutcome Trial::finished(const Failure& failure) {
   out_.status = failure.slot == Slot::candidate ? failure.status : RunStatus::not_run;
   out_.detail = failure.slot == Slot::candidate ? failure.detail : "the incumbent failed: " + failure.detail;
   out_.timing = {};
+  if (out_.status == RunStatus::slower) out_.timing.median_ns = out_.timing.min_ns = failure.ran_ns;
   return out_;
 }
 
@@ -144,7 +145,10 @@ Trial::Verdict Trial::take(const Command& command) {
   const double asked = now_ns();
   const double limit = launch_limit_ns(sets_.back()) + kShortestSampleNs;
   auto reply = process_->order(command, limit);
-  if (auto* failure = std::get_if<Failure>(&reply)) return *failure;
+  if (auto* failure = std::get_if<Failure>(&reply)) {
+    failure->ran_ns /= command.repeat;
+    return *failure;
+  }
   const double waited = now_ns() - asked;
   const bool pairs = command.order == Order::time_pairs;
   for (uint32_t slot = 0; slot < (pairs ? 2u : 1u); ++slot)
@@ -180,9 +184,11 @@ Trial::Verdict Trial::time_alone() {
 
 Trial::Verdict Trial::time_against_incumbent() {
   PairRace race({.drop_ratio = kDropRatio, .max_pairs = kMostSamples});
-  const auto decided = [&] { return request_.pair_to_the_end ? race.pairs() >= kMostSamples : race.look() != RaceVerdict::undecided; };
+  const auto most_pairs = static_cast<size_t>(request_.most_pairs);
+  const auto decided = [&] { return request_.pair_to_the_end ? race.pairs() >= most_pairs : race.look() != RaceVerdict::undecided; };
+  const auto next = [&] { return request_.pair_to_the_end ? std::min(std::max<size_t>(6, race.pairs() / 2), most_pairs - race.pairs()) : race.wanted(); };
   Slot first = Slot::candidate;
-  size_t wanted = kFirstSamples;
+  size_t wanted = request_.pair_to_the_end ? std::min(kFirstSamples, most_pairs) : kFirstSamples;
   do {
     const uint32_t count = affordable(wanted, (expected_ns_ + expected_incumbent_ns_) * repeat_);
     if (auto failure = take({Order::time_pairs, first, Placement::at_start, count, repeat_})) return failure;
@@ -190,7 +196,7 @@ Trial::Verdict Trial::time_against_incumbent() {
     const Control& control = process_->control();
     for (uint32_t i = 0; i < count; ++i) race.add(std::max(control.samples_ns[0][i], 1e-3), std::max(control.samples_ns[1][i], 1e-3));
     if (!request_.pair_to_the_end && race.hopeless()) out_.status = RunStatus::slower;
-    wanted = request_.pair_to_the_end ? std::max<size_t>(6, race.pairs() / 2) : race.wanted();
+    wanted = next();
   } while (out_.status != RunStatus::slower && !decided() && budget_left_ns() > 0);
   keep_timing(race.candidate_samples());
   const Interval ratio = race.ratio();

@@ -5,6 +5,7 @@
 namespace polyweft::targets {
 namespace {
 
+constexpr int64_t kMostPairs = 1 << 20;
 constexpr int64_t kLongestMs = int64_t{24} * 3600 * 1000;
 
 constexpr size_t kLongestSymbol = size_t{1} << 20;  // a program's name may be as long as its text
@@ -16,7 +17,7 @@ bool is_symbol(std::string_view name) {
 
 void put(ByteWriter& out, const LoadableKernel& kernel) {
   out.string({reinterpret_cast<const char*>(kernel.shared_object.data()), kernel.shared_object.size()});
-  out.string(kernel.symbol).string(kernel.id);
+  out.string(kernel.symbol).string(kernel.id).u8(kernel.terminates);
 }
 
 /// An empty kernel (no bytes, no symbol) is a value too: "none".
@@ -26,6 +27,7 @@ LoadableKernel take_kernel(ByteReader& in) {
   kernel.shared_object.assign(bytes.begin(), bytes.end());
   kernel.symbol = in.string();
   kernel.id = in.string();
+  kernel.terminates = in.u8() != 0;
   if (!kernel.shared_object.empty() && !is_symbol(kernel.symbol)) in.mark_failed("names a symbol that is none");
   if (kernel.id.size() > 256) in.mark_failed("has an identifier that is too long");
   return kernel;
@@ -135,7 +137,8 @@ std::string encode(const RunRequest& request) {
   put(out, request.candidate);
   out.u32(static_cast<uint32_t>(request.compare_on.size()));
   for (const InputSet set : request.compare_on) out.u8(static_cast<uint8_t>(set));
-  out.i64(request.time_budget.count()).f64(request.incumbent_ns).u8(request.pair_with_incumbent).u8(request.pair_to_the_end).i64(request.deadline.count());
+  out.i64(request.time_budget.count()).f64(request.incumbent_ns).u8(request.pair_with_incumbent).u8(request.pair_to_the_end);
+  out.i64(request.most_pairs).i64(request.deadline.count());
   return std::move(out).bytes();
 }
 
@@ -154,6 +157,7 @@ Result<RunRequest> decode_request(std::string_view payload) {
   if (!(request.incumbent_ns >= 0)) in.mark_failed("has a time that is no number >= 0");
   request.pair_with_incumbent = in.u8() != 0;
   request.pair_to_the_end = in.u8() != 0;
+  request.most_pairs = static_cast<int>(in.i64_in(1, kMostPairs));
   request.deadline = std::chrono::milliseconds(take_ms(in));
   return finished(in, std::move(request));
 }

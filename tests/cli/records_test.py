@@ -59,6 +59,21 @@ class Records(CliTest):
         self.assertRegex(lines[4], r"^base nest .* (slower|too noisy)$")
         self.assertRegex(lines[5], r"^peak: [\d.]+ GFLOP/s, f32 multiply-adds in registers, in turns with the kernel$")
 
+    def test_bench_times_what_a_search_refuses_and_says_so(self):
+        spills = self.file("spills.trace", "trace 1\n  tile C [j: nr, i: mr]\n  accumulate C at mr reg\n  unroll C i ; vectorize C j 4\ndecide mr = 32, nr = 64\n")
+        said = r"warning: {} does not fit the registers: \d+ vector registers are spilled; a search refuses it \(polyweft explain PW0506\)\n"
+        kernel = self.polyweft("bench", GEMM, *SIZES, "--milliseconds", "50", "--schedule", spills)
+        self.assertEqual(kernel.returncode, 0, kernel.stderr)
+        self.assertRegex(kernel.stderr, said.format("trace"))
+        self.assertRegex(kernel.stdout, r"(?m)^trace .* 1\.00 ")
+        rival = self.polyweft("bench", GEMM, *SIZES, "--milliseconds", "50", "--against", f"trace:{spills}")
+        self.assertEqual(rival.returncode, 0, rival.stderr)
+        self.assertRegex(rival.stderr, said.format(f"trace:{spills}"))
+        rows = self.json_lines("bench", GEMM, *SIZES, "--milliseconds", "200", "--against", f"trace:{spills}")
+        self.assertRegex(rows[-1]["warnings"][0] + "\n", "^" + said.format(f"trace:{spills}").removeprefix("warning: "))
+        self.assertEqual(rows[0]["name"], f"trace:{spills}")
+        self.assertEqual(rows[0]["samples"], rows[-1]["samples"], "as many runs as the kernel")
+
     def test_bench_refuses_rivals_that_do_not_fit(self):
         self.refused(2, "error: --against record1: expected record:NUMBER or trace:FILE [PW0003]", "bench", GEMM, "--against", "record1")
         self.refused(1, "error: record #9 is not in the database [PW0710]\n  note: list them with: polyweft db list", "bench", GEMM, *SIZES, "--against", "record:9")

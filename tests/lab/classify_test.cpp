@@ -136,6 +136,46 @@ TEST(Classify, a_hang_costs_the_deadline_and_no_more) {
   }
 }
 
+// The same machine code, once as a stranger's and once as made from a LoopNest: whose loops are counted is slow, with the time that it ran as a lower bound.
+TEST(Classify, what_terminates_is_slower_at_its_deadline_and_what_need_not_hangs) {
+  constexpr double kDeadlineNs = 150e6;
+  for (const char* symbol : {"hang", "sleeps_for_ever", "hangs_later", "parallel_hang"})
+    for (const bool terminates : {false, true}) {
+      RunRequest request = compare(symbol);
+      request.candidate.terminates = terminates;
+      request.deadline = std::chrono::milliseconds(150);
+      request.time_budget = std::chrono::milliseconds(std::string(symbol) == "hangs_later" ? 50 : 0);
+      const RunOutcome outcome = run(matrix_task(), request);
+      EXPECT_EQ(outcome.status, terminates ? RunStatus::slower : RunStatus::hang) << symbol << ": " << outcome.detail;
+      EXPECT_EQ(outcome.timing.samples, 0) << symbol;
+      if (!terminates) {
+        EXPECT_EQ(outcome.timing.median_ns, 0) << symbol;
+        continue;
+      }
+      const bool is_repeated = std::string(symbol) == "hangs_later";  // short calls are timed some at once, and share the time
+      EXPECT_GE(outcome.timing.median_ns, (is_repeated ? 1e-3 : 0.99) * kDeadlineNs) << symbol << ": a lower bound";
+      EXPECT_EQ(outcome.timing.min_ns, outcome.timing.median_ns) << symbol;
+      EXPECT_EQ(outcome.detail.rfind("the kernel had not returned after 0.1", 0), 0u) << outcome.detail;
+      EXPECT_EQ(child_processes(shared_runner().worker().pid()), 0u);
+      EXPECT_EQ(run(matrix_task(), compare("reference")).status, RunStatus::ok);
+    }
+}
+
+TEST(Classify, an_incumbent_that_is_stopped_is_not_held_against_the_candidate) {
+  ASSERT_TRUE(shared_runner().begin(matrix_task()).ok());
+  LoadableKernel incumbent = kernel("hang");
+  incumbent.terminates = true;
+  ASSERT_TRUE(shared_runner().set_incumbent(incumbent).ok());
+  RunRequest request;
+  request.candidate = kernel("reference");
+  request.pair_with_incumbent = true;
+  request.deadline = std::chrono::milliseconds(150);
+  const auto outcome = shared_runner().run(request);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->status, RunStatus::not_run) << outcome->detail;
+  EXPECT_EQ(outcome->timing.median_ns, 0);
+}
+
 TEST(Classify, a_kernel_that_cheats_from_its_20th_call_on_is_caught_after_timing) {
   RunRequest request = compare("cheats_after_20_calls");
   request.time_budget = std::chrono::milliseconds(20);

@@ -12,7 +12,9 @@ namespace polyweft::targets {
 namespace {
 
 LoadableKernel some_kernel() {
-  return {{0, 1, 255, 0}, "gemm", "0123"};
+  LoadableKernel kernel{{0, 1, 255, 0}, "gemm", "0123"};
+  kernel.terminates = true;
+  return kernel;
 }
 
 RunnerTask some_task() {
@@ -44,6 +46,7 @@ RunRequest some_request() {
   request.incumbent_ns = 12.5;
   request.pair_with_incumbent = true;
   request.pair_to_the_end = true;
+  request.most_pairs = 31;
   request.deadline = std::chrono::milliseconds(77);
   return request;
 }
@@ -63,6 +66,8 @@ TEST(Protocol, messages_come_back_as_they_were_sent) {
   EXPECT_EQ(encode(*decode_task(encode(some_task()))), encode(some_task()));
   EXPECT_EQ(encode(*decode_request(encode(some_request()))), encode(some_request()));
   EXPECT_EQ(encode(*decode_outcome(encode(some_outcome()))), encode(some_outcome()));
+  EXPECT_TRUE(decode_kernel(encode(some_kernel()))->terminates);
+  EXPECT_FALSE(decode_kernel(encode(LoadableKernel{}))->terminates);
   const auto task = *decode_task(encode(some_task()));
   EXPECT_EQ(task.arguments[0].extents, (std::vector<int64_t>{3, 0, 5}));
   EXPECT_EQ(task.arguments[0].values_lo, -4);

@@ -247,6 +247,21 @@ TEST(Runner, a_yardstick_is_no_rival_pairs_are_taken_to_the_end) {
   EXPECT_GT(outcome->timing.ratio, 1.25);
 }
 
+TEST(Runner, so_many_pairs_as_asked_and_no_more) {
+  ASSERT_TRUE(shared_runner().begin(matrix_task()).ok());
+  ASSERT_TRUE(shared_runner().set_incumbent(kernel("times_4")).ok());
+  RunRequest request = compare("times_8");
+  request.pair_with_incumbent = request.pair_to_the_end = true;
+  request.time_budget = milliseconds(60'000);  // not what ends it
+  for (const int pairs : {1, 2, 3, 7, 40, 201, 300}) {
+    request.most_pairs = pairs;
+    const auto outcome = shared_runner().run(request);
+    ASSERT_TRUE(outcome.ok());
+    ASSERT_EQ(outcome->status, RunStatus::ok) << outcome->detail;
+    EXPECT_EQ(outcome->timing.samples, pairs);
+  }
+}
+
 TEST(Runner, a_hang_at_any_position_of_the_pairs_is_one_lost_candidate) {
   ASSERT_TRUE(shared_runner().begin(matrix_task()).ok());
   ASSERT_TRUE(shared_runner().set_incumbent(kernel("reference")).ok());

@@ -11,7 +11,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0503", "Buffers in registers are indexed by unrolled and vectorized loops only: registers have no addresses."},
     {"PW0504", "The bounds of a loop inside a vector loop must be the same for all lanes."},
     {"PW0505", "Two functions of one object have the same symbol."},
-    {"PW0506", "More accumulators and operands live at once than the chip has vector registers: the kernel would store and load them again in its hot loop."},
+    {"PW0506", "More accumulators and operands live at once than the chip has vector registers: the kernel would store and load them again in its hot loop. The note names a block that fits; bench --schedule times the kernel as it is."},
     {"PW0510", "A target is host, one of the known names, or the path of a description."},
     {"PW0511", "The description of the target is not of the form of targets/descriptions."},
     {"PW0512", "LLVM cannot make code for this target or of this kind."},
