@@ -34,6 +34,7 @@ class Planner {
   /// A program that fails a check has no meaning: nothing is scheduled for it.
   Status checked(const Program& program);
   Result<LoopNest> base_nest(const Task& task);
+  Result<LoopNest> base_nest(const Task& task, WorkspaceLimit& limit);
   /// What the rules propose, in this target's arithmetic.
   Result<std::vector<NestTemplate>> sketches(const Task& task);
   /// The options' trace, else the record, else the model's choice. Bounded by the options' workspace.
@@ -46,7 +47,6 @@ class Planner {
   Result<Plan> plan_of_record(const Task& task, int64_t id);
 
  private:
-  Result<LoopNest> base_nest(const Task& task, WorkspaceLimit& limit);
   Result<std::shared_ptr<const LoopNest>> recurrence_nest(const Task& task);
   Result<schedules::Isl> isl_for(const Task& task, bool needs_nest);
   Result<NestTemplate> replay(const Task& task, const std::string& text);

@@ -112,6 +112,7 @@ struct Tuner::Impl {
 
   Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);
   Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, Clock::time_point start);
+  Result<Plan> base_plan(const Program& program, const TaskOptions& task_options);
 
   TunerOptions options;
   Workshop workshop;
@@ -230,8 +231,25 @@ Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options
   return load_kernel(impl_->workshop, on_threads(plan->nest, options.threads), task->program, plan->origin);
 }
 
+// The plain loops that a person would write: no record and no rule has a say.
+Result<Plan> Tuner::Impl::base_plan(const Program& program, const TaskOptions& task_options) {
+  auto t = planner.task(program, task_options);
+  if (!t) return t.error();
+  if (task_options.symbolic) {
+    auto plan = planner.symbolic_plan(program, task_options);  // refuses what it must
+    auto plain = plan ? isl.symbolic_nest(*t) : Result<LoopNest>(plan.error());
+    return plain ? Result<Plan>(Plan{std::move(plain).value(), plan->trace, plan->origin}) : plain.error();
+  }
+  if (auto ok = planner.checked(program); !ok) return ok.error();
+  WorkspaceLimit limit(task_options.max_workspace);
+  auto base = planner.base_nest(*t, limit);
+  if (!base) return base.error();
+  return Plan{std::move(base).value(), "trace 1\n", "base order"};
+}
+
 Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol) {
-  auto plan = options.symbolic ? impl_->planner.symbolic_plan(program, options) : impl_->planner.plan(program, options);
+  const bool is_base = emit == Emit::c && options.trace.empty();
+  auto plan = is_base ? impl_->base_plan(program, options) : options.symbolic ? impl_->planner.symbolic_plan(program, options) : impl_->planner.plan(program, options);
   if (!plan) return plan.error();
   auto bytes = impl_->workshop.product(on_threads(plan->nest, options.threads), emit, symbol);
   if (!bytes) return bytes.error();

@@ -8,6 +8,7 @@
 #include "driver/register_tile.h"
 #include "support/hash.h"
 #include "support/large_array.h"
+#include "targets/c/c_source.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/calibrate.h"
 #include "targets/cpu/yardstick.h"
@@ -203,6 +204,7 @@ Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit 
   if (emit == Emit::llvm) return as_bytes(targets::llvm_text(nest, target_, symbol));
   if (emit == Emit::header) return bytes_of(targets::c_header(nest, symbol));
   if (auto free = targets::symbol_is_free(symbol.empty() ? nest.name : symbol); !free) return free.error();
+  if (emit == Emit::c) return as_bytes(targets::c_source(nest, symbol));
   auto object = targets::compile_object(nest, target_, symbol);
   if (!object) return object.error();
   if (emit == Emit::object) return std::move(object->object);
