@@ -45,7 +45,6 @@ class Source {
   }
 
   std::string shape_text(const Buffer& b) const {
-    if (b.is_packed) return ", packed";
     std::string out;
     for (size_t d = 0; d < b.extents.size(); ++d)
       out += "[" + (b.extents[d] == kSymbolicExtent ? print(b.shape[d], parameter_names()) : std::to_string(b.extents[d])) + "]";
@@ -58,7 +57,10 @@ class Source {
     std::string out = "/* " + name_ + "(" + sizes + "), made by Polyweft; numerics class " + name_of(nest_.cls) + ".\n *\n";
     for (const BufferId id : nest_.arguments) {
       const Buffer& b = nest_.buffers[id];
-      out += " *   " + identifier(b.name) + ": " + (b.is_output ? "output " : "input ") + name_of(b.type) + shape_text(b);
+      const auto pack = std::find_if(nest_.packs.begin(), nest_.packs.end(), [&](const Pack& p) { return p.packed == id; });
+      const Buffer& given = pack == nest_.packs.end() ? b : nest_.buffers[pack->source];
+      out += " *   " + identifier(b.name) + ": " + (b.is_output ? "output " : "input ") + name_of(given.type) + shape_text(given);
+      if (pack != nest_.packs.end()) out += ", packed by " + pack_name(*pack);
       if (b.values) out += ", values " + std::to_string(b.values->lo) + ".." + std::to_string(b.values->hi) + " (not checked)";
       out += "\n";
     }

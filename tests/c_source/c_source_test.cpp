@@ -174,6 +174,10 @@ TEST(CSource, polybench_means_the_same) {
   EXPECT_GE(expect_same("polybench", cases_of("examples/polybench", {NumericsClass::reassoc}), kStrict), 58);
 }
 
+TEST(CSource, programs_of_the_floor_mean_the_same) {
+  EXPECT_GE(expect_same("floor", cases_of("bench/floor", {NumericsClass::reassoc}), kStrict), 86);
+}
+
 TEST(CSource, random_programs_mean_the_same) {
   EXPECT_GE(expect_same("random", random_cases(1000, 150), kStrict), 290);
 }

@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""Our kernels over what C compilers make of the plain loops: every program's base order by `build --emit c` through clang-22 and gcc, both
+-O3 -march=native -ffast-math, beside the first choice without a record (--tune 10s: after a search with a database of its own), one thread.
+
+    bench/floor.py [--polyweft build/release/src/cli/polyweft] [--suite floor examples recurrences polybench language random] [--only TEXT]
+                   [--tune 10s] [--target x86-64-v3] [--random FOLDER] [--json FILE] [--measure-with 'chrt -r 10']
+
+Results are compared first, with those of the same C without -ffast-math: integers exactly, floats by a tolerance, and where that is not kept by the running
+error bound (`run --verify`). Where -ffast-math breaks a program that needs its infinities, that compiler gets -fno-finite-math-only, and the row says so.
+Then all are called in turns in one process; the ratio is the median over the turns of other / ours, `ratio` the least over the compilers, `spread` the
+distance of its quartiles. --random: a folder that `bench_random_systems FOLDER SEED 60` has written. Losses come first.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import floor_cases
+from examples import ROOT, Buffer, Dim, aligned
+
+COMPILERS = {"clang": ["clang-22"], "gcc": ["gcc"]}
+FAST = ["-O3", "-ffast-math"]
+REFERENCE = ["gcc", "-O1", "-ffp-contract=off"]
+TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8,
+         "u8": np.uint8, "bool": np.uint8}
+CODES = {"f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (3, 16), "i64": (0, 64), "i32": (0, 32), "i16": (0, 16), "i8": (0, 8), "u8": (1, 8), "bool": (1, 1)}
+TOLERANCES = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
+BELOW = 0.9
+
+
+def run(command, timeout=600):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit {done.returncode}"]
+        raise RuntimeError(lines[-1 if lines[0].startswith("Traceback") else 0][-200:])
+    return done.stdout
+
+
+# ---- building ----
+
+
+def arguments_in(source):
+    """Of the emitted C's comment: name, is it an output, type, extents, promised values, its pack function."""
+    out = []
+    for name, way, kind, extents, rest in re.findall(r"^ \*   (\w+): (input|output) (\w+)((?:\[\d+\])*)(.*)$", source, re.M):
+        values = re.search(r"values (-?\d+)\.\.(-?\d+)", rest)
+        packed = re.search(r"packed by (\w+)", rest)
+        out.append({"name": name, "output": way == "output", "type": kind, "extents": [int(e) for e in re.findall(r"\d+", extents)],
+                    "values": [int(v) for v in values.groups()] if values else None, "pack": packed and packed.group(1)})
+    return out
+
+
+def march(options):
+    return ["-march=" + (options.target or "native")]
+
+
+def compiled(command, source, library):
+    run([*command, "-std=gnu11", "-w", "-shared", "-fPIC", "-o", library, source, "-lm"])
+    return library
+
+
+def built(case, options, folder):
+    """The job of a measuring process: libraries, arguments."""
+    job = dict(case, folder=folder, symbol="kernel_of_floor", problems={}, libraries={}, notes=[])
+    program = os.path.join(ROOT, case["path"])
+    words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
+    words += ["--target", options.target] if options.target else []
+    source = os.path.join(folder, "plain.c")
+    run([options.polyweft, "build", program, *words, "--emit", "c", "--name", job["symbol"], "-o", source, "--database", os.path.join(folder, "none.db")])
+    with open(source, encoding="utf-8") as f:
+        job["arguments"] = arguments_in(f.read())
+    job["libraries"]["reference"] = compiled(REFERENCE, source, os.path.join(folder, "reference.so"))
+    for name, command in COMPILERS.items():
+        compiler = [*command, *FAST, *march(options)]
+        job["libraries"][name] = compiled(compiler, source, os.path.join(folder, name + ".so"))
+        job["libraries"][name + " with infinities"] = compiled([*compiler, "-fno-finite-math-only"], source, os.path.join(folder, name + "_inf.so"))
+    kernels = {"first": os.path.join(folder, "first.db")}
+    if options.tune:
+        kernels["tuned"] = os.path.join(folder, "tuned.db")
+    for name, database in kernels.items():
+        try:
+            start = time.monotonic()
+            if name == "tuned":
+                run([options.polyweft, "tune", program, *words, "--budget", options.tune, "--database", database])
+            library = os.path.join(folder, name + ".so")
+            run([options.polyweft, "build", program, *words, "--emit", "shared", "--name", job["symbol"], "-o", library, "--database", database])
+            job["libraries"][name] = library
+            job["notes"].append(f"{name} in {time.monotonic() - start:.1f} s")
+        except (RuntimeError, subprocess.TimeoutExpired) as problem:
+            job["problems"][name] = str(problem)
+    return job
+
+
+def verified(case, options):
+    """Whether the first choice keeps the running error bound."""
+    words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            run([options.polyweft, "run", os.path.join(ROOT, case["path"]), *words, "--verify", "--database", os.path.join(folder, "none.db")])
+            return True
+        except (RuntimeError, subprocess.TimeoutExpired):
+            return False
+
+
+# ---- measuring: in a process of its own, which a wrong kernel may end ----
+
+
+def input_array(job, argument, rng, text):
+    kind, extents = argument["type"], argument["extents"]
+    if kind in ("f64", "f32", "f16", "bf16"):
+        array = np.asarray(floor_cases.prepared(job, argument["name"], rng.uniform(-1, 1, extents), text), np.float64)
+        if kind == "bf16":
+            return aligned((array.astype(np.float32).reshape(extents).view(np.uint32) >> 16).astype(np.uint16).reshape(extents))
+        return aligned(array.astype(TYPES[kind]).reshape(extents))
+    low, end = argument["values"] or ((0, 2) if kind == "bool" else (0, 100) if kind == "u8" else (-10, 11))
+    array = rng.integers(low, max(end, low + 1), extents)
+    return aligned(np.asarray(floor_cases.prepared(job, argument["name"], array, text)).astype(TYPES[kind]).reshape(extents))
+
+
+def buffer_of(array, kind):
+    dims, stride = (Dim * max(1, array.ndim))(), 1
+    for d in range(array.ndim):
+        extent = array.shape[array.ndim - 1 - d]
+        dims[d] = Dim(0, extent, stride, 0)
+        stride *= extent
+    code, bits = CODES[kind]
+    buffer = Buffer(0, None, array.ctypes.data, 0, code, bits, 1, array.ndim, dims, None)
+    buffer.keep = (array, dims)
+    return buffer
+
+
+class Kernel:
+    """A library's function with its arguments; `packs`: inputs in the layout that it wants."""
+
+    def __init__(self, host, name, path, job, inputs):
+        self.host, self.library, self.is_ours = host, ctypes.CDLL(path), name in ("first", "tuned")
+        self.outputs = [aligned(np.zeros(a["extents"], TYPES[a["type"]])) for a in job["arguments"] if a["output"]]
+        self.keep, pointers, outputs = [], [], iter(self.outputs)
+        for argument in job["arguments"]:
+            array = next(outputs) if argument["output"] else inputs[argument["name"]]
+            kind = argument["type"]
+            if argument["pack"]:
+                array, kind = self.packed(argument, array), "u8"
+            pointers.append(self.pointer(array, kind))
+        self.count, self.pointers = len(pointers), (ctypes.c_void_p * len(pointers))(*pointers)
+        self.function = ctypes.cast(getattr(self.library, job["symbol"]), ctypes.c_void_p)
+
+    def pointer(self, array, kind):
+        if not self.is_ours:
+            return array.ctypes.data
+        self.keep.append(buffer_of(array, kind))
+        return ctypes.addressof(self.keep[-1])
+
+    def packed(self, argument, array):
+        size = getattr(self.library, argument["pack"] + "_bytes")
+        size.restype = ctypes.c_int64
+        out = aligned(np.zeros(size(), np.uint8))
+        self.keep.append(out)
+        pointers = (ctypes.c_void_p * 2)(self.pointer(array, argument["type"]), self.pointer(out, "u8"))
+        code = self.host.floor_call(ctypes.cast(getattr(self.library, argument["pack"]), ctypes.c_void_p), 2, pointers)
+        assert code == 0, f"{argument['pack']} returns {code}"
+        return out
+
+    def call(self):
+        return self.host.floor_call(self.function, self.count, self.pointers)
+
+    def time(self, times):
+        return self.host.floor_time(self.function, self.count, self.pointers, times) / times
+
+
+def as_numbers(array, kind):
+    return (array.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else array
+
+
+def differs(got, wanted, kinds, tolerance):
+    """"" or where the results part."""
+    for k, (a, b, kind) in enumerate(zip(got, wanted, kinds)):
+        if kind not in TOLERANCES:
+            if not np.array_equal(a, b):
+                return f"output {k}: {np.count_nonzero(a != b)} integers differ"
+            continue
+        a, b = as_numbers(a, kind).astype(np.float64), as_numbers(b, kind).astype(np.float64)
+        finite = np.isfinite(b)
+        if not np.array_equal(finite, np.isfinite(a)):
+            return f"output {k}: {np.count_nonzero(finite != np.isfinite(a))} infinities or NaNs"
+        scale = np.abs(b[finite]) + (np.sqrt(np.mean(b[finite] ** 2)) if finite.any() else 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = np.max(np.nan_to_num(np.abs(a[finite] - b[finite]) / scale), initial=0)
+        if error > tolerance:
+            return f"output {k}: off by {error:.1e}"
+    return ""
+
+
+def measure(job):
+    host = ctypes.CDLL(job["host"])
+    host.floor_time.restype = ctypes.c_double
+    host.floor_time.argtypes = host.floor_call.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+    host.floor_time.argtypes += [ctypes.c_int64]
+    rng, text = np.random.default_rng(1), floor_cases.text_of(job["path"])
+    inputs = {a["name"]: input_array(job, a, rng, text) for a in job["arguments"] if not a["output"]}
+    kinds = [a["type"] for a in job["arguments"] if a["output"]]
+    narrow = [TOLERANCES[a["type"]] for a in job["arguments"] if a["type"] in TOLERANCES]
+    out = {"wrong": {}, "ns": {}, "ratio": {}, "spread": {}, "notes": []}
+    reference = Kernel(host, "reference", job["libraries"]["reference"], job, inputs)
+    reference.call()
+    kernels = {}
+    for name in [n for n in ("first", "tuned", *COMPILERS) if n in job["libraries"]]:
+        for path in [job["libraries"][name]] + [job["libraries"][n] for n in (name + " with infinities",) if n in job["libraries"]]:
+            kernel = Kernel(host, name, path, job, inputs)
+            code = kernel.call()
+            difference = f"returns {code}" if code else differs(kernel.outputs, reference.outputs, kinds, max(narrow, default=0))
+            if not difference:
+                if path != job["libraries"][name]:
+                    out["notes"].append(f"{name} without -ffinite-math-only")
+                kernels[name] = kernel
+                break
+            out["wrong"].setdefault(name, difference)
+        if name in kernels:
+            out["wrong"].pop(name, None)
+    if any(name in job["accept"] for name in out["wrong"]):
+        for name in [n for n in out["wrong"] if n in job["accept"]]:
+            kernels[name] = Kernel(host, name, job["libraries"][name], job, inputs)
+            out["notes"].append(f"{name} within the running bound ({out['wrong'].pop(name)})")
+            kernels[name].call()
+    race(kernels, out)
+    return out
+
+
+def race(kernels, out):
+    first = {name: kernel.time(1) for name, kernel in kernels.items()}
+    times = {name: max(1, int(5e5 / max(ns, 1))) for name, ns in first.items()}
+    found = {name: [] for name in kernels}
+    end = time.monotonic() + min(12.0, max(0.3 * len(kernels), 15 * sum(first[n] * times[n] for n in kernels) / 1e9))
+    order = list(kernels)
+    while time.monotonic() < end or len(found[order[0]]) < 3:
+        for name in order:
+            found[name].append(kernels[name].time(times[name]))
+        order = order[1:] + order[:1]
+    out["ns"] = {name: statistics.median(each) for name, each in found.items()}
+    for ours in [n for n in ("first", "tuned") if n in kernels]:
+        for other in [n for n in kernels if n != ours and (n in COMPILERS or (ours, n) == ("tuned", "first"))]:
+            ratios = sorted(b / a for a, b in zip(found[ours], found[other]))
+            out["ratio"][f"{other}/{ours}"] = statistics.median(ratios)
+            out["spread"][f"{other}/{ours}"] = ratios[3 * len(ratios) // 4] - ratios[len(ratios) // 4]
+
+
+# ---- the table ----
+
+
+def measured(job, options):
+    """In a process of its own."""
+    file = os.path.join(job["folder"], "job.json")
+    with open(file, "w", encoding="utf-8") as f:
+        json.dump(job, f)
+    command = [*shlex.split(options.measure_with), sys.executable, os.path.abspath(__file__), "--measure", file]
+    return json.loads(run(command, timeout=900))
+
+
+def row_of(case, options, host):
+    row = {k: case[k] for k in ("suite", "path", "name", "sizes")}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            job = dict(built(case, options, folder), host=host, accept=[])
+            row.update(measured(job, options))
+            if "first" in row["wrong"] and verified(case, options):
+                job["accept"] = ["first"]
+                row.update(measured(job, options))
+            row["notes"] = job["notes"] + row["notes"]
+            row["problems"] = job["problems"]
+        except (RuntimeError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
+            row["problems"] = {"all": str(problem)}
+    for ours in ("first", "tuned"):
+        ratios = [row["ratio"][f"{c}/{ours}"] for c in COMPILERS if f"{c}/{ours}" in row.get("ratio", {})]
+        if ratios:
+            row[ours] = min(ratios)
+    return row
+
+
+def line_of(row, ours):
+    ns = row.get("ns", {})
+    cells = "".join(f"{ns[n] / 1e3:>12.1f}" if n in ns else f"{'wrong' if n in row.get('wrong', {}) else '-':>12}" for n in ("first", "tuned", *COMPILERS))
+    spread = max((s for k, s in row.get("spread", {}).items() if k.endswith("/" + ours)), default=0)
+    said = [f"{k}: {v}" for k, v in {**row.get("problems", {}), **row.get("wrong", {})}.items()] + row.get("notes", [])
+    ratio = f"{row[ours]:>8.2f}" if ours in row else f"{'-':>8}"
+    return f"{row['suite'] + '/' + row['name']:<36}{ratio}{spread:>8.2f}{cells}  {'; '.join(said)}"
+
+
+def table(rows, ours):
+    head = f"{'program':<36}{'ratio':>8}{'spread':>8}" + "".join(f"{n + ' us':>12}" for n in ("first", "tuned", *COMPILERS))
+    lines = [head] + [line_of(row, ours) for row in sorted(rows, key=lambda r: r.get(ours, -1))]
+    for name in ["all", *floor_cases.SUITES]:
+        ratios = [row[ours] for row in rows if ours in row and name in ("all", row["suite"])]
+        missing = sum(1 for row in rows if ours not in row and name in ("all", row["suite"]))
+        if ratios:
+            lines.append(f"{name}: {len(ratios)} programs, geomean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}, "
+                         f"below {BELOW}: {sum(r < BELOW for r in ratios)}" + (f", without a figure: {missing}" if missing else ""))
+    if ours == "tuned":
+        slower = [row["name"] for row in rows if row.get("ratio", {}).get("first/tuned", 1) < 0.98]
+        lines.append("slower than the first choice: " + (", ".join(slower) or "none"))
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
+    parser.add_argument("--suite", nargs="*", choices=floor_cases.SUITES, default=[s for s in floor_cases.SUITES if s != "random"])
+    parser.add_argument("--only", help="programs whose suite/name holds this text")
+    parser.add_argument("--tune", help="budget of a search before the kernel is built a second time")
+    parser.add_argument("--target", help="of our kernels, and -march of the C compilers")
+    parser.add_argument("--random", help="folder of the suite random")
+    parser.add_argument("--measure-with", default="", help="words before the process that measures")
+    parser.add_argument("--json")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        with open(options.measure, encoding="utf-8") as f:
+            print(json.dumps(measure(json.load(f))))
+        return 0
+    cases = [c for s in options.suite for c in floor_cases.suite(s, options.random) if not options.only or options.only in c["suite"] + "/" + c["name"]]
+    rows = []
+    ours = "tuned" if options.tune else "first"
+    with tempfile.TemporaryDirectory() as folder:
+        host = os.path.join(folder, "host.so")
+        run(["gcc", "-O2", "-shared", "-fPIC", "-o", host, os.path.join(ROOT, "bench", "floor", "host.c")])
+        for case in cases:
+            rows.append(row_of(case, options, host))
+            print(line_of(rows[-1], ours), flush=True)
+            if options.json:
+                with open(options.json, "w", encoding="utf-8") as f:
+                    json.dump(rows, f, indent=1)
+    print("\n" + table(rows, ours))
+    return 1 if any("first" in row.get("wrong", {}) or row.get("problems") for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+// Random systems large enough to be timed, as .weft files: bench_random_systems FOLDER SEED COUNT. bench/floor.py runs them (--suite random).
+//
+// Turns: programs of src/ir/random_program, systems of recurrences of tests/random. All sizes of a program grow together until it takes 10^6 operations; one whose work
+// does not depend on its sizes, or needs more than 10^8 or 256 MB by then, is passed over. Each file says its seed.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "driver/task.h"
+#include "ir/random_program.h"
+#include "lang/parser.h"
+#include "poly/base_nest.h"
+#include "random/recurrences.h"
+#include "support/rng.h"
+
+namespace {
+
+using namespace polyweft;
+
+constexpr double kLeast = 1e6, kMost = 1e8;
+constexpr int64_t kMostBytes = int64_t{256} << 20, kLargest = 1 << 21;
+
+std::optional<Program> drawn(uint64_t seed) {
+  if (seed % 2 == 0) return ir::random_program(seed);
+  Rng rng(seed);
+  auto parsed = lang::parse(random_test::random_recurrence(rng), "");
+  return parsed ? std::optional(parsed->programs.front()) : std::nullopt;
+}
+
+Program with_sizes(Program program, int64_t size) {
+  for (Parameter& p : program.parameters) p.value = size;
+  return program;
+}
+
+/// Operations of a call of the base nest; nothing where there is none within the limits.
+std::optional<double> work_of(const Program& program) {
+  auto binding = make_binding(program, {});
+  if (!binding) return std::nullopt;
+  poly::BaseOptions options;
+  options.workspace_limit_bytes = kMostBytes;
+  auto nest = poly::base_nest(polyweft::normalize(polyweft::bind(program, *binding)), NumericsClass::reassoc, options);
+  if (!nest) return std::nullopt;
+  for (const BufferId id : nest->arguments)
+    if (allocated_elements(nest->buffers[id]) > kMostBytes / 8) return std::nullopt;
+  return count_flops(*nest);
+}
+
+std::optional<Program> large_enough(const Program& program) {
+  for (int64_t size = 8; size <= kLargest && !program.parameters.empty(); size += std::max<int64_t>(1, size / 3)) {
+    const Program larger = with_sizes(program, size);
+    const auto work = work_of(larger);
+    if (!work || *work > kMost) return std::nullopt;
+    if (*work >= kLeast) return larger;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: bench_random_systems FOLDER SEED COUNT\n");
+    return 1;
+  }
+  uint64_t seed = std::strtoull(argv[2], nullptr, 0);
+  std::filesystem::create_directories(argv[1]);
+  for (int made = 0; made < std::atoi(argv[3]); ++seed) {
+    auto program = drawn(seed);
+    auto large = program ? large_enough(*program) : std::nullopt;
+    if (!large) continue;
+    large->name = "random_" + std::to_string(seed);
+    char name[32];
+    std::snprintf(name, sizeof name, "%03d.weft", made++);
+    std::ofstream(std::filesystem::path(argv[1]) / name) << "# seed " << seed << "\n" << print(*large);
+  }
+  return 0;
+}
