@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "driver/isl_client.h"
+#include "driver/planner.h"
 #include "driver/spaces.h"
 #include "driver/task.h"
 #include "driver/workshop.h"
@@ -49,16 +51,17 @@ struct Subject {
   Task task;
   std::vector<NestTemplate> templates;
 };
+/// This program is BUILD/bench/bench_rank.
+std::string helper_beside_bench() {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "src/tools/polyweft-isl").string();
+}
+
 Subject subject_of(const Program& program, const Workshop& workshop) {
-  schedules::TargetFacts facts;
-  const MachineModel machine = workshop.machine_model(1);
-  facts.vector_bytes = machine.vector_bytes;
-  facts.vector_registers = machine.vector_registers;
-  facts.cache_bytes = machine.cache_bytes;
+  static IslClient isl({.helper = helper_beside_bench()});
+  static Stored none{""};
+  Planner planner(workshop, isl, none);
   Subject out{take(make_task(program, {}, workshop.target())), {}};
-  for (const ir::Instruction& instruction : ir::known_instructions())
-    if (instruction.runs_on(workshop.target()) && instruction.allows(out.task.key.cls)) facts.instructions.push_back(instruction.name);
-  out.templates = take(schedules::sketch_templates(out.task.program, out.task.key.cls, facts));
+  out.templates = take(planner.sketches(out.task));
   return out;
 }
 
@@ -109,11 +112,23 @@ double greatest_difference(const TensorData& a, const TensorData& b) {
   return out / scale;
 }
 
+/// The base order, and the same left to the compiler: what every first choice must beat.
+void add_plain_ones(const Subject& subject, const CostModel& model, std::vector<Candidate>& chosen) {
+  for (uint32_t k = 0; k < subject.templates.size(); ++k) {
+    const NestTemplate& t = subject.templates[k];
+    const bool is_listed = std::any_of(chosen.begin(), chosen.end(), [&](const Candidate& c) { return c.sketch == k; });
+    if (!schedules::runs_base_order(t.trace) || is_listed) continue;
+    const LoopNest nest = take(instantiate(t, {}));
+    chosen.push_back({k, {}, model.predict_ns(nest), hash(nest)});
+  }
+}
+
 std::vector<Contestant> contestants_of(const Subject& subject, const Workshop& workshop, size_t wanted) {
   const auto model = analytic_model(workshop.machine_model(1));
   std::vector<Contestant> out;
   auto strategy = enumerate_by_model(search_spaces(subject.templates, *model), {.enumeration_limit = 4000, .epsilon = 0.6});
   std::vector<Candidate> chosen = strategy->ask(wanted);
+  add_plain_ones(subject, *model, chosen);
   for (const auto& candidate : chosen) {
     const NestTemplate& nest_template = subject.templates[candidate.sketch];
     const LoopNest nest = take(instantiate(nest_template, candidate.decisions));
@@ -129,6 +144,11 @@ double call_ns(LoadedKernel& kernel, const std::vector<void*>& raw, int repetiti
   for (int r = 0; r < repetitions; ++r)
     if (take(kernel.call_raw(raw)) != 0) stop("a kernel refused its arguments");
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count() / repetitions;
+}
+
+std::string one_line(std::string trace) {
+  std::replace(trace.begin(), trace.end(), '\n', ';');
+  return trace;
 }
 
 Json measured(const Program& program, const std::string& text, const Workshop& workshop, size_t wanted) {
@@ -158,6 +178,7 @@ Json measured(const Program& program, const std::string& text, const Workshop& w
       const int repetitions = std::clamp(static_cast<int>(1e6 / once), 1, 1000);
       for (int part = 0; part < (once < 2e7 ? 3 : 1); ++part) c.ns = std::min(c.ns, call_ns(*c.kernel, memory.raw, repetitions));
     }
+  for (const auto& c : contestants) std::printf("  predicted %10.1f us  measured %10.1f us  %s\n", c.predicted_ns / 1e3, c.ns / 1e3, one_line(c.trace).substr(0, 100).c_str());
   Json out = {{"program", text}, {"schedules", Json::array()}};
   for (const auto& c : contestants) out["schedules"].push_back({{"trace", c.trace}, {"ns", c.ns}});
   return out;
@@ -177,11 +198,6 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   for (size_t i = 0; i < x.size(); ++i) distance += (x[i] - y[i]) * (x[i] - y[i]);
   const auto n = static_cast<double>(x.size());
   return n < 2 ? 1 : 1 - 6 * distance / (n * (n * n - 1));
-}
-
-std::string one_line(std::string trace) {
-  std::replace(trace.begin(), trace.end(), '\n', ';');
-  return trace;
 }
 
 double judge(const Json& store, const Workshop& workshop, bool verbose) {

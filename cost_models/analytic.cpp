@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "cost_models/compiler_view.h"
 #include "cost_models/reach.h"
 #include "cost_models/traffic.h"
 #include "ir/instruction.h"
@@ -22,6 +23,8 @@ constexpr double kWindow = 256;  // instructions in flight that wait for one ano
 // and that products which add to one tile follow each other every 16 cycles, and that loads from L1 hide behind them altogether.
 constexpr double kTileRows = 16, kTileLatency = 52, kTiles = ir::kLiveTiles;
 constexpr double kBesides = 0.1;  // of the loads that hide behind arithmetic, or of arithmetic behind loads (12 x 2 and 14 x 2 vectors beside 9 x 3: 2 to 3 % slower)
+constexpr double kForwarding = 4;  // from a store to a load of the same cell
+constexpr double kVectorEntryCycles = 8;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a branch to the rest that is guessed wrongly
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
 bool is_block_loop(MarkKind mark) {
@@ -127,6 +130,7 @@ class Estimate {
   }
   double chains(const Leaf& leaf, size_t begin) const {
     double product = 1;
+    if (nest_.auto_vectorized && leaf.accumulates_in_register) return begin < leaf.loops.size() ? issues(leaf.loops[begin]) : 1;  // compiler_view: vectors interleaved
     for (const auto& use : leaf.accesses)
       if (use.is_store) {
         product = 1;
@@ -183,12 +187,14 @@ class Estimate {
     double loads = 0, stores = 0;
     for (size_t a = 0; a < leaf.accesses.size(); ++a) {
       const AccessUse& use = leaf.accesses[a];
-      if (nest_.buffers[use.buffer].scope == Scope::reg || is_loaded_already(leaf, a)) continue;
+      const bool is_kept_by_compiler = nest_.auto_vectorized && leaf.accumulates_in_register && a < 2;
+      if (nest_.buffers[use.buffer].scope == Scope::reg || is_kept_by_compiler || is_loaded_already(leaf, a)) continue;
       (use.is_store ? stores : loads) += access_issues(leaf, use, begin);
     }
     const double issued = block_issues(leaf, begin);
     const double arithmetic = (leaf.operations * issued + shuffles(leaf, begin)) / machine_.fma_per_cycle + leaf.slow_operations * issued;
     double latency = 0;
+    latency = carried_cycles(leaf, begin);
     if (is_accumulation(leaf)) latency = issued / chains(leaf, begin) * chain_latency(leaf) * share_exposed(leaf, begin, issued + loads);
     const double loading = loads / machine_.loads_per_cycle;
     return std::max({arithmetic, loading, stores / machine_.stores_per_cycle, latency, 0.5}) + kBesides * std::min(arithmetic, loading) + spill_cycles(leaf, begin);
@@ -198,6 +204,47 @@ class Estimate {
     const bool is_carried =
         std::none_of(leaf.allocs.begin(), leaf.allocs.end(), [&](const auto& alloc) { return alloc.first == leaf.accesses.front().buffer && alloc.second >= begin; });
     return is_carried ? 1 : std::min(1.0, instructions / kWindow);
+  }
+  // Of plain loops: what an iteration of the innermost one computes from a value that an earlier one stored waits for it.
+  double carried_cycles(const Leaf& leaf, size_t begin) const {
+    const auto* compute = std::get_if<Compute>(&nest_.nodes[leaf.node]);
+    if (!compute || compute->how != Write::store || begin != leaf.loops.size() || leaf.loops.empty()) return 0;
+    const AccessUse& store = leaf.accesses.front();
+    double most = 0;
+    size_t read = compute->dst.size();  // Walk lists what is written, then reads in the order of a visit
+    for (const Expr& rhs : compute->rhs)
+      visit(rhs, [&](const ExprNode& node) {
+        if (node.op != Op::read) return;
+        const AccessUse& use = leaf.accesses[read++];
+        if (use.buffer != store.buffer || use.coeff.back() != store.coeff.back()) return;
+        if (const double distance = iterations_apart(store, use); distance > 0)
+          most = std::max(most, (kForwarding + latency_to(rhs, &node)) / distance);
+      });
+    return most;
+  }
+  /// How many iterations of the innermost loop after the store the read meets its value; 0: never.
+  static double iterations_apart(const AccessUse& store, const AccessUse& read) {
+    double out = 0;
+    for (size_t d = 0; d < store.at.size(); ++d) {
+      const int64_t step = store.coeff.back()[d], apart = store.at[d] - read.at[d];
+      if (step == 0 && apart != 0) return 0;
+      if (step != 0 && apart % step != 0) return 0;
+      if (step != 0) out = static_cast<double>(apart / step);
+    }
+    return std::max(0.0, out);
+  }
+  /// Cycles of the operations between a read and the root of its expression.
+  static double latency_to(const Expr& e, const ExprNode* read) {
+    if (e.get() == read) return 0;
+    for (const Expr& arg : e->args) {
+      if (!holds(arg, read)) continue;
+      const double own = e->op == Op::div || e->op == Op::sqrt ? 13 : e->op == Op::guarded ? 0 : is_float(e->type) ? 4 : 1;
+      return own + latency_to(arg, read);
+    }
+    return 0;
+  }
+  static bool holds(const Expr& e, const ExprNode* read) {
+    return e.get() == read || std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return holds(arg, read); });
   }
   double chain_latency(const Leaf& leaf) const {
     const double through_memory = leaf.accumulates_in_register ? 0 : 5;  // store-to-load forwarding
@@ -215,6 +262,7 @@ class Estimate {
   double loop_overhead(const Leaf& leaf, size_t begin) const {
     double total = 0;
     for (size_t l = 0; l < begin; ++l) total += trips(leaf, 0, l + 1) * kLoopOverheadCycles;
+    if (nest_.auto_vectorized && begin > 0) total += trips(leaf, 0, begin - 1) * kVectorEntryCycles;
     return total;
   }
 
@@ -308,6 +356,12 @@ class AnalyticModel final : public CostModel {
   explicit AnalyticModel(MachineModel machine) : machine_(std::move(machine)) {}
   std::string name() const override { return "analytic/2"; }
   double predict_ns(const LoopNest& nest) const override {
+    if (nest.auto_vectorized) return predicted(compiler_view(nest, machine_.vector_bytes));
+    return predicted(nest);
+  }
+
+ private:
+  double predicted(const LoopNest& nest) const {
     Samples all(nest, machine_);
     double sum = 0, least = 0, most = 0;
     int samples = 0;
@@ -323,7 +377,6 @@ class AnalyticModel final : public CostModel {
     return sum / samples + first_touch_ns(nest);
   }
 
- private:
   MachineModel machine_;
 };
 

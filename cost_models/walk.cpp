@@ -98,6 +98,7 @@ class Walk::Walker {
         add(access, true, known);
         if (compute.how == Write::accumulate) add(access, false, known);
         leaf.accumulates_in_register |= nest_.buffers[access.id].scope == Scope::reg || nest_.buffers[access.id].scope == Scope::tile;
+        leaf.accumulates_in_register |= nest_.auto_vectorized && compute.how == Write::accumulate && stays(leaf.accesses[0]);
       }
       for (const auto& rhs : compute.rhs) count(rhs, known);
       leaf.is_copy = compute.how == Write::store && compute.rhs.size() == 1 && compute.rhs[0]->op == Op::read;
@@ -117,6 +118,11 @@ class Walk::Walker {
       if (copy.has_src) add(copy.src, false, known);
     }
     meet(*known_[id]);
+  }
+
+  /// The compiler keeps in a register what its innermost loop does not move.
+  static bool stays(const AccessUse& use) {
+    return !use.has_gather && !use.coeff.empty() && std::all_of(use.coeff.back().begin(), use.coeff.back().end(), [](int64_t c) { return c == 0; });
   }
 
   Known& start(NodeId id) {

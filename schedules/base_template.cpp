@@ -98,12 +98,16 @@ NestTemplate unscheduled_template(const Program& normalized, NumericsClass cls) 
   return t;
 }
 
+bool runs_base_order(const Trace& trace) {
+  return std::all_of(trace.steps.begin(), trace.steps.end(), [](const Step& step) { return std::holds_alternative<AutovectorizeStep>(step); });
+}
+
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest) {
   return replay(normalized, cls, trace, Isl{std::move(recurrence_nest)});
 }
 
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, const Isl& isl) {
-  auto t = trace.steps.empty() ? base_template(normalized, cls, isl.recurrence_nest) : unscheduled_template(normalized, cls);
+  auto t = runs_base_order(trace) ? base_template(normalized, cls, isl.recurrence_nest) : unscheduled_template(normalized, cls);
   if (!t) return t;
   t->trace = trace;
   for (const Step& step : trace.steps) {
@@ -173,6 +177,7 @@ Status settle_bands(NestTemplate& t, const Step& step) {
 }  // namespace
 
 Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
+  if (t.auto_vectorized) return fail("PW0304", print(step) + ": it follows the step autovectorize", {"make autovectorize the last step"});
   Step named = step;
   if (const std::string* statement = statement_of(named); statement && !statement->empty() && !stage_named(t, *statement))
     if (auto parts = parts_named(t, *statement); !parts.empty()) return apply_to_parts(std::move(t), step, parts, isl);
@@ -203,6 +208,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
     Result<NestTemplate> operator()(const FuseStep& s) { return fuse(std::move(t), s); }
     Result<NestTemplate> operator()(const DistributeStep& s) { return distribute(std::move(t), s); }
     Result<NestTemplate> operator()(const SplitStep& s) { return split(std::move(t), s); }
+    Result<NestTemplate> operator()(const AutovectorizeStep& s) { return autovectorize(std::move(t), s); }
     Result<NestTemplate> operator()(const StreamStep& s) { return stream(std::move(t), s); }
     Result<NestTemplate> operator()(const PrefetchStep& s) { return prefetch(std::move(t), s); }
     Result<NestTemplate> operator()(const IndexSetSplitStep& s) { return index_set_split(std::move(t), s); }

@@ -24,6 +24,8 @@ Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls,
 NestTemplate unscheduled_template(const Program& normalized, NumericsClass cls);
 /// Does an element of some tensor depend on another element of the same tensor?
 bool has_recurrence(const Program& normalized);
+/// No step changes the order: what runs is the base order.
+bool runs_base_order(const Trace& trace);
 /// base_template and then every step of the trace. PW0321 where a recurrence is left without a band.
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, const Isl& isl);
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
@@ -56,6 +58,7 @@ Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step);
 Result<NestTemplate> split(NestTemplate t, const SplitStep& step);
 Result<NestTemplate> index_set_split(NestTemplate t, const IndexSetSplitStep& step);
 Result<NestTemplate> stream(NestTemplate t, const StreamStep& step);
+Result<NestTemplate> autovectorize(NestTemplate t, const AutovectorizeStep& step);
 Result<NestTemplate> prefetch(NestTemplate t, const PrefetchStep& step);
 Result<NestTemplate> tensorize(NestTemplate t, const TensorizeStep& step);
 Result<NestTemplate> distribute(NestTemplate t, const DistributeStep& step);

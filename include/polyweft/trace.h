@@ -252,9 +252,14 @@ struct BindStep {
   std::string statement, loop, axis;
   bool operator==(const BindStep&) const = default;
 };
+/// autovectorize: the loops that the other steps leave keep their order, and vectors, unrolling and registers are left to the compiler (LLVM's O3 pipeline with its
+/// vectorizers). With no other step: the base order, compiled as a C compiler would compile plain loops.
+struct AutovectorizeStep {
+  bool operator==(const AutovectorizeStep&) const = default;
+};
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
                           DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
-                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep, OverlapStep>;
+                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep, OverlapStep, AutovectorizeStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

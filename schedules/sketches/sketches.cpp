@@ -10,6 +10,7 @@
 
 #include "ir/instruction.h"
 #include "schedules/queries.h"
+#include "schedules/sketches/auto_vectorized.h"
 #include "schedules/sketches/builder.h"
 #include "schedules/sketches/one_pass.h"
 #include "schedules/sketches/plans.h"
@@ -373,6 +374,7 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
     traces = one_pass_sketches(normalized, cls, facts, isl);
   if (traces.empty() && !has_recurrence(normalized)) traces = resolution_sketches(normalized, cls, facts, isl);
   for (Trace& trace : sketches(normalized, cls, facts)) traces.push_back(std::move(trace));
+  for (Trace& trace : auto_vectorized_sketches(normalized, cls, facts.threads, isl)) traces.push_back(std::move(trace));
   for (const Trace& trace : traces) {
     auto t = replay(normalized, cls, trace, isl);
     if (!t) return t.error();

@@ -62,7 +62,7 @@ Result<schedules::Isl> Planner::isl_for(const Task& t, bool needs_nest) {
 Result<NestTemplate> Planner::replay(const Task& t, const std::string& text) {
   auto trace = parse_trace(text);
   if (!trace) return trace.error();
-  auto answers = isl_for(t, trace->steps.empty());
+  auto answers = isl_for(t, schedules::runs_base_order(*trace));
   if (!answers) return answers.error();
   auto nest_template = schedules::replay(t.program, t.key.cls, *trace, *answers);
   if (nest_template) ir::suit_target(*nest_template, workshop_.target());
@@ -120,20 +120,21 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
     auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
     if (!nest || !limit.admits(*nest)) continue;
     const auto kernel = workshop_.for_runner(*nest);
-    if (!kernel || (best && kernel->spills >= fewest)) continue;
+    const int spills = kernel && !nest->auto_vectorized ? kernel->spills : 0;  // the compiler's own are in its time
+    if (!kernel || (best && spills >= fewest)) continue;
     if (!proven(t, *nest, is_band ? std::optional(kMostForBand) : std::nullopt)) {
       if (is_band) given_up.insert(candidate.sketch);
       continue;
     }
     best = Plan{std::move(nest).value(), trace_text(templates[candidate.sketch], candidate.decisions), "analytic model"};
-    fewest = kernel->spills;
+    fewest = spills;
     most_ns = candidate.predicted_ns * (1 + kOfSpill * fewest);
     if (fewest == 0 || is_band) break;
   }
   return best;
 }
 
-// The model's first choice that the checker proves; the base nest where there is no sketch.
+// The model's first choice that the checker proves; the base order through the compiler's vectorizers where none is.
 Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   auto templates = sketches(t);
   if (templates && !templates->empty()) {
@@ -144,7 +145,8 @@ Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   }
   auto base = base_nest(t, limit);
   if (!base) return base.error();
-  return Plan{std::move(base).value(), "trace 1\n", "base order"};
+  base->auto_vectorized = true;
+  return Plan{std::move(base).value(), "trace 1\n  autovectorize\n", "base order"};
 }
 
 Result<Plan> Planner::plan(const Program& program, const TaskOptions& task_options) {

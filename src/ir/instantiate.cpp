@@ -389,10 +389,16 @@ NodeId Emitter::root() {
 }  // namespace ir
 
 Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
-  if (nest_template.fixed) return *nest_template.fixed;
+  if (nest_template.fixed) {
+    LoopNest nest = *nest_template.fixed;
+    nest.auto_vectorized = nest_template.auto_vectorized;
+    return nest;
+  }
   if (decisions.size() != nest_template.trace.decisions.size())
     return fail("PW0310", "instantiate: " + std::to_string(decisions.size()) + " values for " + std::to_string(nest_template.trace.decisions.size()) + " decisions");
-  return ir::Emitter(nest_template, decisions).run();
+  auto nest = ir::Emitter(nest_template, decisions).run();
+  if (nest) nest->auto_vectorized = nest_template.auto_vectorized;
+  return nest;
 }
 
 }  // namespace polyweft

@@ -15,6 +15,7 @@ class Canonizer {
 
   LoopNest whole() {
     out_.cls = nest_.cls;
+    out_.auto_vectorized = nest_.auto_vectorized;
     out_.combiners = nest_.combiners;
     for (Combiner& c : out_.combiners) c.name.clear();
     if (nest_.symbolic) {

@@ -10,6 +10,7 @@ LoopNest NestParser::whole() {
   while (accept_name("param")) parameter();
   nest_.symbolic = accept_name("symbolic");
   while (nest_.symbolic && accept_name("assume")) nest_.assumptions.push_back(guard(0));
+  nest_.auto_vectorized = accept_name("autovectorize");
   if (accept_name("loops")) loops();
   while (accept_name("combine")) combiner();
   while (accept_name("buffer")) buffer();

@@ -35,6 +35,9 @@ class Verifier {
     for (const Buffer& b : nest_.buffers)
       if (nest_.symbolic) shape(b);
     verify_buffers(nest_);
+    for (const Buffer& b : nest_.buffers)
+      require(!nest_.auto_vectorized || (b.scope != Scope::reg && b.scope != Scope::tile), "PW0412",
+              "buffer " + b.name + ": registers in a nest that is left to the compiler's vectorizers");
     packs();
     open_arguments(kNoNode);
     body(nest_.root, 0);
@@ -192,6 +195,8 @@ class Verifier {
       bool constant = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && (loop.hi.of[0] - loop.lo.of[0]).is_constant();
       require(constant, "PW0414", "for " + var + " unroll: the number of iterations is not constant");
     }
+    const bool is_explicit = loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor || loop.mark.kind == MarkKind::axis;
+    require(!nest_.auto_vectorized || !is_explicit, "PW0414", "for " + var + ": explicit vectors, instructions or axes in a nest that is left to the compiler's vectorizers");
     if (loop.mark.kind == MarkKind::axis) axis(loop, var);
     if (loop.mark.kind != MarkKind::vector) return;
     require(vectors_ == 0, "PW0414", "for " + var + " vector: inside another vector loop");

@@ -66,9 +66,10 @@ class Parser : ir::TraceLexer {
     if (word == "stream") return add(StreamStep{name()});
     if (word == "prefetch") return prefetch();
     if (word == "rfactor") return rfactor();
+    if (word == "autovectorize") return add(AutovectorizeStep{});
     error("trace: unknown step '" + word +
           "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind "
-          "rfactor band skew shift reverse fold isolate wavefront store cut snapshot");
+          "rfactor band skew shift reverse fold isolate wavefront store cut snapshot overlap autovectorize");
   }
   template <class T>
   void add(T step) {

@@ -334,6 +334,8 @@ class NestCode {
   llvm::Value* long_index(llvm::Value* index);
   llvm::Value* operand_for(const Access& dst, const Expr& e);
   llvm::Value* fused_sum(const Expr& product, llvm::Value* state);
+  llvm::FastMathFlags flags_of_fold(const Compute& compute) const;
+  llvm::Value* contracted_sum(const Expr& product, llvm::Value* state, llvm::FastMathFlags flags);
   void accumulate(const Compute& compute);
   std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
   void pair_exponentials(const Combiner& combiner);

@@ -192,7 +192,9 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
                   false,    may_keep_cells(nest_, loop.body),
                   {},       std::vector<bool>(nest_.buffers.size(), false),
                   hi,       is_entered(loop)};
-  Streams* const outer = std::exchange(streams_, special.is_straight || is_straight(nest_, loop.body, true) ? &streams : nullptr);
+  // The compiler's own passes read subscripts, not pointers that move.
+  const bool has_streams = !nest_.auto_vectorized && (special.is_straight || is_straight(nest_, loop.body, true));
+  Streams* const outer = std::exchange(streams_, has_streams ? &streams : nullptr);
   Streams* const outer_tiles = std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
   open_.push_back({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1, loop.step});
   const int64_t products_before = tile_products_;

@@ -288,18 +288,43 @@ llvm::Value* NestCode::fused_sum(const Expr& product, llvm::Value* state) {
   return scalar_.fma(product->type, operands[0], operands[1], operands[2]);
 }
 
+/// The compiler may reassociate the sum or product that these instructions fold, where the class allows it.
+llvm::FastMathFlags NestCode::flags_of_fold(const Compute& compute) const {
+  llvm::FastMathFlags flags;
+  const bool is_fold = compute.reducer == Reducer::sum || compute.reducer == Reducer::prod;
+  if (!nest_.auto_vectorized || nest_.cls != NumericsClass::reassoc || !is_fold) return flags;
+  flags.setAllowReassoc();
+  flags.setAllowContract();
+  return flags;
+}
+
+/// The same sum for the compiler's vectorizers, which take products and sums apart: it rounds once where the target has an instruction for it.
+llvm::Value* NestCode::contracted_sum(const Expr& product, llvm::Value* state, llvm::FastMathFlags flags) {
+  if (product->op == Op::add) return contracted_sum(product->args[1], contracted_sum(product->args[0], state, flags), flags);
+  if (product->op != Op::mul) throw Refusal{fail("PW0501", "a fused accumulation needs a product")};
+  llvm::Value *a = expression(product->args[0]), *b = expression(product->args[1]);
+  const llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
+  b_.setFastMathFlags(flags);
+  return b_.CreateFAdd(state, b_.CreateFMul(a, b));
+}
+
 void NestCode::accumulate(const Compute& compute) {
   std::vector<llvm::Value*> state;
   for (const auto& dst : compute.dst) state.push_back(load(dst));
+  const llvm::FastMathFlags flags = flags_of_fold(compute);
   if (compute.fused) {
-    store(compute.dst[0], fused_sum(compute.rhs[0], state[0]));
+    const bool is_wide = compute.rhs[0]->type == ElementType::f32 || compute.rhs[0]->type == ElementType::f64;
+    store(compute.dst[0], flags.allowReassoc() && is_wide ? contracted_sum(compute.rhs[0], state[0], flags) : fused_sum(compute.rhs[0], state[0]));
     return;
   }
   std::vector<llvm::Value*> all = state;
   for (size_t k = 0; k < compute.rhs.size(); ++k) all.push_back(operand_for(compute.dst[k], compute.rhs[k]));
   scalar_.unify(all);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(state.size());
+  const llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
+  b_.setFastMathFlags(flags);
   const auto out = combined(compute, {all.begin(), middle}, {middle, all.end()});
+  b_.clearFastMathFlags();
   for (size_t i = 0; i < out.size(); ++i) store(compute.dst[i], out[i]);
 }
 

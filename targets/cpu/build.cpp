@@ -154,11 +154,11 @@ double ms_since(std::chrono::steady_clock::time_point start) {
 
 Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llvm::CodeGenFileType kind, CodegenTimes* times = nullptr) {
   const auto start = std::chrono::steady_clock::now();
-  run_light_passes(*code.module, *code.machine);
+  nest.auto_vectorized ? run_vectorizing_passes(*code.module, *code.machine) : run_light_passes(*code.module, *code.machine);
   store_single_lanes(*code.module);
   if (times) times->light_ms = ms_since(start);
-  // Values of tile registers go through passes that LLVM keeps to itself.
-  return write_machine_code(*code.module, *code.machine, kind, has_tiles(nest) ? Pipeline::full : Pipeline::lean, times);
+  // Values of tile registers go through passes that LLVM keeps to itself; what its vectorizers leave needs all of them.
+  return write_machine_code(*code.module, *code.machine, kind, has_tiles(nest) || nest.auto_vectorized ? Pipeline::full : Pipeline::lean, times);
 }
 
 }  // namespace

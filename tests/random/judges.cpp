@@ -121,7 +121,7 @@ class Judge {
     if (!(*trace == pair_.trace)) object("text", "another trace comes back");
     out_.recurrence = schedules::has_recurrence(program_);
     std::shared_ptr<const LoopNest> base;
-    if (out_.recurrence && trace->steps.empty()) {
+    if (out_.recurrence && schedules::runs_base_order(*trace)) {
       auto nest = poly::base_nest(program_, pair_.cls);
       if (!nest && nest.error().code.rfind("PW083", 0) == 0) refuse(nest.error());
       if (!nest) object("base", words(nest.error()));
@@ -149,6 +149,8 @@ class Judge {
       has_order_of_its_own_ |= !pair_.whole_numbers && instruction && is_float((*instruction)->operands[0].type);
     }
     out_.packed = !nest_.packs.empty();
+    out_.auto_vectorized = nest_.auto_vectorized;
+    has_order_of_its_own_ |= nest_.auto_vectorized && nest_.cls == NumericsClass::reassoc && !pair_.whole_numbers;
   }
 
   void evaluate() {

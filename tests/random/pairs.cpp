@@ -75,6 +75,15 @@ Trace with_decisions(Rng& rng, const Program& program, NumericsClass cls, Trace 
   return trace;
 }
 
+/// The trace as far as it stands beside the step autovectorize, and that step.
+void leave_to_compiler(const Program& program, Pair& pair) {
+  Trace trace = pair.trace;
+  trace.steps.push_back(AutovectorizeStep{});
+  while (trace.steps.size() > 1 && !schedules::replay(program, pair.cls, trace)) trace.steps.erase(trace.steps.end() - 2);
+  if (trace.steps.size() == 1) trace = Trace{{AutovectorizeStep{}}, {}, {}};
+  pair.trace = std::move(trace);
+}
+
 Result<Program> ready(const Program& source) {
   auto binding = make_binding(source, {});
   if (!binding) return binding.error();
@@ -96,8 +105,9 @@ Pair random_pair(uint64_t seed) {
   out.target = pick(rng, std::vector<std::string>{"host", "host", "host", "x86-64-v3", "x86-64"});
   out.ask_checker = rng.chance(0.08);
   auto program = ready(out.source);
-  if (!program || schedules::has_recurrence(*program)) return out;
-  out.trace = with_decisions(rng, *program, out.cls, test::random_trace(rng, *program, out.cls), nullptr);
+  if (!program) return out;
+  if (!schedules::has_recurrence(*program)) out.trace = with_decisions(rng, *program, out.cls, test::random_trace(rng, *program, out.cls), nullptr);
+  if (rng.chance(0.2)) leave_to_compiler(*program, out);
   return out;
 }
 

@@ -1,0 +1,14 @@
+// The base order left to the compiler's own vectorizers: a candidate of every search, and what is served where no schedule is expected to win.
+#pragma once
+
+#include <vector>
+
+#include "polyweft/trace.h"
+#include "schedules/steps.h"
+
+namespace polyweft::schedules {
+
+/// `autovectorize` alone, and for threads each statement's outermost loop as parts where that is legal. `isl`: what replay asks of it.
+std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, int threads, const Isl& isl);
+
+}  // namespace polyweft::schedules

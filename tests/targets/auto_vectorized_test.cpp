@@ -1,0 +1,76 @@
+// Nests that are left to LLVM's vectorizers: they become vectors where the class allows it, and keep the order of sums where it does not.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "polyweft/loop_nest.h"
+#include "polyweft/target.h"
+#include "targets/count_of.h"
+#include "targets/cpu/build.h"
+#include "targets/kernels.h"
+
+namespace polyweft::targets_test {
+namespace {
+
+std::string sum_of_rows(const char* cls, const char* extra) {
+  return std::string("nest 1 rows class ") + cls + "\n" + extra +
+         "loops i, j, k\nbuffer A: f32[40, 333] argument align 4\nbuffer S: f32[40] argument align 4 output\narguments A, S\nbody {\n"
+         "  for i in 0 .. 40 {\n    compute 0(i) init sum: S[i]\n    for j in 0 .. 333 {\n      compute 0(i, j) accumulate sum: S[i] <- A[i, j]\n    }\n  }\n}\n";
+}
+
+size_t packed_additions(const std::string& text) {
+  auto nest = parse_loop_nest(text);
+  if (!nest) throw std::runtime_error(nest.error().message);
+  auto target = find_target("x86-64-v3");
+  auto assembly = targets::assembly_text(*nest, *target);
+  if (!assembly) throw std::runtime_error(assembly.error().message);
+  return count_of("vaddps", *assembly);
+}
+
+TEST(AutoVectorized, sums_become_vectors_where_their_order_is_free) {
+  EXPECT_GE(packed_additions(sum_of_rows("reassoc", "autovectorize\n")), 4u);
+  EXPECT_EQ(packed_additions(sum_of_rows("reassoc", "")), 0u);
+}
+
+TEST(AutoVectorized, sums_keep_their_order_in_other_classes) {
+  EXPECT_EQ(packed_additions(sum_of_rows("strict", "autovectorize\n")), 0u);
+  EXPECT_EQ(packed_additions(sum_of_rows("contract", "autovectorize\n")), 0u);
+}
+
+TEST(AutoVectorized, asks_for_no_library_function_but_copies_and_fills) {
+  auto nest = parse_loop_nest(
+      "nest 1 moves class reassoc\nautovectorize\nloops i, j\nbuffer A: f64[4000] argument align 8\nbuffer Z: f64[4000] argument align 8 output\n"
+      "buffer C: f64[4000] argument align 8 output\narguments A, Z, C\nbody {\n  for i in 0 .. 4000 {\n    compute 0(i) store: Z[i] <- 0:f64\n  }\n"
+      "  for j in 0 .. 4000 {\n    compute 1(j) store: C[j] <- A[j]\n  }\n}\n");
+  ASSERT_TRUE(nest) << nest.error().message;
+  auto assembly = targets::assembly_text(*nest, *find_target("x86-64-v3"));
+  ASSERT_TRUE(assembly);
+  for (size_t at = assembly->find("@PLT"); at != std::string::npos; at = assembly->find("@PLT", at + 1)) {
+    const std::string before = assembly->substr(at < 30 ? 0 : at - 30, std::min<size_t>(at, 30));
+    EXPECT_TRUE(before.find("memset") != std::string::npos || before.find("memcpy") != std::string::npos || before.find("memmove") != std::string::npos ||
+                before.find("halide_") != std::string::npos)
+        << before;
+  }
+}
+
+TEST(AutoVectorized, text_comes_back_and_tells_nests_apart) {
+  auto plain = parse_loop_nest(sum_of_rows("reassoc", "")), left = parse_loop_nest(sum_of_rows("reassoc", "autovectorize\n"));
+  ASSERT_TRUE(plain && left);
+  EXPECT_TRUE(left->auto_vectorized);
+  EXPECT_EQ(print(*parse_loop_nest(print(*left))), print(*left));
+  EXPECT_NE(hash(*plain), hash(*left));
+}
+
+TEST(AutoVectorized, nests_hold_no_explicit_vectors_and_no_registers) {
+  for (const char* body : {"  for i in 0 .. 16 vector 16 {\n    compute 0(i) store: Y[i] <- X[i]\n  }\n",
+                           "  alloc r {\n    for i in 0 .. 16 unroll {\n      compute 0(i) store: r[i] <- X[i]\n    }\n  }\n"}) {
+    auto nest = parse_loop_nest(std::string("nest 1 t class strict\nautovectorize\nloops i\nbuffer X: f32[16] argument align 4\nbuffer Y: f32[16] argument align 4 output\n"
+                                            "buffer r: f32[16] reg align 64\narguments X, Y\nbody {\n") +
+                                body + "}\n");
+    ASSERT_TRUE(nest) << nest.error().message;
+    EXPECT_FALSE(verify(*nest)) << body;
+  }
+}
+
+}  // namespace
+}  // namespace polyweft::targets_test
