@@ -24,7 +24,7 @@ constexpr double kWindow = 256;  // instructions in flight that wait for one ano
 constexpr double kTileRows = 16, kTileLatency = 52, kTiles = ir::kLiveTiles;
 constexpr double kBesides = 0.1;  // of the loads that hide behind arithmetic, or of arithmetic behind loads (12 x 2 and 14 x 2 vectors beside 9 x 3: 2 to 3 % slower)
 constexpr double kForwarding = 4;  // from a store to a load of the same cell
-constexpr double kVectorEntryCycles = 8;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a branch to the rest that is guessed wrongly
+constexpr double kVectorEntryCycles = 16;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a branch to the rest that is guessed wrongly
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
 bool is_block_loop(MarkKind mark) {
@@ -43,13 +43,19 @@ bool moves(const AccessUse& use, size_t loop) {
   return std::any_of(use.coeff[loop].begin(), use.coeff[loop].end(), [](int64_t c) { return c != 0; });
 }
 
+bool has_cells(const Layout& layout, uint32_t dim) {
+  return std::any_of(layout.pieces.begin(), layout.pieces.end(), [&](const Piece& piece) { return piece.dim == dim && piece.factor > 1; });
+}
+
 // Vector loads or stores for the lanes of one vector: one where they lie side by side, two where they are every second element, else one a lane.
 double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes) {
   const auto& layout = nest.buffers[use.buffer].layout;
   if (layout.pieces.empty() || use.has_gather) return lanes;
-  const uint32_t last = layout.pieces.back().dim;
+  // A dimension of one cell (a fold by 1) is no dimension of memory.
+  auto dense = std::find_if(layout.pieces.rbegin(), layout.pieces.rend(), [](const Piece& piece) { return piece.factor > 1; });
+  const uint32_t last = dense == layout.pieces.rend() ? layout.pieces.back().dim : dense->dim;
   for (size_t d = 0; d < use.coeff[loop].size(); ++d)
-    if (d != last && use.coeff[loop][d] != 0) return lanes;
+    if (d != last && use.coeff[loop][d] != 0 && has_cells(layout, static_cast<uint32_t>(d))) return lanes;
   const int64_t stride = std::abs(use.coeff[loop][last]);
   if (stride == 1 && use.coeff[loop][last] == 1) return 1;
   return stride == 2 ? std::min(2.0, lanes) : lanes;
@@ -218,7 +224,7 @@ class Estimate {
         const AccessUse& use = leaf.accesses[read++];
         if (use.buffer != store.buffer || use.coeff.back() != store.coeff.back()) return;
         if (const double distance = iterations_apart(store, use); distance > 0)
-          most = std::max(most, (kForwarding + latency_to(rhs, &node)) / distance);
+          most = std::max(most, ((nest_.auto_vectorized ? 0 : kForwarding) + latency_to(rhs, &node)) / distance);
       });
     return most;
   }

@@ -92,7 +92,15 @@ class Dependences {
   bool moves(const Access& access) const {
     return std::any_of(access.index.begin(), access.index.end(), [&](const Subscript& s) { return s.data || mentions(s.affine, var_); });
   }
+  /// A small array that every iteration writes before it reads it: registers.
+  bool is_private(const Touch& store) const {
+    const Buffer& buffer = nest_.buffers[store.access->id];
+    if (buffer.scope == Scope::argument || allocated_elements(buffer) > kMostPoints || buffer.within) return false;
+    const auto first = std::find_if(touches_.begin(), touches_.end(), [&](const Touch& t) { return t.access->id == store.access->id; });
+    return first->is_store && !first->folds;
+  }
   bool is_safe(const Touch& store) const {
+    if (is_private(store)) return true;
     if (std::any_of(store.access->index.begin(), store.access->index.end(), [](const Subscript& s) { return s.data != nullptr; })) return false;
     if (!moves(*store.access) && !store.folds) return false;
     return std::all_of(touches_.begin(), touches_.end(), [&](const Touch& other) {

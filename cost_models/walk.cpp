@@ -34,6 +34,8 @@ double slow_cycles(Op op) {
   }
 }
 
+constexpr double kTestCycles = 1;
+
 bool is_leaf_op(Op op) {
   return op == Op::literal || op == Op::variable || op == Op::read || op == Op::affine || op == Op::tuple;
 }
@@ -68,7 +70,20 @@ class Walk::Walker {
   void on(const Seq& seq, NodeId) {
     for (NodeId child : seq.children) visit(child);
   }
-  void on(const If& node, NodeId) { visit(evaluate(node.condition, values_) ? node.then : node.otherwise); }
+  void on(const If& node, NodeId id) {
+    if (!loops_.empty() && loops_.back().mark == MarkKind::serial) test(node, id);
+    visit(evaluate(node.condition, values_) ? node.then : node.otherwise);
+  }
+  /// Each iteration of plain loops around a condition tests it, and guesses wrongly now and then.
+  void test(const If& node, NodeId id) {
+    if (!known_[id]) start(id).leaf.slow_operations = kTestCycles * static_cast<double>(tests_of(node.condition));
+    meet(*known_[id]);
+  }
+  static int64_t tests_of(const Guard& guard) {
+    int64_t tests = guard.of.empty() ? 1 : 0;
+    for (const Guard& part : guard.of) tests += tests_of(part);
+    return tests;
+  }
   void on(const Alloc& node, NodeId) {
     allocs_.emplace_back(node.buffer, loops_.size());
     visit(node.body);

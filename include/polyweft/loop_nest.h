@@ -196,8 +196,8 @@ struct LoopNest {
   std::vector<Pack> packs;
   bool symbolic = false;           ///< the sizes are arguments of the kernel, after the buffers: right for all values that meet `assumptions`
   std::vector<Guard> assumptions;  ///< symbolic: over the parameters
-  /// Code generation leaves vectors, unrolling and register promotion to the compiler's own pipeline (LLVM's O3). Such a nest has no vector, tensor or axis loops and
-  /// no register buffers. Like a mark it changes how the nest is lowered, never what it computes; sums are reassociated where the class allows it.
+  /// Code generation leaves vectors, unrolling and register promotion to the compiler's own pipeline (LLVM's O3). Such a nest has no tensor or axis
+  /// loops and no register buffers; vector loops are those of copies. Like a mark it changes how the nest is lowered, never what it computes; sums are reassociated where the class allows it.
   bool auto_vectorized = false;
 
   NodeId add(Node node) {

@@ -373,8 +373,12 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
   else
     traces = one_pass_sketches(normalized, cls, facts, isl);
   if (traces.empty() && !has_recurrence(normalized)) traces = resolution_sketches(normalized, cls, facts, isl);
-  for (Trace& trace : sketches(normalized, cls, facts)) traces.push_back(std::move(trace));
-  for (Trace& trace : auto_vectorized_sketches(normalized, cls, facts.threads, isl)) traces.push_back(std::move(trace));
+  std::vector<Trace> plain = sketches(normalized, cls, facts);
+  std::vector<Trace> left_to_compiler = auto_vectorized_sketches(normalized, cls, facts.threads, isl);
+  // Of equals the first is taken: rather what the compiler vectorizes than the base order.
+  const bool has_base = !plain.empty() && runs_base_order(plain.front());
+  for (std::vector<Trace>* some : {has_base ? &left_to_compiler : &plain, has_base ? &plain : &left_to_compiler})
+    for (Trace& trace : *some) traces.push_back(std::move(trace));
   for (const Trace& trace : traces) {
     auto t = replay(normalized, cls, trace, isl);
     if (!t) return t.error();

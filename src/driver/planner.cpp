@@ -4,6 +4,7 @@
 
 #include "driver/spaces.h"
 #include "ir/instruction.h"
+#include "ir/left_to_compiler.h"
 #include "ir/register_blocks.h"
 #include "ir/suit_target.h"
 #include "ir/vectorize_rows.h"
@@ -118,7 +119,7 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
     const bool is_band = !templates[candidate.sketch].bands.empty();
     if (given_up.count(candidate.sketch) || (is_band && (best || given_up.size() == kMostGivenUp)) || (best && candidate.predicted_ns > most_ns)) continue;
     auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
-    if (!nest || !limit.admits(*nest)) continue;
+    if (!nest || !limit.admits(*nest) || (best && nest->auto_vectorized)) continue;
     const auto kernel = workshop_.for_runner(*nest);
     const int spills = kernel && !nest->auto_vectorized ? kernel->spills : 0;  // the compiler's own are in its time
     if (!kernel || (best && spills >= fewest)) continue;
@@ -145,8 +146,7 @@ Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   }
   auto base = base_nest(t, limit);
   if (!base) return base.error();
-  base->auto_vectorized = true;
-  return Plan{std::move(base).value(), "trace 1\n  autovectorize\n", "base order"};
+  return Plan{ir::left_to_compiler(std::move(base).value(), workshop_.target().fuses_products()), "trace 1\n  autovectorize\n", "base order"};
 }
 
 Result<Plan> Planner::plan(const Program& program, const TaskOptions& task_options) {

@@ -74,14 +74,12 @@ class Verifier {
   }
 
   void packs() {
-    in_pack_ = true;
     for (const Pack& p : nest_.packs) {
       live_.assign(nest_.buffers.size(), false);
       live_[p.source] = live_[p.packed] = true;
       writable_ = {p.packed};
       body(p.root, 0);
     }
-    in_pack_ = false;
   }
 
   /// The kernel proper: arguments and constants live, pack sources not.
@@ -197,8 +195,8 @@ class Verifier {
       bool constant = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && (loop.hi.of[0] - loop.lo.of[0]).is_constant();
       require(constant, "PW0414", "for " + var + " unroll: the number of iterations is not constant");
     }
-    const bool is_explicit = loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor || loop.mark.kind == MarkKind::axis;
-    require(!nest_.auto_vectorized || in_pack_ || !is_explicit, "PW0414", "for " + var + ": explicit vectors, instructions or axes in a nest that is left to the compiler's vectorizers");
+    const bool is_of_unit = loop.mark.kind == MarkKind::tensor || loop.mark.kind == MarkKind::axis;
+    require(!nest_.auto_vectorized || !is_of_unit, "PW0414", "for " + var + ": instructions or axes in a nest that is left to the compiler's vectorizers");
     if (loop.mark.kind == MarkKind::axis) axis(loop, var);
     if (loop.mark.kind != MarkKind::vector) return;
     require(vectors_ == 0, "PW0414", "for " + var + " vector: inside another vector loop");
@@ -399,7 +397,6 @@ class Verifier {
   std::set<BufferId> writable_;
   int vectors_ = 0, parallels_ = 0;
   int64_t live_tiles_ = 0;         ///< of the tile buffers around
-  bool in_pack_ = false;           ///< pack functions have explicit vectors of their own
   std::vector<bool> by_thread_;    ///< variables of the loops over threads around
   int varying_ = 0;                ///< conditions and bounds around that differ from thread to thread
   std::vector<std::string> axes_;  ///< of the axis loops around

@@ -150,6 +150,18 @@ class NestCode {
   std::vector<Cell> cells_to_keep(const Streams& streams) const;
   llvm::BasicBlock* keep_cells(Streams& streams, const std::vector<Cell>& cells, llvm::BasicBlock* latch);
 
+  // values that the next iteration of an innermost loop reads again: nest_carried.cpp
+  struct Carried {
+    Access stored, read;
+    llvm::PHINode* phi = nullptr;
+    llvm::Value* last = nullptr;  ///< before the loop: the element that the first iteration reads; in it: what the iteration stores
+  };
+  std::vector<Carried> carried_along(const Loop& loop) const;
+  void load_carried(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<Carried>& carried);
+  llvm::Value* carried_value(const Access& access) const;
+  void note_carried(const Access& access, llvm::Value* value);
+  bool reads_carried(const Expr& e) const;
+
   // control: nest_control.cpp; loops: nest_loops.cpp; parallel ones: nest_tasks.cpp
   void on(const Seq&);
   void on(const If&);
@@ -450,6 +462,7 @@ class NestCode {
   std::vector<bool> aligned_;                   // arguments that begin on lines here
   std::vector<bool> is_tested_;                 // arguments of which the code here knows whether they do
   std::vector<bool> is_met_by_others_;          // made outside the parallel loop around
+  std::vector<Carried> carried_ = {};           // of the innermost loop around
   bool is_in_place_ = false;                    // does the statement at hand read what it stores?
   std::vector<std::vector<BufferId>> sharers_;  // of each buffer: others with bytes in common
   int unrolled_ = 0;                            // loops around that are written out

@@ -224,6 +224,9 @@ llvm::Value* NestCode::expression(const Expr& e) {
   }
   std::vector<llvm::Value*> args;
   for (const auto& arg : e->args) args.push_back(expression(arg));
+  // The test for a NaN is of the first operand: it stays off a chain from iteration to iteration.
+  const bool is_extreme = (e->op == Op::max || e->op == Op::min) && is_float(e->type);
+  if (is_extreme && !carried_.empty() && reads_carried(e->args[0])) std::swap(args[0], args[1]);
   if (e->op == Op::div && divides_by_reciprocal(*e, args[0], args[1])) return quotient(e->type, args[0], args[1]);
   if (llvm::Value* turned = operation_before_turn(*e, args)) return turned;
   return scalar_.apply(*e, std::move(args));

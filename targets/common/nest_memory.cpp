@@ -200,6 +200,7 @@ llvm::Value* NestCode::load(const Access& access) {
     llvm::Type* type = register_type_of(access.id);
     return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
   }
+  if (llvm::Value* value = carried_.empty() ? nullptr : carried_value(access)) return value;
   if (llvm::Value* number = number_of_table(access)) return number;
   if (llvm::Value* turned = load_turned(access)) {
     if (streams_) streams_->scattered[access.id] = true;
@@ -273,6 +274,7 @@ void NestCode::store(const Access& access, llvm::Value* value) {
     cell = keeps_lanes ? b_.CreateSelect(lanes_.mask, wide, cell) : wide;
     return;
   }
+  note_carried(access, value);
   const Place place = place_of(access);
   llvm::Instruction* whole = store_whole(access.id, place, value);
   note_cell(access.id, place, whole ? whole : store_place(place, buffer.type, value), true);

@@ -281,10 +281,10 @@ llvm::Value* ScalarCode::combine(Reducer reducer, ElementType type, llvm::Value*
       return binary(Op::add, type, state, value);
     case Reducer::prod:
       return binary(Op::mul, type, state, value);
-    case Reducer::max:
-      return minimum(true, type, state, value);
+    case Reducer::max:  // the test for a NaN, which is of the first operand, stays off the chain of states
+      return minimum(true, type, value, state);
     case Reducer::min:
-      return minimum(false, type, state, value);
+      return minimum(false, type, value, state);
     case Reducer::any:
       return b_.CreateOr(state, value);
     default:

@@ -97,7 +97,22 @@ Status has_instructions(const LoopNest& nest, const Target& target) {
   return Ok{};
 }
 
-Result<Lowered> lowered(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller = Caller::anyone) {
+/// Buffers of a few cache lines become arrays on the stack, whose elements LLVM takes apart into registers; memory of the heap it cannot.
+LoopNest with_small_arrays(LoopNest nest) {
+  constexpr int64_t kMostBytes = 4096;
+  std::vector<bool> is_shared(nest.buffers.size(), false);
+  for (const Buffer& b : nest.buffers)
+    if (b.within) is_shared[b.within->host] = true;
+  for (BufferId id = 0; id < nest.buffers.size(); ++id) {
+    Buffer& b = nest.buffers[id];
+    const bool is_own = b.scope == Scope::heap && !b.within && !is_shared[id] && !nest.symbolic;
+    if (is_own && allocated_elements(b) * size_bytes(b.type) <= kMostBytes) b.scope = Scope::stack;
+  }
+  return nest;
+}
+
+Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::string& symbol, Caller caller = Caller::anyone) {
+  const LoopNest nest = given.auto_vectorized ? with_small_arrays(given) : given;
   if (auto status = has_instructions(nest, target); !status) return status.error();
   auto machine = machine_for(target);
   if (!machine) return machine.error();

@@ -1,0 +1,19 @@
+#include "ir/left_to_compiler.h"
+
+#include "ir/contract.h"
+
+namespace polyweft::ir {
+
+LoopNest left_to_compiler(LoopNest nest, bool fuses_products) {
+  nest.auto_vectorized = true;
+  if (!fuses_products || nest.cls == NumericsClass::strict) return nest;
+  const auto fuses = [](ElementType type) { return type == ElementType::f32 || type == ElementType::f64; };
+  for (Node& node : nest.nodes) {
+    auto* compute = std::get_if<Compute>(&node);
+    if (!compute || compute->dst.size() != 1) continue;
+    for (Expr& rhs : compute->rhs) rhs = compute->fused ? contracted_inside(rhs, compute->dst[0].id, fuses) : contracted(rhs, compute->dst[0].id, fuses);
+  }
+  return nest;
+}
+
+}  // namespace polyweft::ir

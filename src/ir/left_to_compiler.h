@@ -1,0 +1,11 @@
+// The base order for the compiler's own vectorizers.
+#pragma once
+
+#include "polyweft/loop_nest.h"
+
+namespace polyweft::ir {
+
+/// A base nest with the mark auto_vectorized, and with products and sums that round once where the class and the target allow it.
+LoopNest left_to_compiler(LoopNest nest, bool fuses_products);
+
+}  // namespace polyweft::ir
