@@ -60,6 +60,14 @@ void expect_same(const Leaf& a, const Leaf& b) {
   EXPECT_EQ(a.slow_operations, b.slow_operations);
 }
 
+/// Those that touch memory; the others are tests of conditions.
+std::vector<const Leaf*> statements(const std::vector<const Leaf*>& leaves) {
+  std::vector<const Leaf*> out;
+  for (const Leaf* leaf : leaves)
+    if (!leaf->accesses.empty()) out.push_back(leaf);
+  return out;
+}
+
 TEST(Walk, samples_one_after_the_other_are_those_of_new_walks) {
   const LoopNest nest = triangle();
   Walk walk(nest);
@@ -71,7 +79,7 @@ TEST(Walk, samples_one_after_the_other_are_those_of_new_walks) {
     const auto& expected = fresh.at(sample);
     ASSERT_EQ(leaves.size(), expected.size()) << sample;
     for (size_t k = 0; k < leaves.size(); ++k) expect_same(*leaves[k], *expected[k]);
-    for (const Leaf* leaf : leaves) trips.insert(leaf->loops[3].trips), ++met;
+    for (const Leaf* leaf : statements(leaves)) trips.insert(leaf->loops[3].trips), ++met;
   }
   EXPECT_GT(met, 10u);
   EXPECT_LT(met, 90u);          // the branch is not always taken
@@ -83,7 +91,7 @@ TEST(Walk, what_is_read_once_is_converted_once) {
   const LoopNest nest = triangle();
   Walk walk(nest);
   for (int sample = 0; sample < 96; ++sample)
-    for (const Leaf* leaf : walk.at(sample)) EXPECT_EQ(leaf->operations, 1 + 0.25);
+    for (const Leaf* leaf : statements(walk.at(sample))) EXPECT_EQ(leaf->operations, 1 + 0.25);
 }
 
 TEST(Walk, means_over_samples_are_those_over_all_iterations) {
@@ -92,7 +100,7 @@ TEST(Walk, means_over_samples_are_those_over_all_iterations) {
   double points = 0, counted = 0;
   constexpr int kSamples = 400;
   for (int sample = 0; sample < kSamples; ++sample)
-    for (const Leaf* leaf : walk.at(sample)) {
+    for (const Leaf* leaf : statements(walk.at(sample))) {
       double product = 1;
       for (const LoopContext& loop : leaf->loops) product *= loop.trips;
       points += product / kSamples;
@@ -100,6 +108,25 @@ TEST(Walk, means_over_samples_are_those_over_all_iterations) {
   for (int i = 0; i < 100; ++i)
     for (int j = 0; j <= i; ++j) counted += i / 7 * 7 + j / 16 * 16 >= 60 ? 4 : 0;
   EXPECT_NEAR(points, counted, 0.1 * counted);
+}
+
+TEST(Walk, conditions_in_plain_loops_are_tested_whatever_they_decide) {
+  const LoopNest nest = triangle();
+  Walk walk(nest);
+  int tests = 0, decided = 0;
+  for (int sample = 0; sample < 96; ++sample) {
+    const auto& leaves = walk.at(sample);
+    const auto computes = statements(leaves);
+    decided += !computes.empty();
+    for (const Leaf* leaf : leaves)
+      if (leaf->accesses.empty()) {
+        ++tests;
+        EXPECT_GT(leaf->slow_operations, 0);
+        EXPECT_EQ(leaf->loops.size(), 2u);
+      }
+  }
+  EXPECT_EQ(tests, 96);
+  EXPECT_LT(decided, 90);
 }
 
 TEST(Touched, others_touch_what_they_and_no_own_access_touch) {
