@@ -47,6 +47,7 @@ void records_that_stand_alone(SQLite::Database& handle) {
 
 void migrate(SQLite::Database& handle, int version) {
   if (version < 2) records_that_stand_alone(handle);
+  if (version < 3) create(handle, "effort");  // what earlier searches took is not known
   handle.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
 }
 

@@ -37,6 +37,9 @@ const std::vector<SchemaObject>& schema_objects() {
       {"certificate",
        "CREATE TABLE certificate (record INTEGER PRIMARY KEY REFERENCES record(id), verdict INTEGER NOT NULL, checker_version "
        "INTEGER NOT NULL, isl_version TEXT NOT NULL, check_ms REAL NOT NULL) STRICT"},
+      {"effort",
+       "CREATE TABLE effort (task INTEGER PRIMARY KEY REFERENCES task(id), wall_s REAL NOT NULL, trials INTEGER NOT NULL, until_share REAL NOT NULL, "
+       "exhausted_by TEXT NOT NULL, digest BLOB NOT NULL) STRICT"},
       {"record_by_key", "CREATE INDEX record_by_key ON record (key, median_ns)"},
       {"measurement_by_trace", "CREATE INDEX measurement_by_trace ON measurement (trace)"},
   };

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "db/connection.h"
+#include "db/effort_rows.h"
 #include "db/record_rows.h"
 #include "db/row_digest.h"
 #include "db/schema.h"
@@ -35,7 +36,8 @@ class SqliteDatabase final : public Database {
   Result<std::optional<TuningRecord>> record(int64_t id) override;
   Result<int64_t> insert(const TuningRecord& record) override;
   Status add_measurements(const TaskKey& key, const std::string& canonical_text, const std::string& program_text,
-                          const std::vector<std::pair<std::string, Measurement>>& rows) override;
+                          const std::vector<std::pair<std::string, Measurement>>& rows, const SearchEffort& spent) override;
+  Result<SearchEffort> effort(const TaskKey& key) override;
   Result<std::vector<std::pair<std::string, Measurement>>> measurements(const TaskKey& key) override;
   Result<std::optional<NearestRecord>> nearest(const TaskKey& key) override;
   Result<std::vector<TuningRecord>> list(int64_t limit, int64_t offset) override;
@@ -246,15 +248,20 @@ Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
 }
 
 Status SqliteDatabase::add_measurements(const TaskKey& key, const std::string& canonical_text, const std::string& program_text,
-                                        const std::vector<std::pair<std::string, Measurement>>& rows) {
+                                        const std::vector<std::pair<std::string, Measurement>>& rows, const SearchEffort& spent) {
   return guarded<Ok>([&]() -> Status {
-    if (rows.empty()) return Ok{};
+    if (rows.empty() && spent == SearchEffort{}) return Ok{};
     SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
     const int64_t task = task_row(key, program_row(key, canonical_text, program_text, ""));
+    add_effort(handle(), task, spent);
     for (const auto& [text, measurement] : rows) measurement_row(trace_row(task, text), text, measurement);
     transaction.commit();
     return Ok{};
   });
+}
+
+Result<SearchEffort> SqliteDatabase::effort(const TaskKey& key) {
+  return guarded<SearchEffort>([&]() -> Result<SearchEffort> { return effort_of(handle(), key); });
 }
 
 Result<std::vector<std::pair<std::string, Measurement>>> SqliteDatabase::measurements(const TaskKey& key) {
@@ -374,6 +381,7 @@ Result<std::vector<std::string>> SqliteDatabase::integrity() {
     while (rows.executeStep())
       if (blob_at(rows, 1) != measurement_digest(rows.getColumn(0).getString(), measurement_at(rows, 3)))
         problems.push_back("measurement #" + std::to_string(rows.getColumn(2).getInt64()) + " does not match its digest");
+    for (auto& problem : damaged_efforts(handle())) problems.push_back(std::move(problem));
     return problems;
   });
 }

@@ -54,8 +54,8 @@ typedef struct pw_task_options {
   const char* numerics; /* "strict" "contract" "reassoc"; reassoc when NULL */
   int32_t threads;      /* 1 when 0 */
   const char* trace;    /* NULL: record, else analytic model */
-  int64_t budget_ms;    /* tune: 60000 when 0 */
-  int32_t trials;       /* tune: no limit when 0 */
+  int64_t budget_ms;    /* tune: of all searches of a task together; 60000 when 0; -1: nothing is measured, a record or a proven first choice that is not stored */
+  int32_t trials;       /* tune: of all searches of a task together; no limit when 0 */
   uint64_t seed;        /* tune: 1 when 0 */
   /* tune: asked between candidates, on the calling thread; non-zero ends the search, what was found is kept. Never when NULL. */
   int (*cancelled)(void* user);

@@ -36,9 +36,11 @@ class Database {
   virtual Result<std::optional<TuningRecord>> record(int64_t id) = 0;
   /// Stores the winner: durable (synchronous=FULL) when it returns. Gives the row number.
   virtual Result<int64_t> insert(const TuningRecord& record) = 0;
-  /// Stores measured candidates of a task in one transaction.
+  /// Stores measured candidates of a task, and adds to its effort what they took, in one transaction.
   virtual Status add_measurements(const TaskKey& key, const std::string& canonical_text, const std::string& program_text,
-                                  const std::vector<std::pair<std::string, Measurement>>& trace_and_measurement) = 0;
+                                  const std::vector<std::pair<std::string, Measurement>>& trace_and_measurement, const SearchEffort& spent = {}) = 0;
+  /// The sum of what add_measurements() was told. Of tasks of older schemas, which kept none, the measured candidates count as trials.
+  virtual Result<SearchEffort> effort(const TaskKey& key) = 0;
   /// All measurements of a task: nothing is measured twice, what failed is not run again.
   virtual Result<std::vector<std::pair<std::string, Measurement>>> measurements(const TaskKey& key) = 0;
   virtual Result<std::optional<NearestRecord>> nearest(const TaskKey& key) = 0;

@@ -58,6 +58,14 @@ struct TuningRecord {
   Measurement measurement;
   std::string origin = "local";
 };
+/// What all searches of a task have spent, also those that were interrupted: a larger limit goes on from here.
+struct SearchEffort {
+  double wall_s = 0;         ///< from the start of each search to its last trial
+  int64_t trials = 0;        ///< candidates that were built and run, or failed
+  double until = 0;          ///< greatest share of the roofline at which a search was told to end, and did
+  std::string exhausted_by;  ///< the toolchain whose search had nothing left to try; empty: none
+  bool operator==(const SearchEffort&) const = default;
+};
 /// What a miss says.
 struct NearestRecord {
   int64_t id = 0;

@@ -66,10 +66,13 @@ struct TuneStart {
   double memory_gb_s = 0;  ///< rate of reading past the caches, measured now; 0 where it cannot be
   /// Roofline, nanoseconds: `flops` at the peak or, where `bytes` exceed the caches, `bytes` at the memory rate; 0: not known.
   double bound_ns = 0;
+  double memory_ns = 0;  ///< of bound_ns what memory alone takes; 0 where all arguments fit the caches
+  SearchEffort before;   ///< what earlier searches of this task spent: the limits count it
   int sketches = 0;
   double points = 0;  ///< of the space, before constraints
   std::optional<NearestRecord> nearest;
 };
+/// `start` before the first trial; `hit` where the database's record answers; `done` last, wherever a report is given.
 enum class TuneEvent : uint8_t { start, hit, trial, best, done };
 struct TuneProgress {
   TuneEvent event = TuneEvent::start;
@@ -78,30 +81,41 @@ struct TuneProgress {
   double elapsed_s = 0;
   RunStatus status = RunStatus::not_run;
   double ns = 0, predicted_ns = 0, best_ns = 0;
+  double peak_gflops = 0;           ///< with `best` and `done`: as TuneReport's; 0 where it was not measured
   std::string what;                 ///< why it failed
   std::string trace;                ///< of the candidate, text
   const TuneStart* plan = nullptr;  ///< with TuneEvent::start; valid during the call
 };
+/// Limits are of all searches of a task together, as the database remembers them: a record answers where one of them is reached, else the search goes on and
+/// measures nothing twice. With a trace (TaskOptions::trace) there is no search: that schedule is proven, measured and stored.
 struct TuneOptions : TaskOptions {
-  std::chrono::milliseconds budget{60'000};  ///< zero: no limit (then trials must be set); the first choice is tried in any case
-  int trials = 0;                            ///< zero: no limit
-  double until = 0;                          ///< ends the search at this share of the roofline (TuneStart::bound_ns / best), 0 < until <= 1; zero: never
+  static constexpr std::chrono::milliseconds kNoLimit = std::chrono::milliseconds::max();
+  /// Wall time; the first choice is tried in any case. Zero: nothing is measured; the answer is the record, else the first choice of the model that is proven, which
+  /// is not stored. kNoLimit: other limits end the search.
+  std::chrono::milliseconds budget{60'000};
+  int trials = 0;    ///< candidates that are built and run; zero: no limit
+  double until = 0;  ///< ends the search at this share of the roofline (TuneStart::bound_ns / best), 0 < until <= 1; zero: never
   uint64_t seed = 1;
-  bool refresh = false;  ///< search even where the database has a record
+  bool refresh = false;  ///< search from the beginning, whatever the database has; what failed before is not run again
   std::function<void(const TuneProgress&)> progress;
   std::function<bool()> cancelled;  ///< asked between trials; true ends the search, what was found is kept
 };
 struct TuneReport {
-  TuningRecord record;
-  bool hit = false;  ///< served from the database, nothing measured
+  TuningRecord record;  ///< id 0: not stored (no database, or nothing was measured)
+  bool hit = false;     ///< served from the database, nothing measured
   bool interrupted = false;
+  int64_t served = 0;   ///< number of the record that best() gives now: another than `record` where a schedule by hand is slower
+  SearchEffort effort;  ///< of all searches of this task, this one included
+  std::vector<std::string> warnings;  ///< as BenchReport::warnings, of a schedule by hand
   int measured = 0, failed = 0, sketches = 0;
   int64_t scored = 0;
   double wall_s = 0;
   double flops = 0;         ///< of one call: multiply-add counts 2
-  double reference_ns = 0;  ///< the untuned base nest
-  double peak_gflops = 0;   ///< as TuneStart's; 0 for a hit
-  std::string reason;       ///< why it ended: "budget", "trials", "share of the roofline", "space exhausted", "hit", "interrupted"
+  double reference_ns = 0;  ///< the untuned base nest, warm, in turns with the record's kernel; 0: not measured
+  double peak_gflops = 0;   ///< as BenchReport's, in turns with the record's kernel; 0: not measured
+  std::string peak_of;      ///< as BenchReport's
+  /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted"; "hit": a record answered; "schedule": one by hand; "nothing measured".
+  std::string reason;
 };
 
 /// A kernel loaded in this process: call it as often as you like; calls on one object must not overlap.

@@ -1,6 +1,7 @@
 // The C ABI over Tuner: handles own C++ values, errors become a status and this thread's message.
 #include "polyweft/c_api.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -92,17 +93,17 @@ pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
     out.cls = *cls;
   }
   if (options.threads < 0 || options.threads > 1024) return fail_with(PW_BAD_INPUT, "threads is not in 0 .. 1024");
-  if (options.budget_ms < 0) return fail_with(PW_BAD_INPUT, "budget_ms is negative");
+  if (options.budget_ms < -1) return fail_with(PW_BAD_INPUT, "budget_ms is below -1");
   if (options.trials < 0) return fail_with(PW_BAD_INPUT, "trials is negative");
   if (options.threads > 0) out.threads = options.threads;
   if (options.max_workspace < -1) return fail_with(PW_BAD_INPUT, "max_workspace is below -1");
   if (options.max_workspace != 0) out.max_workspace = options.max_workspace < 0 ? 0 : options.max_workspace;
   if (options.trace) out.trace = options.trace;
   out.symbolic = options.symbolic != 0;
-  if (options.budget_ms > 0)
-    out.budget = std::chrono::milliseconds(options.budget_ms);
+  if (options.budget_ms != 0)
+    out.budget = std::chrono::milliseconds(std::max<int64_t>(options.budget_ms, 0));
   else if (options.trials > 0)
-    out.budget = std::chrono::milliseconds(0);
+    out.budget = polyweft::TuneOptions::kNoLimit;
   out.trials = options.trials;
   if (options.seed != 0) out.seed = options.seed;
   if (options.cancelled) out.cancelled = [cancelled = options.cancelled, user = options.user] { return cancelled(user) != 0; };

@@ -17,6 +17,12 @@ Result<std::chrono::milliseconds> parse_duration(const std::string& option, cons
   return std::chrono::milliseconds(static_cast<int64_t>(value * scale));
 }
 
+Result<std::chrono::milliseconds> parse_duration_or_zero(const std::string& option, const std::string& text) {
+  for (const char* zero : {"0", "0s", "0ms", "0m", "0h"})
+    if (text == zero) return std::chrono::milliseconds(0);
+  return parse_duration(option, text);
+}
+
 // A thread of its own: what takes too long may be a kernel, a compiler or a helper, and none of them looks at a clock.
 void end_after(std::chrono::milliseconds limit, const OutputOptions& output) {
   const auto end = std::chrono::steady_clock::now() + limit;

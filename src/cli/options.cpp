@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 #include "deadline.h"
 
@@ -32,7 +33,7 @@ void CommonOptions::add_schedule_to(CLI::App& app) {
 void CommonOptions::add_workspace_to(CLI::App& app) {
   app.add_option("--max-workspace", max_workspace, "Most bytes that a call may ask of halide_malloc, all tasks at once; what needs more is refused (default: no limit)")
       ->type_name("BYTES")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
 }
 
 std::string default_database() {

@@ -27,6 +27,15 @@ bool is_failure(RunStatus status) {
   return status != RunStatus::ok && status != RunStatus::slower && status != RunStatus::not_run;
 }
 
+/// A figure that was not measured is no number.
+nlohmann::json known(double figure) {
+  return figure > 0 ? nlohmann::json(figure) : nlohmann::json();
+}
+
+std::string effort_text(const SearchEffort& effort) {
+  return fmt::format("{} trial{} in {:.1f} s", effort.trials, effort.trials == 1 ? "" : "s", effort.wall_s);
+}
+
 std::string cut(const std::string& text, size_t width) {
   return text.size() <= width ? text : text.substr(0, std::max<size_t>(width, 3) - 3) + "...";
 }
@@ -38,6 +47,7 @@ TuneDisplay::TuneDisplay(const CommonOptions& options, TuneView view, const Targ
 
 void TuneDisplay::operator()(const TuneProgress& event) {
   if (event.event == TuneEvent::start) return start(event);
+  if (event.event == TuneEvent::hit || event.event == TuneEvent::done) return;  // finish() has the whole report
   if (event.event == TuneEvent::trial && is_failure(event.status)) ++failed_by_status_[name_of(event.status)];
   if (options_.json)
     json(event);
@@ -55,6 +65,7 @@ void TuneDisplay::start(const TuneProgress& event) {
   const TuneStart& plan = *event.plan;
   flops_ = plan.flops;
   peak_gflops_ = plan.peak_gflops;
+  before_s_ = plan.before.wall_s;
   if (options_.json)
     return print_json("tune", {{"event", "start"},
                                {"program", view_.program},
@@ -71,6 +82,8 @@ void TuneDisplay::start(const TuneProgress& event) {
                                {"peak_gflops", plan.peak_gflops},
                                {"memory_gb_s", plan.memory_gb_s},
                                {"bound_ns", plan.bound_ns},
+                               {"before_s", plan.before.wall_s},
+                               {"before_trials", plan.before.trials},
                                {"sketches", plan.sketches},
                                {"points", plan.points},
                                {"nearest", plan.nearest ? nlohmann::json(plan.nearest->id) : nlohmann::json()},
@@ -78,6 +91,11 @@ void TuneDisplay::start(const TuneProgress& event) {
   if (terminal_.watched) return header(plan);
   line(fmt::format("start program={} key={} target={} numerics={} db={} budget_s={:g} seed={} sketches={} peak_gflops={:.1f}", view_.program, plan.key.substr(0, 8),
                    printable(target_.name), options_.numerics, printable(database_of(options_)), view_.budget_s, view_.seed, plan.sketches, plan.peak_gflops));
+  if (plan.before.trials > 0) line(fmt::format("continue before_trials={} before_s={:.1f}", plan.before.trials, plan.before.wall_s));
+}
+
+void TuneDisplay::header_of_before(const TuneStart& plan) {
+  if (plan.before.trials > 0) line(fmt::format("so far    {}: goes on from there", effort_text(plan.before)));
 }
 
 void TuneDisplay::header(const TuneStart& plan) {
@@ -96,6 +114,7 @@ void TuneDisplay::header(const TuneStart& plan) {
     line(fmt::format("found     no record of this task; nearest: #{}, of another {}", plan.nearest->id, plan.nearest->differs_in));
   else
     line("found     no record of this program");
+  header_of_before(plan);
   line(fmt::format("space     {} sketch{}, {} points", plan.sketches, plan.sketches == 1 ? "" : "es", human_count(plan.points)));
   line("");
   if (terminal_.width < kNarrow) return line(fmt::format("{:>7}   {:<9} {}", "trial", "best", "what changed"));
@@ -106,8 +125,8 @@ std::string TuneDisplay::rate(double ns) const {
   return flops_ > 0 ? fmt::format("{:.1f} GFLOP/s", gflops(flops_, ns)) : "";
 }
 
-std::string TuneDisplay::share(double ns) const {
-  return flops_ > 0 && peak_gflops_ > 0 ? fmt::format("{:.0f} %", 100 * gflops(flops_, ns) / peak_gflops_) : "";
+std::string TuneDisplay::share(double ns, double peak_gflops) const {
+  return flops_ > 0 && peak_gflops > 0 ? fmt::format("{:.0f} %", 100 * gflops(flops_, ns) / peak_gflops) : "";
 }
 
 void TuneDisplay::best(const TuneProgress& p) {
@@ -115,10 +134,10 @@ void TuneDisplay::best(const TuneProgress& p) {
   if (!terminal_.watched) {
     std::string text = fmt::format("best trial={} ns={:.0f}", p.trial, p.ns);
     if (flops_ > 0) text += fmt::format(" gflops={:.1f}", gflops(flops_, p.ns));
-    if (flops_ > 0 && peak_gflops_ > 0) text += fmt::format(" peak={:.2f}", gflops(flops_, p.ns) / peak_gflops_);
+    if (flops_ > 0 && p.peak_gflops > 0) text += fmt::format(" peak={:.2f}", gflops(flops_, p.ns) / p.peak_gflops);
     return line(text + fmt::format(" predicted_ns={:.0f} wall_s={:.1f} changed=\"{}\"", p.predicted_ns, p.elapsed_s, changed));
   }
-  const std::string row = fmt::format("{:>7}   {:<9} {:<14}{:>8}  {:>10}   ", p.trial, human_time(p.ns), rate(p.ns), share(p.ns), human_time(p.predicted_ns));
+  const std::string row = fmt::format("{:>7}   {:<9} {:<14}{:>8}  {:>10}   ", p.trial, human_time(p.ns), rate(p.ns), share(p.ns, p.peak_gflops), human_time(p.predicted_ns));
   const size_t left = terminal_.width > static_cast<int>(row.size()) + 8 ? static_cast<size_t>(terminal_.width) - row.size() : 8;
   if (terminal_.width >= kNarrow) return line(row + cut(changed, left));
   line(fmt::format("{:>7}   {:<9} {}", p.trial, human_time(p.ns), cut(changed, static_cast<size_t>(std::max(terminal_.width, 30) - 22))));
@@ -127,8 +146,9 @@ void TuneDisplay::best(const TuneProgress& p) {
 std::string TuneDisplay::bar(double elapsed_s) const {
   if (view_.budget_s <= 0) return fmt::format("{:.0f} s", elapsed_s);
   constexpr int kCells = 20;
-  const int full = static_cast<int>(kCells * std::min(1.0, elapsed_s / view_.budget_s));
-  return fmt::format("[{}{}] {:.0f} s of {:.0f} s", std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(kCells - full), '-'), elapsed_s,
+  const double spent_s = before_s_ + elapsed_s;
+  const int full = static_cast<int>(kCells * std::min(1.0, spent_s / view_.budget_s));
+  return fmt::format("[{}{}] {:.0f} s of {:.0f} s", std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(kCells - full), '-'), spent_s,
                      view_.budget_s);
 }
 
@@ -175,7 +195,7 @@ void TuneDisplay::json(const TuneProgress& p) {
                         {"scored", p.scored},
                         {"wall_s", p.elapsed_s},
                         {"what", p.what}};
-  if (p.event == TuneEvent::best) out["changed"] = what_changed(best_trace_, p.trace);
+  if (p.event == TuneEvent::best) out.update({{"changed", what_changed(best_trace_, p.trace)}, {"peak_gflops", known(p.peak_gflops)}});
   print_json("tune", out);
 }
 
@@ -199,8 +219,13 @@ void TuneDisplay::json_result(const TuneReport& r) {
                       {"median_ns", m.timing.median_ns},
                       {"ci_rel", m.timing.ci_rel},
                       {"gflops", gflops(r.flops, m.timing.median_ns)},
-                      {"peak_gflops", r.peak_gflops},
-                      {"reference_ns", r.reference_ns},
+                      {"peak_gflops", known(r.peak_gflops)},
+                      {"peak_of", r.peak_of},
+                      {"reference_ns", known(r.reference_ns)},
+                      {"served", r.served},
+                      {"effort_s", r.effort.wall_s},
+                      {"effort_trials", r.effort.trials},
+                      {"warnings", r.warnings},
                       {"measured", r.measured},
                       {"failed", r.failed},
                       {"failures", failed_by_status_},
@@ -219,29 +244,41 @@ void TuneDisplay::human_result(const TuneReport& r) {
   const std::string proof = name_of(r.record.certificate.verdict);
   const bool proven = r.record.certificate.verdict == Verdict::proven;
   flops_ = r.flops;
-  peak_gflops_ = r.peak_gflops;
-  std::string head = r.hit ? fmt::format("record #{}: nothing measured; --refresh searches again", r.record.id) : fmt::format("done in {:.1f} s: {}", r.wall_s, r.reason);
-  std::cout << fmt::format("{}   {} +-{:.1f} %", head, painted(human_time(m.timing.median_ns), Paint::bold, terminal_.color_out), 100 * m.timing.ci_rel);
-  if (flops_ > 0) std::cout << "   " << rate(m.timing.median_ns);
-  if (const std::string of_peak = share(m.timing.median_ns); !of_peak.empty()) std::cout << "   " << of_peak << " of peak";
-  std::cout << fmt::format("   record #{}\n", r.record.id);
-  if (!r.hit) std::cout << fmt::format("  {} sketches, {} scored, {} measured, {} failed{}\n", r.sketches, r.scored, r.measured, r.failed, failures());
+  human_head(r);
+  if (r.served != 0 && r.served != r.record.id) std::cout << fmt::format("  record #{} stays the one that is served: it is faster\n", r.served);
+  if (!r.hit && r.sketches > 0) std::cout << fmt::format("  {} sketches, {} scored, {} measured, {} failed{}\n", r.sketches, r.scored, r.measured, r.failed, failures());
   if (r.reference_ns > 0) std::cout << fmt::format("  vs untuned base nest  {:.1f}x", r.reference_ns / m.timing.median_ns);
   std::cout << "  proof: " << painted(proof, proven ? Paint::green : Paint::red, terminal_.color_out) << fmt::format(" in {:.0f} ms\n", r.record.certificate.check_ms);
   std::cout << printable(r.record.trace_text);
 }
 
+void TuneDisplay::human_head(const TuneReport& r) {
+  const Timing& timing = r.record.measurement.timing;
+  if (r.hit)
+    std::cout << fmt::format("record #{}: nothing measured; {}; a larger --budget or --trials goes on, --refresh begins again", r.record.id, effort_text(r.effort));
+  else
+    std::cout << fmt::format("done in {:.1f} s: {}", r.wall_s, r.reason);
+  if (timing.median_ns > 0) {
+    std::cout << fmt::format("   {} +-{:.1f} %", painted(human_time(timing.median_ns), Paint::bold, terminal_.color_out), 100 * timing.ci_rel);
+    if (flops_ > 0) std::cout << "   " << rate(timing.median_ns);
+    if (const std::string of_peak = share(timing.median_ns, r.peak_gflops); !of_peak.empty()) std::cout << "   " << of_peak << " of peak";
+  }
+  std::cout << (r.record.id > 0 ? fmt::format("   record #{}\n", r.record.id) : "   not stored\n");
+}
+
 void TuneDisplay::plain_result(const TuneReport& r) {
   const auto& m = r.record.measurement;
   std::string text = fmt::format("done program={} record={} ns={:.0f} ci={:.4f}", view_.program, r.record.id, m.timing.median_ns, m.timing.ci_rel);
-  if (r.flops > 0) text += fmt::format(" gflops={:.1f}", gflops(r.flops, m.timing.median_ns));
+  if (r.served != r.record.id) text += fmt::format(" served={}", r.served);
+  if (r.flops > 0 && m.timing.median_ns > 0) text += fmt::format(" gflops={:.1f}", gflops(r.flops, m.timing.median_ns));
   if (r.peak_gflops > 0 && r.flops > 0) text += fmt::format(" peak={:.3f}", gflops(r.flops, m.timing.median_ns) / r.peak_gflops);
   if (r.reference_ns > 0) text += fmt::format(" speedup={:.2f}", r.reference_ns / m.timing.median_ns);
   std::string reason = r.reason;
   std::replace(reason.begin(), reason.end(), ' ', '_');
   std::string proof = name_of(r.record.certificate.verdict);
   std::replace(proof.begin(), proof.end(), ' ', '_');
-  text += fmt::format(" proof={} trials={} failed={} wall_s={:.1f} reason={}", proof, r.measured, r.failed, r.wall_s, reason);
+  text += fmt::format(" proof={} trials={} failed={} wall_s={:.1f} all_trials={} all_s={:.1f} reason={}", proof, r.measured, r.failed, r.wall_s, r.effort.trials,
+                      r.effort.wall_s, reason);
   std::cout << printable(text) << "\n" << printable(r.record.trace_text) << std::flush;
 }
 

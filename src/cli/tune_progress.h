@@ -13,7 +13,7 @@ namespace polyweft::cli {
 struct TuneView {
   std::string program;
   std::string binding;  ///< "M=512 N=512"
-  double budget_s = 0;  ///< 0: no limit
+  double budget_s = 0;  ///< of all searches together; 0: no limit
   int trials = 0;       ///< 0: no limit
   uint64_t seed = 1;
 };
@@ -39,8 +39,10 @@ class TuneDisplay {
   void human_result(const TuneReport& report);
   void plain_result(const TuneReport& report);
   void line(const std::string& text);
+  void header_of_before(const TuneStart& plan);
   std::string rate(double ns) const;
-  std::string share(double ns) const;
+  std::string share(double ns, double peak_gflops) const;
+  void human_head(const TuneReport& report);
   std::string bar(double elapsed_s) const;
   std::string failures() const;
 
@@ -48,7 +50,7 @@ class TuneDisplay {
   TuneView view_;
   const Target& target_;
   Terminal terminal_;
-  double flops_ = 0, peak_gflops_ = 0, last_gain_s_ = 0;
+  double flops_ = 0, peak_gflops_ = 0, last_gain_s_ = 0, before_s_ = 0;
   std::string best_trace_;
   std::map<std::string, int> failed_by_status_;
   size_t status_width_ = 0;  ///< of what stands on the status line

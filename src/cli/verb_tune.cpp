@@ -54,11 +54,11 @@ Result<TuneOptions> tune_options(const TuneCommand& command) {
   TuneOptions tune;
   if (auto filled = fill_task(command, tune); !filled) return filled.error();
   if (!command.budget.empty()) {
-    auto budget = parse_duration("--budget", command.budget);
+    auto budget = parse_duration_or_zero("--budget", command.budget);
     if (!budget) return budget.error();
     tune.budget = *budget;
   } else if (command.trials > 0) {
-    tune.budget = std::chrono::milliseconds(0);
+    tune.budget = TuneOptions::kNoLimit;
   }
   for (const auto& [word, budget] : kEfforts)
     if (command.effort == word) tune.budget = budget;
@@ -74,6 +74,16 @@ Result<TuneOptions> tune_options(const TuneCommand& command) {
   return tune;
 }
 
+// CLI11's own message about a number that is not positive has 309 digits.
+CLI::Validator trials_check() {
+  const auto check = [](std::string& text) {
+    int trials = 0;
+    const bool is_number = CLI::detail::lexical_cast(text, trials);
+    return is_number && trials >= 1 ? std::string() : text + " is not a number from 1 to 2147483647; --budget 0 measures nothing";
+  };
+  return {check, ""};
+}
+
 std::string bound_parameters(const Program& program, const TaskOptions& task) {
   auto binding = make_binding(program, task.parameters);
   std::string out;
@@ -86,7 +96,7 @@ TuneView view_of(const Program& program, const TuneOptions& tune) {
   TuneView view;
   view.program = program.name;
   view.binding = bound_parameters(program, tune);
-  view.budget_s = std::chrono::duration<double>(tune.budget).count();
+  view.budget_s = tune.budget == TuneOptions::kNoLimit ? 0 : std::chrono::duration<double>(tune.budget).count();
   view.trials = tune.trials;
   view.seed = tune.seed;
   return view;
@@ -98,8 +108,9 @@ int tune_one(Tuner& tuner, const Program& program, const TuneCommand& command, T
   auto result = tuner.tune(program, tune);
   display.clear();
   if (!result) return report(result.error(), command);
+  for (const auto& warning : result->warnings) std::cerr << fmt::format("{} {}\n", painted("warning:", Paint::yellow, command.terminal().color_err), printable(warning));
   display.finish(*result);
-  if (!command.json)
+  if (!command.json && result->record.id > 0)
     std::cerr << fmt::format("next: polyweft build {0} -o {1}.o · polyweft show {2} · polyweft explain {2}\n", printable(program.source_name), printable(program.name),
                              result->record.id);
   return kDone;
@@ -127,16 +138,19 @@ Verb add_tune(CLI::App& app) {
   auto options = std::make_shared<TuneCommand>();
   options->add_to(app);
   options->add_workspace_to(app);
+  app.add_option("--schedule", options->schedule, "Search nothing: prove, measure and store this trace")->type_name("TRACE");
   app.add_option("FILE", options->files, "Program texts, or FILE:PROGRAM")->required();
-  app.add_option("--budget", options->budget, "Wall time a program: 60s, 500ms, 5m (default 60s where no limit is given)")->type_name("TIME");
+  app.add_option("--budget", options->budget,
+                 "Wall time a program, all searches of it together: 60s, 500ms, 5m (default 60s where no limit is given); 0 measures nothing")
+      ->type_name("TIME");
   app.add_option("--effort", options->effort, "quick (10 s), normal (60 s) or full (10 minutes) a program, instead of --budget")
       ->type_name("WORD")
       ->check(CLI::IsMember({"quick", "normal", "full"}))
       ->excludes("--budget");
   app.add_option("--until", options->until, "End at this share of the roofline: 0.9-of-roofline")->type_name("SHARE");
-  app.add_option("--trials", options->trials, "At most this many measured candidates")->type_name("N")->check(CLI::PositiveNumber);
+  app.add_option("--trials", options->trials, "At most this many measured candidates, all searches together")->type_name("N")->check(trials_check());
   app.add_option("--seed", options->seed, "Which candidates are tried")->type_name("N")->capture_default_str();
-  app.add_flag("--refresh", options->refresh, "Search even where the database has a record");
+  app.add_flag("--refresh", options->refresh, "Search from the beginning, whatever the database has");
   return [options] { return run(*options); };
 }
 

@@ -19,4 +19,11 @@ Result<std::optional<TuningRecord>> Stored::best(const Task& task) {
   return (*database)->best(task.key, task.canonical_text);
 }
 
+Result<SearchEffort> Stored::effort(const Task& task) {
+  if (path_.empty()) return SearchEffort{};
+  auto database = open();
+  if (!database) return database.error();
+  return (*database)->effort(task.key);
+}
+
 }  // namespace polyweft

@@ -19,6 +19,8 @@ class Stored {
   Result<Database*> open();
   /// The task's fastest record; none without a database.
   Result<std::optional<TuningRecord>> best(const Task& task);
+  /// What searches of the task have spent; nothing without a database.
+  Result<SearchEffort> effort(const Task& task);
 
  private:
   std::string path_;

@@ -22,7 +22,7 @@ struct Task {
 
 Result<Task> make_task(const Program& program, const TaskOptions& options, const Target& target);
 
-/// Arithmetic operations on numbers (a multiply-add counts 2) that one call of the nest executes, exactly.
+/// Arithmetic operations on numbers (a multiply-add counts 2) that one call of the nest executes, exactly. Rates are of the program's: see flops.h.
 double count_flops(const LoopNest& nest);
 
 /// The ABI of a nest: inputs, then outputs, in program order.

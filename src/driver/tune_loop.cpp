@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "driver/spaces.h"
+#include "driver/tune_start.h"
 
 namespace polyweft {
 namespace {
 
+constexpr const char* kExhausted = "space exhausted";
+constexpr const char* kShareReached = "share of the roofline";
 constexpr size_t kBatch = 4;
 constexpr size_t kWinners = 4;
 constexpr std::chrono::milliseconds kTimingBudget{120};
@@ -24,19 +27,32 @@ bool is_timed(RunStatus status) {
 }  // namespace
 
 TuneLoop::TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy, const TuneOptions& options, TuneWorld world)
-    : task_(task), templates_(templates), strategy_(strategy), options_(options), world_(std::move(world)), limit_(options.max_workspace) {}
+    : task_(task), templates_(templates), strategy_(strategy), options_(options), world_(std::move(world)), limit_(options.max_workspace) {
+  if (options_.refresh) world_.plan.before = {};
+}
+
+SearchEffort TuneLoop::effort() const {
+  SearchEffort out = world_.plan.before;
+  out.wall_s += ended_s_ > 0 ? ended_s_ : world_.elapsed_s();
+  out.trials += trials_;
+  if (reason_ == kExhausted && !limit_.is_set()) out.exhausted_by = toolchain();
+  if (reason_ == kShareReached) out.until = std::max(out.until, options_.until);
+  return out;
+}
 
 bool TuneLoop::should_end() {
-  const double budget_s = std::chrono::duration<double>(options_.budget).count();
+  if (!reason_.empty()) return true;
+  const SearchEffort spent = effort();
+  const bool is_limited = options_.budget != TuneOptions::kNoLimit;
   if (options_.cancelled && options_.cancelled()) {
     interrupted_ = true;
     reason_ = "interrupted";
-  } else if (budget_s > 0 && tried_ > 0 && world_.elapsed_s() >= budget_s) {
+  } else if (is_limited && tried_ > 0 && spent.wall_s >= std::chrono::duration<double>(options_.budget).count()) {
     reason_ = "budget";  // never before the first choice was tried: the base nest alone would be stored as the best
-  } else if (options_.trials > 0 && trials_ >= options_.trials) {
+  } else if (options_.trials > 0 && spent.trials >= options_.trials) {
     reason_ = "trials";
-  } else if (options_.until > 0 && best_ns_ > 0 && world_.bound_ns >= options_.until * best_ns_) {
-    reason_ = "share of the roofline";
+  } else if (options_.until > 0 && best_ns_ > 0 && world_.plan.bound_ns >= options_.until * best_ns_) {
+    reason_ = kShareReached;
   }
   return !reason_.empty();
 }
@@ -53,7 +69,34 @@ Status TuneLoop::load_history() {
   return Ok{};
 }
 
-void TuneLoop::report(TuneEvent event, const Trial& trial) {
+// What was right is measured again only where there is no record to go on from: then times of another hour must not decide. What failed would fail again.
+const Measurement* TuneLoop::known(const std::string& nest_hash) const {
+  const auto found = history_.find(nest_hash);
+  if (found == history_.end()) return nullptr;
+  return is_resumed_ || found->second.status != RunStatus::ok ? &found->second : nullptr;
+}
+
+Status TuneLoop::resume(const TuningRecord& record) {
+  auto nest = parse_loop_nest(record.nest_text);
+  if (!nest || !limit_.admits(*nest)) return Ok{};
+  auto kernel = world_.build(*nest);
+  if (!kernel) return Ok{};
+  RunRequest request;
+  request.candidate = *kernel;
+  request.time_budget = kTimingBudget;
+  auto outcome = world_.runner->run(request);
+  if (!outcome) return outcome.error();
+  reference_ns_ = outcome->reference_ns;
+  if (outcome->status != RunStatus::ok) return Ok{};
+  Winner winner{std::move(*nest), record.measurement, record.trace_text, record.id};
+  winner.measurement.timing = outcome->timing;
+  best_ns_ = fastest_ns_ = outcome->timing.median_ns;
+  winners_.push_back(std::move(winner));
+  is_resumed_ = true;
+  return world_.runner->set_incumbent(*kernel);
+}
+
+void TuneLoop::report(TuneEvent event, const Trial& trial, double peak_gflops) {
   if (!options_.progress) return;
   TuneProgress p;
   p.event = event;
@@ -66,6 +109,7 @@ void TuneLoop::report(TuneEvent event, const Trial& trial) {
   p.ns = trial.measurement.timing.median_ns;
   p.predicted_ns = trial.measurement.predicted_ns;
   p.best_ns = best_ns_;
+  p.peak_gflops = peak_gflops;
   p.what = trial.measurement.status == RunStatus::ok ? "" : trial.measurement.detail;
   p.trace = trial.trace;
   options_.progress(p);
@@ -76,7 +120,7 @@ Status TuneLoop::run() {
   while (!should_end()) {
     const auto batch = strategy_.ask(kBatch);
     if (batch.empty()) {
-      reason_ = "space exhausted";
+      reason_ = kExhausted;
       break;
     }
     std::vector<Observation> observations;
@@ -88,12 +132,13 @@ Status TuneLoop::run() {
         return trial.error();
       }
       observations.push_back(trial->observation);
-      if (!trial->takes_too_much && !history_.contains(candidate.nest_hash)) kept_.push_back(*trial);
+      if (!trial->takes_too_much && !known(candidate.nest_hash)) kept_.push_back(*trial);
     }
     strategy_.tell(observations);
     if (!is_store_due()) continue;
     if (auto stored = store_kept(); !stored) return stored;
   }
+  ended_s_ = world_.elapsed_s();
   return store_kept();
 }
 
@@ -116,12 +161,12 @@ Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
     trial.observation = {candidate, RunStatus::build_failed, 0};
     return trial;
   }
-  ++trials_;
-  if (const auto known = history_.find(candidate.nest_hash); known != history_.end() && known->second.status != RunStatus::ok) {
-    trial.measurement = known->second;
-    trial.observation = {candidate, known->second.status, known->second.timing.median_ns};
+  if (const Measurement* before = known(candidate.nest_hash)) {
+    trial.measurement = *before;
+    trial.observation = {candidate, before->status, before->timing.median_ns};
     return trial;
   }
+  ++trials_;
   return measure(candidate, *nest, std::move(trial));
 }
 
@@ -147,7 +192,7 @@ Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const Loop
   const bool timed = is_timed(trial.measurement.status);
   ++(timed ? measured_ : failed_);
   if (trial.measurement.status == RunStatus::ok)
-    if (auto kept = keep_winner(candidate, nest, trial, *kernel); !kept) return kept.error();
+    if (auto kept = keep_winner(nest, trial, *kernel); !kept) return kept.error();
   report(TuneEvent::trial, trial);
   return trial;
 }
@@ -156,12 +201,12 @@ Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const Loop
 // a pair for a whole race: what is much slower than the best time seen in this search is not taken whatever its pairs say.
 constexpr double kMoods = 1.1;
 
-Status TuneLoop::keep_winner(const Candidate& candidate, LoopNest nest, const Trial& trial, const LoadableKernel& kernel) {
+Status TuneLoop::keep_winner(LoopNest nest, const Trial& trial, const LoadableKernel& kernel) {
   const Timing& timing = trial.measurement.timing;
   const bool paired = timing.ratio > 0;
   const bool wins = paired ? timing.ratio_hi < 1 : timing.median_ns < best_ns_;
   const bool better = best_ns_ == 0 || (wins && timing.median_ns < kMoods * fastest_ns_);
-  Winner winner{candidate, std::move(nest), trial.measurement, trial.trace};
+  Winner winner{std::move(nest), trial.measurement, trial.trace};
   if (!better) {
     if (winners_.size() < kWinners) winners_.push_back(std::move(winner));
     return Ok{};
@@ -170,8 +215,21 @@ Status TuneLoop::keep_winner(const Candidate& candidate, LoopNest nest, const Tr
   if (winners_.size() > kWinners) winners_.pop_back();
   best_ns_ = timing.median_ns;
   fastest_ns_ = fastest_ns_ == 0 ? best_ns_ : std::min(fastest_ns_, best_ns_);
-  report(TuneEvent::best, trial);
+  report(TuneEvent::best, trial, peak_beside(winners_.front().nest, kernel, best_ns_));
   return world_.runner->set_incumbent(kernel);
+}
+
+// The peak of the minute in which this candidate was the best, told so that its share is that of their turns; the roofline follows it. Nobody waits for it where a
+// call is long: some twelve calls.
+double TuneLoop::peak_beside(const LoopNest& nest, const LoadableKernel& kernel, double ns) {
+  constexpr double kLongestNs = 20e6;
+  const bool is_wanted = options_.progress || options_.until > 0;
+  if (!world_.time_with_peak || !is_wanted || world_.plan.flops <= 0 || ns > kLongestNs) return 0;
+  auto timed = world_.time_with_peak(nest, kernel);
+  if (!timed || timed->peak_gflops <= 0 || ns <= 0) return 0;
+  const double peak_gflops = timed->peak_gflops * timed->timing.median_ns / ns;
+  world_.plan.bound_ns = roofline_ns(world_.plan, peak_gflops);
+  return peak_gflops;
 }
 
 // A commit waits for the disk, milliseconds on a quiet one, seconds on a busy one: at most a twentieth of a search is spent on that.
@@ -181,12 +239,17 @@ bool TuneLoop::is_store_due() const {
 }
 
 Status TuneLoop::store_kept() {
-  if (!world_.database || kept_.empty()) return Ok{};
+  if (!world_.database) return Ok{};
   const double start_s = world_.elapsed_s();
+  SearchEffort now = effort(), since;
+  now.wall_s -= world_.plan.before.wall_s;
+  now.trials -= world_.plan.before.trials;
+  since = {now.wall_s - stored_.wall_s, now.trials - stored_.trials, now.until, now.exhausted_by};
   std::vector<std::pair<std::string, Measurement>> rows;
   for (const auto& trial : kept_) rows.emplace_back(trial.trace, trial.measurement);
   kept_.clear();
-  auto stored = world_.database->add_measurements(task_.key, task_.canonical_text, task_.source_text, rows);
+  auto stored = world_.database->add_measurements(task_.key, task_.canonical_text, task_.source_text, rows, since);
+  stored_ = now;
   stored_at_s_ = world_.elapsed_s();
   store_cost_s_ = stored_at_s_ - start_s;
   return stored;

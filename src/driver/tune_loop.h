@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/bench_timing.h"
 #include "driver/task.h"
 #include "driver/workspace_limit.h"
 #include "polyweft/database.h"
@@ -25,20 +26,26 @@ struct TuneWorld {
   Database* database = nullptr;  ///< may be null
   std::function<double()> elapsed_s;
   std::function<int64_t()> unix_time;
-  double bound_ns = 0;  ///< roofline of one call; 0: not known
+  TuneStart plan;  ///< rates, roofline, and what earlier searches spent
+  /// A kernel's time and the peak in turns; may be empty. Changes the runner's incumbent.
+  std::function<Result<KernelTiming>(const LoopNest&, const LoadableKernel&)> time_with_peak;
 };
 
 struct Winner {
-  Candidate candidate;
   LoopNest nest;
   Measurement measurement;
   std::string trace;
+  int64_t record = 0;    ///< the database has it already; 0: found by this search
+  double to_served = 0;  ///< its time over that of the record that is served, by pairs; 0: not raced against it
 };
 
 class TuneLoop {
  public:
   TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy, const TuneOptions& options, TuneWorld world);
 
+  /// Before run(): the search goes on from a stored record, which is the first to beat. It is compared and timed again, since times of another hour do not count
+  /// here; a record that no longer builds or is no longer right is left out. What else was measured for the task is not measured again.
+  Status resume(const TuningRecord& record);
   /// Measures until something ends it. Winners are in winners(), fastest first.
   Status run();
   const std::vector<Winner>& winners() const { return winners_; }
@@ -50,6 +57,8 @@ class TuneLoop {
   const std::string& reason() const { return reason_; }
   bool interrupted() const { return interrupted_; }
   const WorkspaceLimit& limit() const { return limit_; }
+  /// All searches of the task together.
+  SearchEffort effort() const;
 
  private:
   struct Trial {
@@ -60,12 +69,14 @@ class TuneLoop {
   };
   bool should_end();
   Status load_history();
+  const Measurement* known(const std::string& nest_hash) const;
+  double peak_beside(const LoopNest& nest, const LoadableKernel& kernel, double ns);
   Result<Trial> try_candidate(const Candidate& candidate);
   Result<Trial> measure(const Candidate& candidate, const LoopNest& nest, Trial trial);
-  Status keep_winner(const Candidate& candidate, LoopNest nest, const Trial& trial, const LoadableKernel& kernel);
+  Status keep_winner(LoopNest nest, const Trial& trial, const LoadableKernel& kernel);
   bool is_store_due() const;
   Status store_kept();
-  void report(TuneEvent event, const Trial& trial);
+  void report(TuneEvent event, const Trial& trial, double peak_gflops = 0);
 
   const Task& task_;
   const std::vector<NestTemplate>& templates_;
@@ -74,6 +85,7 @@ class TuneLoop {
   TuneWorld world_;
   WorkspaceLimit limit_;
   std::map<std::string, Measurement> history_;  // by nest hash: never measured twice, failures never run again
+  bool is_resumed_ = false;
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;
   int tried_ = 0;  // trials, and candidates that took too much memory
@@ -81,6 +93,8 @@ class TuneLoop {
   double fastest_ns_ = 0;    ///< least time of any incumbent
   std::vector<Trial> kept_;  // measured, not stored yet
   double stored_at_s_ = 0, store_cost_s_ = 0;
+  double ended_s_ = 0;   ///< of the last trial; 0 while there are more
+  SearchEffort stored_;  ///< of this search, what the database has
   std::string reason_;
   bool interrupted_ = false;
 };

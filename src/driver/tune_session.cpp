@@ -2,7 +2,10 @@
 
 #include <ctime>
 
+#include "driver/register_tile.h"
 #include "driver/spaces.h"
+#include "driver/threads.h"
+#include "driver/tune_finals.h"
 #include "driver/tune_loop.h"
 #include "driver/tune_start.h"
 
@@ -13,57 +16,38 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The untuned base nest is a candidate like any other: a schedule slower than it is never returned. Where the lab's one run of it was far slower
-// than the best there is nothing to race: naive loops may take seconds a call.
-Result<double> race_base(const SessionTask& session, Runner& runner, const TuneLoop& loop, std::vector<Winner>& winners) {
-  constexpr double kFarSlower = 3;
-  if (!winners.empty() && loop.reference_ns() > kFarSlower * loop.best_ns()) return loop.reference_ns();
-  RunRequest request;
-  request.candidate = session.lab.reference;
-  request.pair_with_incumbent = !winners.empty();
-  auto outcome = runner.run(request);
-  if (!outcome) return outcome.error();
-  if (outcome->status != RunStatus::ok) return outcome->reference_ns;
-  if (winners.empty() || (outcome->timing.ratio > 0 && outcome->timing.ratio_hi < 1)) {
-    Winner winner;
-    winner.nest = session.base;
-    winner.trace = "trace 1\n";
-    winner.measurement.nest_hash = hash(session.base);
-    winner.measurement.status = outcome->status;
-    winner.measurement.timing = outcome->timing;
-    winner.measurement.strategy = "base";
-    winner.measurement.toolchain = toolchain();
-    winner.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
-    winners.insert(winners.begin(), std::move(winner));
-  }
-  return outcome->timing.median_ns;
+TuneWorld world_of(const SessionTask& session, const SessionServices& services, TuneStart plan) {
+  const int threads = session.task.key.threads;
+  TuneWorld world;
+  world.build = [&services, threads](const LoopNest& nest) { return services.workshop.for_runner(on_threads(nest, threads)); };
+  world.runner = &services.runner;
+  world.database = services.database;
+  world.elapsed_s = [start = session.start] { return seconds_since(start); };
+  world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
+  world.time_with_peak = [&services, threads](const LoopNest& nest, const LoadableKernel& kernel) {
+    return time_kernel(services.runner, services.workshop, {nest, kernel, threads}, std::chrono::milliseconds(20));
+  };
+  world.plan = std::move(plan);
+  return world;
 }
 
-// The fastest that the checker proves. A refuted winner is a bug of ours and never kept; where nothing can be proven (a quota of isl), the
-// fastest that was right when measured is kept with that verdict, and best() does not serve it.
-Result<TuningRecord> store_winner(const Task& t, const SessionServices& services, const std::vector<Winner>& winners) {
-  const Winner* chosen = nullptr;
-  Certificate certificate;
-  for (const auto& winner : winners) {
-    auto verdict = services.isl.prove(t, print(winner.nest));
-    if (verdict && verdict->verdict == Verdict::refuted) continue;
-    const bool is_proven = verdict && verdict->verdict == Verdict::proven;
-    if (is_proven || !chosen) {
-      chosen = &winner;
-      certificate = verdict ? *verdict : Certificate{};
-    }
-    if (is_proven) break;
-  }
-  if (!chosen) return fail("PW0650", "no candidate ran correctly on this machine, not even the base nest", {"run: polyweft run FILE --verify"});
+TuningRecord record_of(const Task& t, const Finalist& finalist) {
   TuningRecord record;
   record.key = t.key;
   record.canonical_text = t.canonical_text;
   record.program_text = t.source_text;
   record.program_name = t.source.name;
-  record.trace_text = chosen->trace;
-  record.nest_text = print(chosen->nest);
-  record.certificate = certificate;
-  record.measurement = chosen->measurement;
+  record.trace_text = finalist.winner.trace;
+  record.nest_text = print(finalist.winner.nest);
+  record.certificate = finalist.certificate;
+  record.measurement = finalist.winner.measurement;
+  return record;
+}
+
+// The record that is served already stays as it is: nothing is stored twice.
+Result<TuningRecord> stored_record(const SessionTask& session, const SessionServices& services, const Finalist& finalist) {
+  if (finalist.winner.record != 0 && session.served) return *session.served;
+  TuningRecord record = record_of(session.task, finalist);
   if (!services.database) return record;
   auto id = services.database->insert(record);
   if (!id) return id.error();
@@ -71,44 +55,101 @@ Result<TuningRecord> store_winner(const Task& t, const SessionServices& services
   return record;
 }
 
-}  // namespace
-
-Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services) {
-  const TuneStart plan = tune_start(session.task, session.base, session.templates, services.workshop, services.database);
-  const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.workshop.target());
-  const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, f32_peak, plan.memory_gb_s));
-  auto strategy = evolve(search_spaces(session.templates, *model), {.seed = session.options.seed});
-  TuneWorld world;
-  world.build = [&](const LoopNest& nest) { return services.workshop.for_runner(nest); };
-  world.runner = &services.runner;
-  world.database = services.database;
-  world.elapsed_s = [start = session.start] { return seconds_since(start); };
-  world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
-  announce(plan, session.options, world.elapsed_s());
-  world.bound_ns = plan.bound_ns;
-  TuneLoop loop(session.task, session.templates, *strategy, session.options, world);
-  if (auto ran = loop.run(); !ran) return ran.error();
-
-  std::vector<Winner> winners = loop.winners();
-  WorkspaceLimit limit = loop.limit();
-  const bool is_base_allowed = limit.admits(session.base);
-  if (!is_base_allowed && winners.empty()) return limit.refusal(session.task.source.name);
-  auto reference_ns = is_base_allowed ? race_base(session, services.runner, loop, winners) : loop.reference_ns();
-  if (!reference_ns) return reference_ns.error();
-  auto record = store_winner(session.task, services, winners);
+Result<TuneReport> reported(const SessionTask& session, const SessionServices& services, double base_ns, Finalist finalist) {
+  if (auto timed = time_finalist(session, services, base_ns, finalist); !timed) return timed.error();
+  auto record = stored_record(session, services, finalist);
   if (!record) return record.error();
   TuneReport report;
   report.record = std::move(record).value();
-  report.interrupted = loop.interrupted();
-  report.measured = loop.measured();
-  report.failed = loop.failed();
-  report.sketches = static_cast<int>(session.templates.size());
-  report.scored = strategy->scored();
-  report.flops = plan.flops;
-  report.peak_gflops = plan.peak_gflops;
-  report.reference_ns = *reference_ns;
-  report.reason = loop.reason();
-  report.wall_s = seconds_since(session.start);
+  report.peak_gflops = finalist.peak_gflops;
+  report.peak_of = finalist.peak_of;
+  report.reference_ns = finalist.reference_ns;
+  report.served = report.record.id;
+  return report;
+}
+
+}  // namespace
+
+bool is_answered(const SearchEffort& spent, const TuneOptions& options) {
+  const bool is_limited = options.budget != TuneOptions::kNoLimit;
+  if (is_limited && spent.wall_s >= std::chrono::duration<double>(options.budget).count()) return true;
+  if (options.trials > 0 && spent.trials >= options.trials) return true;
+  if (options.until > 0 && spent.until >= options.until) return true;
+  return spent.exhausted_by == toolchain();
+}
+
+Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const std::vector<NestTemplate>& templates) {
+  const TuneStart plan = tune_start(session.task, session.lab.arguments, templates, services.workshop, services.database);
+  const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.workshop.target());
+  const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, f32_peak, plan.memory_gb_s));
+  auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
+  TuneWorld world = world_of(session, services, plan);
+  announce(plan, session.options, world.elapsed_s());
+  TuneLoop loop(session.task, templates, *strategy, session.options, std::move(world));
+  if (session.served && !session.options.refresh)
+    if (auto resumed = loop.resume(*session.served); !resumed) return resumed.error();
+  if (auto ran = loop.run(); !ran) return ran.error();
+
+  WorkspaceLimit limit = loop.limit();
+  AfterBase after{loop.winners(), loop.reference_ns()};
+  if (limit.admits(session.base)) {
+    auto raced = race_base(session, services.runner, loop);
+    if (!raced) return raced.error();
+    after = std::move(raced).value();
+  } else if (after.winners.empty()) {
+    return limit.refusal(session.task.source.name);
+  }
+  auto winners = race_served(session, services, std::move(after.winners));
+  if (!winners) return winners.error();
+  auto finalist = first_proven(session, services.isl, *winners);
+  if (!finalist) return finalist.error();
+  auto report = reported(session, services, after.base_ns, std::move(finalist).value());
+  if (!report) return report;
+  report->interrupted = loop.interrupted();
+  report->measured = loop.measured();
+  report->failed = loop.failed();
+  report->sketches = static_cast<int>(templates.size());
+  report->scored = strategy->scored();
+  report->flops = plan.flops;
+  report->effort = loop.effort();
+  report->reason = loop.reason();
+  return report;
+}
+
+Result<TuneReport> schedule_session(const SessionTask& session, const SessionServices& services, const ScheduleByHand& schedule) {
+  const int threads = session.task.key.threads;
+  auto kernel = services.workshop.for_runner(on_threads(schedule.nest, threads), Workshop::Spills::allow);
+  if (!kernel) return kernel.error();
+  RunRequest request;
+  request.candidate = *kernel;
+  request.deadline = kBenchDeadline;
+  auto outcome = services.runner.run(request);
+  if (!outcome) return outcome.error();
+  if (outcome->status != RunStatus::ok) return did_not_run("the schedule", *outcome);
+  Winner winner;
+  winner.nest = schedule.nest;
+  winner.trace = schedule.trace;
+  winner.measurement.nest_hash = hash(schedule.nest);
+  winner.measurement.status = RunStatus::ok;
+  winner.measurement.timing = outcome->timing;
+  winner.measurement.strategy = "by hand";
+  winner.measurement.toolchain = toolchain();
+  winner.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
+  if (auto set = services.runner.set_incumbent(*kernel); !set) return set.error();
+  auto base = base_beside(session, services.runner, {outcome->timing.median_ns, outcome->reference_ns});
+  if (!base) return base.error();
+  auto pairs = against_served(session, services, schedule.nest);
+  if (!pairs) return pairs.error();
+  winner.to_served = pairs->ratio;
+  auto finalist = first_proven(session, services.isl, {winner});
+  if (!finalist) return finalist.error();
+  auto report = reported(session, services, base->ns, std::move(finalist).value());
+  if (!report) return report;
+  if (services.workshop.is_too_many(kernel->spills, schedule.nest)) report->warnings.push_back(spill_text(kernel->spills) + ": the register tile does not fit");
+  for (auto& warning : slow_warnings("the schedule", outcome->timing, base->timing)) report->warnings.push_back(std::move(warning));
+  if (session.served && report->record.measurement.timing.median_ns > session.served->measurement.timing.median_ns) report->served = session.served->id;
+  report->measured = 1;
+  report->reason = "schedule";
   return report;
 }
 

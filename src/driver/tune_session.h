@@ -1,7 +1,8 @@
-// One search from the lab's first kernel to the stored record: loop, race with the base nest, proof, record.
+// One search from the lab's first kernel to the stored record: loop, final races, proof, record. A schedule by hand takes the same way with one candidate.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "driver/isl_client.h"
@@ -18,8 +19,8 @@ struct SessionTask {
   const Task& task;
   const LoopNest& base;
   const RunnerTask& lab;
-  const std::vector<NestTemplate>& templates;
   const TuneOptions& options;
+  std::optional<TuningRecord> served;  ///< what best() gives now
   std::chrono::steady_clock::time_point start;
 };
 /// Who does the work.
@@ -29,8 +30,18 @@ struct SessionServices {
   Runner& runner;
   Database* database = nullptr;  ///< may be null: nothing is kept
 };
+/// A schedule that somebody wrote, proven.
+struct ScheduleByHand {
+  LoopNest nest;
+  std::string trace;
+};
+
+/// Do the limits count as reached by what was spent already? Then a record is the answer.
+bool is_answered(const SearchEffort& spent, const TuneOptions& options);
 
 /// Ends by budget, trials, space or cancellation. PW0650 where not even the base nest ran correctly.
-Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services);
+Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const std::vector<NestTemplate>& templates);
+/// Measures and stores this one. PW0651 where it does not run correctly.
+Result<TuneReport> schedule_session(const SessionTask& session, const SessionServices& services, const ScheduleByHand& schedule);
 
 }  // namespace polyweft

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "driver/flops.h"
+
 namespace polyweft {
 namespace {
 
@@ -17,14 +19,18 @@ double bytes_of(const ArgumentSpec& argument) {
   return bytes;
 }
 
-// What no schedule can beat: the arithmetic at the peak, and the arguments once through memory where they cannot stay in a cache.
-double roofline_ns(const TuneStart& plan, int64_t cache_bytes) {
-  const double compute = plan.peak_gflops > 0 ? plan.flops / plan.peak_gflops : 0;
-  const double memory = plan.memory_gb_s > 0 && plan.bytes > static_cast<double>(cache_bytes) ? plan.bytes / plan.memory_gb_s : 0;
-  return std::max(compute, memory);
+// The arguments once through memory where they cannot stay in a cache.
+double memory_ns(const TuneStart& plan, const std::vector<int64_t>& cache_bytes) {
+  const bool fits = !cache_bytes.empty() && plan.bytes <= static_cast<double>(cache_bytes.back());
+  return plan.memory_gb_s > 0 && !fits ? plan.bytes / plan.memory_gb_s : 0;
 }
 
 }  // namespace
+
+// What no schedule can beat.
+double roofline_ns(const TuneStart& plan, double peak_gflops) {
+  return std::max(peak_gflops > 0 ? plan.flops / peak_gflops : 0, plan.memory_ns);
+}
 
 double peak_factor(const Program& program, const Target& target) {
   bool wide = false, single = false, half = false;
@@ -39,19 +45,20 @@ double peak_factor(const Program& program, const Target& target) {
   return half && !single && target.computes_halves() ? 2 : 1;
 }
 
-TuneStart tune_start(const Task& task, const LoopNest& base, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database) {
+TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& arguments, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database) {
   TuneStart out;
   out.key = task.key.program;
-  out.flops = count_flops(base);
-  for (const auto& argument : argument_specs(base, task.program)) out.bytes += bytes_of(argument);
+  out.flops = count_flops(task.program);
+  for (const auto& argument : arguments) out.bytes += bytes_of(argument);
   out.peak_gflops = workshop.measured_peak_gflops(task.key.threads) * peak_factor(task.program, workshop.target());
   out.memory_gb_s = workshop.measured_memory_gb_s(task.key.threads);
-  const auto& caches = workshop.machine_model(task.key.threads).cache_bytes;
-  out.bound_ns = roofline_ns(out, caches.empty() ? 0 : caches.back());
+  out.memory_ns = memory_ns(out, workshop.machine_model(task.key.threads).cache_bytes);
+  out.bound_ns = roofline_ns(out, out.peak_gflops);
   out.sketches = static_cast<int>(templates.size());
   for (const auto& nest_template : templates) out.points += points_of(nest_template.trace);
   if (!database) return out;
   if (auto nearest = database->nearest(task.key)) out.nearest = *nearest;
+  if (auto before = database->effort(task.key)) out.before = *before;
   return out;
 }
 
@@ -62,6 +69,26 @@ void announce(const TuneStart& plan, const TuneOptions& options, double elapsed_
   event.elapsed_s = elapsed_s;
   event.plan = &plan;
   options.progress(event);
+}
+
+void announce_end(const TuneReport& report, const TuneOptions& options) {
+  if (!options.progress) return;
+  TuneProgress event;
+  event.trial = report.measured + report.failed;
+  event.measured = report.measured;
+  event.failed = report.failed;
+  event.scored = report.scored;
+  event.elapsed_s = report.wall_s;
+  event.status = report.record.measurement.status;
+  event.ns = event.best_ns = report.record.measurement.timing.median_ns;
+  event.predicted_ns = report.record.measurement.predicted_ns;
+  event.peak_gflops = report.peak_gflops;
+  event.what = report.reason;
+  event.trace = report.record.trace_text;
+  for (const TuneEvent last : {TuneEvent::hit, TuneEvent::done}) {
+    event.event = last;
+    if (last == TuneEvent::done || report.hit) options.progress(event);
+  }
 }
 
 }  // namespace polyweft

@@ -14,8 +14,12 @@ namespace polyweft {
 /// Multiply-adds of the widest float type that the program computes in, for one of f32: 1/2 for f64, 2 for f16 where the target computes in halves.
 double peak_factor(const Program& program, const Target& target);
 /// `database` may be null. Measures the machine: some 100 ms.
-TuneStart tune_start(const Task& task, const LoopNest& base, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database);
+TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& arguments, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database);
+/// Roofline of one call at a peak rate, GFLOP/s (0: not known).
+double roofline_ns(const TuneStart& plan, double peak_gflops);
 /// Reports the start to the caller's progress function, if there is one.
 void announce(const TuneStart& plan, const TuneOptions& options, double elapsed_s);
+/// Reports `hit` where it is one, and `done`.
+void announce_end(const TuneReport& report, const TuneOptions& options);
 
 }  // namespace polyweft

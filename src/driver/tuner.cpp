@@ -2,6 +2,7 @@
 #include "polyweft/tuner.h"
 
 #include "driver/bench_timing.h"
+#include "driver/flops.h"
 #include "driver/kernel_impl.h"
 #include "driver/memory.h"
 #include "driver/planner.h"
@@ -88,7 +89,7 @@ struct Tuner::Impl {
     // Naive loops in double precision: above this the bounds would take longer than the search. A recurrence may amplify what it rounds (64 steps of an LSTM by
     // 10^4), which no rule of thumb knows: there they are worth some seconds.
     constexpr double kMostBoundFlops = 1e9, kMostInRecurrences = 4e9;
-    if (bit_exact || count_flops(base) > (schedules::has_recurrence(t.program) ? kMostInRecurrences : kMostBoundFlops)) return std::nullopt;
+    if (bit_exact || count_flops(t.program) > (schedules::has_recurrence(t.program) ? kMostInRecurrences : kMostBoundFlops)) return std::nullopt;
     auto nest = ir::for_target(workshop.target(), isl.bound_nest(t));
     return nest ? std::optional(std::move(nest).value()) : std::nullopt;
   }
@@ -111,7 +112,12 @@ struct Tuner::Impl {
   }
 
   Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);
-  Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, Clock::time_point start);
+  Result<TuneReport> answer(const Program& program, const Task& t, const TuneOptions& tune_options, Clock::time_point start);
+  static TuneReport hit(TuningRecord record, const SearchEffort& spent);
+  Result<TuneReport> unmeasured(const Program& program, const Task& t, const TuneOptions& tune_options);
+  Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start,
+                            const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work);
+  Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start);
   Result<Plan> base_plan(const Program& program, const TaskOptions& task_options);
 
   TunerOptions options;
@@ -126,24 +132,63 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   const auto start = Clock::now();
   auto t = planner.task(program, tune_options);
   if (!t) return t.error();
-  if (!tune_options.refresh) {
-    auto record = stored.best(*t);
-    if (!record) return record.error();
-    if (*record && keeps(tune_options.max_workspace, **record)) {
-      TuneReport report;
-      report.record = std::move(**record);
-      report.hit = true;
-      report.reason = "hit";
-      if (auto nest = parse_loop_nest(report.record.nest_text)) report.flops = count_flops(*nest);
-      report.wall_s = seconds_since(start);
-      return report;
-    }
-  }
-  if (auto ok = planner.checked(program); !ok) return ok.error();
-  return search(*t, tune_options, start);
+  auto report = answer(program, *t, tune_options, start);
+  if (!report) return report;
+  if (report->flops == 0) report->flops = count_flops(t->program);
+  report->wall_s = seconds_since(start);
+  announce_end(*report, tune_options);
+  return report;
 }
 
-Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options, Clock::time_point start) {
+Result<TuneReport> Tuner::Impl::answer(const Program& program, const Task& t, const TuneOptions& tune_options, Clock::time_point start) {
+  auto record = stored.best(t);
+  if (!record) return record.error();
+  auto spent = stored.effort(t);
+  if (!spent) return spent.error();
+  const bool is_search = tune_options.trace.empty();
+  const bool may_answer = is_search && !tune_options.refresh && *record && keeps(tune_options.max_workspace, **record);
+  if (may_answer && is_answered(*spent, tune_options)) return hit(std::move(**record), *spent);
+  if (tune_options.budget.count() == 0) return unmeasured(program, t, tune_options);
+  if (auto ok = planner.checked(program); !ok) return ok.error();
+  if (is_search) return search(t, tune_options, std::move(*record), start);
+  auto plan = planner.plan_by_trace(t, tune_options.trace, WorkspaceLimit(tune_options.max_workspace));
+  if (!plan) return plan.error();
+  return in_lab(t, tune_options, std::move(*record), start, [&](const SessionTask& session, const SessionServices& services) {
+    return schedule_session(session, services, {plan->nest, plan->trace});
+  });
+}
+
+TuneReport Tuner::Impl::hit(TuningRecord record, const SearchEffort& spent) {
+  TuneReport report;
+  report.served = record.id;
+  report.record = std::move(record);
+  report.hit = true;
+  report.effort = spent;
+  report.reason = "hit";
+  return report;
+}
+
+// The answer of who may not measure: a proven nest without a time. It is not stored: a look-up serves what was measured here.
+Result<TuneReport> Tuner::Impl::unmeasured(const Program& program, const Task& t, const TuneOptions& tune_options) {
+  auto plan = planner.plan(program, tune_options);
+  if (!plan) return plan.error();
+  auto certificate = isl.prove(t, print(plan->nest));
+  TuneReport report;
+  report.record.key = t.key;
+  report.record.canonical_text = t.canonical_text;
+  report.record.program_text = t.source_text;
+  report.record.program_name = t.source.name;
+  report.record.trace_text = plan->trace;
+  report.record.nest_text = print(plan->nest);
+  if (certificate) report.record.certificate = *certificate;
+  report.record.measurement.nest_hash = hash(plan->nest);
+  report.record.measurement.toolchain = toolchain();
+  report.reason = "nothing measured";
+  return report;
+}
+
+Result<TuneReport> Tuner::Impl::in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start,
+                                       const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work) {
   auto base = planner.base_nest(t);
   if (!base) return base.error();
   if (auto started = start_runner(); !started) return started.error();
@@ -151,16 +196,20 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   if (!lab_task) return lab_task.error();
   lab_task->seed = tune_options.seed;
   if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
-
-  auto templates = planner.sketches(t);
-  if (!templates) return templates.error();
   Database* stores = nullptr;
   if (stored.is_given()) {
     auto db = stored.open();
     if (!db) return db.error();
     stores = *db;
   }
-  return tune_session({t, *base, *lab_task, *templates, tune_options, start}, {workshop, isl, *runner, stores});
+  return work({t, *base, *lab_task, tune_options, std::move(served), start}, {workshop, isl, *runner, stores});
+}
+
+Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start) {
+  auto templates = planner.sketches(t);
+  if (!templates) return templates.error();
+  return in_lab(t, tune_options, std::move(served), start,
+                [&](const SessionTask& session, const SessionServices& services) { return tune_session(session, services, *templates); });
 }
 
 Tuner::Tuner(Target target, TunerOptions options) : impl_(std::make_unique<Impl>(std::move(target), std::move(options))) {}
@@ -383,7 +432,7 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   if (auto begun = impl_->runner->begin(*lab_task); !begun) return begun.error();
   BenchReport report;
   report.origin = plan->origin;
-  report.flops = count_flops(*base);
+  report.flops = count_flops(task->program);
   auto kernel = impl_->asked_for(on_threads(plan->nest, options.threads), plan->origin, report.warnings);
   if (!kernel) return kernel.error();
   auto timed = time_kernel(*impl_->runner, impl_->workshop, {plan->nest, *kernel, options.threads}, budget / 2);

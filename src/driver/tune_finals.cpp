@@ -1,0 +1,165 @@
+#include "driver/tune_finals.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "driver/threads.h"
+
+namespace polyweft {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFinalBudget{200};
+constexpr double kSlowNs = 250e6;  // a final costs some ten calls: longer kernels keep the times that they have
+
+Winner base_winner(const SessionTask& session, const Timing& timing) {
+  Winner winner;
+  winner.nest = session.base;
+  winner.trace = "trace 1\n";
+  winner.measurement.nest_hash = hash(session.base);
+  winner.measurement.status = RunStatus::ok;
+  winner.measurement.timing = timing;
+  winner.measurement.strategy = "base";
+  winner.measurement.toolchain = toolchain();
+  winner.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
+  return winner;
+}
+
+Timing once(double ns) {
+  Timing timing;
+  timing.median_ns = timing.min_ns = ns;
+  timing.samples = 1;
+  return timing;
+}
+
+bool has_ratio(const Timing& timing) {
+  return timing.ratio > 0;
+}
+
+/// The ratio of `nest` to the runner's incumbent, in pairs.
+Result<Timing> pairs_of(Runner& runner, const LoadableKernel& kernel, milliseconds budget) {
+  RunRequest request;
+  request.candidate = kernel;
+  request.pair_with_incumbent = true;
+  request.time_budget = budget;
+  auto outcome = runner.run(request);
+  if (!outcome) return outcome.error();
+  const bool is_timed = outcome->status == RunStatus::ok || outcome->status == RunStatus::slower;
+  return is_timed ? outcome->timing : Timing{};
+}
+
+Timing scaled(Timing timing, double factor) {
+  timing.median_ns *= factor;
+  timing.min_ns *= factor;
+  return timing;
+}
+
+}  // namespace
+
+Timing told_beside(const Timing& served, Timing timing, double ratio) {
+  if (ratio <= 0 || served.median_ns <= 0 || timing.median_ns <= 0) return timing;
+  const bool agree = (ratio < 1) == (timing.median_ns < served.median_ns);
+  return agree ? timing : scaled(timing, served.median_ns * ratio / timing.median_ns);
+}
+
+// It runs in turns with the best, so that both are warm: a first call of a short kernel is mostly page faults. A naive loop of seconds is as cold or warm as it gets, and
+// its one run as the reference counts.
+Result<BaseTime> base_beside(const SessionTask& session, Runner& runner, const Incumbent& incumbent) {
+  BaseTime out{once(incumbent.reference_ns), incumbent.reference_ns};
+  if (incumbent.ns > 0 && incumbent.reference_ns > kSlowNs) return out;
+  RunRequest request;
+  request.candidate = session.lab.reference;
+  request.pair_with_incumbent = incumbent.ns > 0;
+  auto outcome = runner.run(request);
+  if (!outcome) return outcome.error();
+  const bool is_timed = (outcome->status == RunStatus::ok || outcome->status == RunStatus::slower) && outcome->timing.samples > 0;
+  if (!is_timed) return BaseTime{once(outcome->reference_ns), outcome->reference_ns};
+  const Timing& timing = outcome->timing;
+  return BaseTime{timing, has_ratio(timing) && incumbent.ns > 0 ? timing.ratio * incumbent.ns : timing.median_ns};
+}
+
+// The untuned base nest is a candidate like any other: a schedule slower than it is never returned.
+Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const TuneLoop& loop) {
+  AfterBase out{loop.winners(), 0};
+  auto base = base_beside(session, runner, {out.winners.empty() ? 0 : loop.best_ns(), loop.reference_ns()});
+  if (!base) return base.error();
+  out.base_ns = base->ns;
+  if (base->ns <= 0) return out;
+  const bool wins = !out.winners.empty() && has_ratio(base->timing) && base->timing.ratio_hi < 1;
+  out.winners.insert(wins ? out.winners.begin() : out.winners.end(), base_winner(session, base->timing));
+  return out;
+}
+
+Result<Timing> against_served(const SessionTask& session, const SessionServices& services, const LoopNest& nest) {
+  const auto served = session.served ? parse_loop_nest(session.served->nest_text) : Result<LoopNest>(fail("PW0710", "no record"));
+  if (!served) return Timing{};
+  const int threads = session.task.key.threads;
+  auto old_kernel = services.workshop.for_runner(on_threads(*served, threads), Workshop::Spills::allow);
+  auto new_kernel = services.workshop.for_runner(on_threads(nest, threads), Workshop::Spills::allow);
+  if (!old_kernel || !new_kernel) return Timing{};
+  if (auto set = services.runner.set_incumbent(*old_kernel); !set) return set.error();
+  return pairs_of(services.runner, *new_kernel, kFinalBudget);
+}
+
+Result<std::vector<Winner>> race_served(const SessionTask& session, const SessionServices& services, std::vector<Winner> winners) {
+  const auto stored = std::find_if(winners.begin(), winners.end(), [](const Winner& w) { return w.record != 0; });
+  if (!session.served || winners.empty() || stored == winners.begin()) return winners;
+  auto pairs = against_served(session, services, winners.front().nest);
+  if (!pairs) return pairs.error();
+  winners.front().to_served = pairs->ratio;
+  const bool wins = has_ratio(*pairs) && pairs->ratio_hi < 1;
+  if (!wins && stored != winners.end()) std::rotate(winners.begin(), stored, stored + 1);
+  return winners;
+}
+
+// A refuted winner is a bug of ours and never kept; where nothing can be proven (a quota of isl), the fastest that was right when measured is kept with that verdict, and
+// best() does not serve it.
+Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners) {
+  std::optional<Finalist> chosen;
+  for (const auto& winner : winners) {
+    if (winner.record != 0 && session.served) return Finalist{winner, session.served->certificate, 0, 0, ""};
+    auto verdict = isl.prove(session.task, print(winner.nest));
+    if (verdict && verdict->verdict == Verdict::refuted) continue;
+    const bool is_proven = verdict && verdict->verdict == Verdict::proven;
+    if (is_proven || !chosen) chosen = Finalist{winner, verdict ? *verdict : Certificate{}, 0, 0, ""};
+    if (is_proven) break;
+  }
+  if (!chosen) return fail("PW0650", "no candidate ran correctly on this machine, not even the base nest", {"run: polyweft run FILE --verify"});
+  return *std::move(chosen);
+}
+
+namespace {
+
+/// In the clock of the record: the served one's own time where it stays, else this hour's.
+Timing told(const SessionTask& session, const Winner& winner, const Timing& now) {
+  if (!session.served) return now;
+  const Timing& served = session.served->measurement.timing;
+  return winner.record != 0 ? served : told_beside(served, now, winner.to_served);
+}
+
+Result<KernelTiming> timed_again(const SessionTask& session, const SessionServices& services, const Winner& winner) {
+  const Timing& raced = winner.measurement.timing;
+  const int threads = session.task.key.threads;
+  if (raced.median_ns > kSlowNs) return KernelTiming{raced, 0, ""};
+  auto kernel = services.workshop.for_runner(on_threads(winner.nest, threads), Workshop::Spills::allow);
+  if (!kernel) return KernelTiming{raced, 0, ""};
+  auto timed = time_kernel(services.runner, services.workshop, {winner.nest, *kernel, threads}, kFinalBudget);
+  return timed || timed.error().code != "PW0651" ? timed : KernelTiming{raced, 0, ""};
+}
+
+}  // namespace
+
+Status time_finalist(const SessionTask& session, const SessionServices& services, double base_ns, Finalist& finalist) {
+  const Timing raced = finalist.winner.measurement.timing;
+  auto timed = timed_again(session, services, finalist.winner);
+  if (!timed) return timed.error();
+  const Timing record = told(session, finalist.winner, timed->timing);
+  finalist.winner.measurement.timing = record;
+  finalist.peak_of = timed->peak_of;
+  if (record.median_ns > 0) finalist.peak_gflops = timed->peak_gflops * timed->timing.median_ns / record.median_ns;
+  if (raced.median_ns > 0) finalist.reference_ns = base_ns * record.median_ns / raced.median_ns;
+  return Ok{};
+}
+
+}  // namespace polyweft

@@ -1,0 +1,49 @@
+// What happens between the last trial and the record: winners meet the base nest and the record they are to replace, the one that is left is timed with its peak.
+#pragma once
+
+#include <vector>
+
+#include "driver/tune_loop.h"
+#include "driver/tune_session.h"
+
+namespace polyweft {
+
+/// What is left when the finals are over.
+struct Finalist {
+  Winner winner;
+  Certificate certificate;
+  double reference_ns = 0, peak_gflops = 0;  ///< in the clock of winner.measurement
+  std::string peak_of;
+};
+
+/// What the base nest runs in turns with.
+struct Incumbent {
+  double ns = 0;            ///< of the runner's incumbent; 0: there is none
+  double reference_ns = 0;  ///< of the base nest, once and cold, when the lab made the right answers; 0: not known
+};
+struct BaseTime {
+  Timing timing;
+  double ns = 0;  ///< in the clock of the incumbent; 0: it did not run
+};
+Result<BaseTime> base_beside(const SessionTask& session, Runner& runner, const Incumbent& incumbent);
+
+/// The winners, fastest first, and the base nest behind those that it does not beat.
+struct AfterBase {
+  std::vector<Winner> winners;
+  double base_ns = 0;
+};
+Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const TuneLoop& loop);
+/// The time of a kernel over the served record's, by pairs; 0 where either does not run.
+Result<Timing> against_served(const SessionTask& session, const SessionServices& services, const LoopNest& nest);
+/// A winner of this search is taken over the record that is served only where pairs of both say so.
+Result<std::vector<Winner>> race_served(const SessionTask& session, const SessionServices& services, std::vector<Winner> winners);
+/// The first that is proven; else the first that is not refuted. PW0650 where none is left.
+Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners);
+/// Times the finalist in turns with the peak, and tells it, base nest and peak in the clock of its record. `base_ns`: in the clock of the last race.
+Status time_finalist(const SessionTask& session, const SessionServices& services, double base_ns, Finalist& finalist);
+
+/// best() compares times of one task that were measured in different hours: where pairs (`ratio`: timing over served) say otherwise than the medians, `timing` is told in
+/// the clock of the record that is served.
+Timing told_beside(const Timing& served, Timing timing, double ratio);
+
+}  // namespace polyweft
