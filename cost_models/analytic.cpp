@@ -23,6 +23,8 @@ constexpr double kWindow = 256;  // instructions in flight that wait for one ano
 // and that products which add to one tile follow each other every 16 cycles, and that loads from L1 hide behind them altogether.
 constexpr double kTileRows = 16, kTileLatency = 52, kTiles = ir::kLiveTiles;
 constexpr double kBesides = 0.1;  // of the loads that hide behind arithmetic, or of arithmetic behind loads (12 x 2 and 14 x 2 vectors beside 9 x 3: 2 to 3 % slower)
+constexpr double kGather = 3;  // load or store slots a lane of a gather or scatter: 1.3 to 2 cycles a lane on current cores
+constexpr int64_t kMostInterleaved = 8;  // stride of a group of accesses that LLVM loads in whole vectors and takes apart by shuffles
 constexpr double kForwarding = 4;  // from a store to a load of the same cell
 constexpr double kVectorEntryCycles = 16;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a branch to the rest that is guessed wrongly
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
@@ -50,15 +52,16 @@ bool has_cells(const Layout& layout, uint32_t dim) {
 // Vector loads or stores for the lanes of one vector: one where they lie side by side, two where they are every second element, else one a lane.
 double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes) {
   const auto& layout = nest.buffers[use.buffer].layout;
-  if (layout.pieces.empty() || use.has_gather) return lanes;
+  if (layout.pieces.empty() || use.has_gather) return kGather * lanes;
   // A dimension of one cell (a fold by 1) is no dimension of memory.
   auto dense = std::find_if(layout.pieces.rbegin(), layout.pieces.rend(), [](const Piece& piece) { return piece.factor > 1; });
   const uint32_t last = dense == layout.pieces.rend() ? layout.pieces.back().dim : dense->dim;
   for (size_t d = 0; d < use.coeff[loop].size(); ++d)
-    if (d != last && use.coeff[loop][d] != 0 && has_cells(layout, static_cast<uint32_t>(d))) return lanes;
+    if (d != last && use.coeff[loop][d] != 0 && has_cells(layout, static_cast<uint32_t>(d))) return kGather * lanes;
   const int64_t stride = std::abs(use.coeff[loop][last]);
   if (stride == 1 && use.coeff[loop][last] == 1) return 1;
-  return stride == 2 ? std::min(2.0, lanes) : lanes;
+  if (nest.auto_vectorized && stride <= kMostInterleaved) return std::min(1.5 * static_cast<double>(stride), kGather * lanes);  // whole vectors and shuffles
+  return stride == 2 ? std::min(2.0, lanes) : kGather * lanes;
 }
 
 class Estimate {

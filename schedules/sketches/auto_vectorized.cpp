@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedules/sketches/table.h"
+
 namespace polyweft::schedules {
 namespace {
 
@@ -19,12 +21,48 @@ Trace in_tasks(const Program& normalized, NumericsClass cls, const Isl& isl) {
   return trace;
 }
 
+/// How well the compiler's lanes fit an index: elements side by side or the same count for it, those far apart against it; what is written counts more.
+int merit_of(const StageTable& table, const Stage& stage, uint32_t index) {
+  const bool is_reduced = index >= stage.data_indices;
+  int merit = is_reduced ? 2 : table.unit == index ? 3 : table.spread == index ? 1 : -3;
+  for (const ReadRow& read : table.reads) {
+    const int64_t stride = read.stride[index] < 0 ? -read.stride[index] : read.stride[index];
+    merit += read.irregular[index] || stride > 2 ? -2 : stride == 2 ? 1 : 2;
+  }
+  return merit;
+}
+
+/// Each statement with the index innermost along which memory is read and written side by side, where that is not so in the text's order.
+Trace with_rows_innermost(const Program& normalized, NumericsClass cls, const Isl& isl) {
+  Trace trace;
+  auto t = base_template(normalized, cls);
+  if (!t) return trace;
+  for (const Stage& stage : t->stages) {
+    if (stage.loops.size() < 2) continue;
+    const StageTable table = table_of(*t, stage);
+    size_t best = stage.loops.size() - 1;
+    for (size_t l = 0; l < stage.loops.size(); ++l)
+      if (merit_of(table, stage, stage.loops[l].index) > merit_of(table, stage, stage.loops[best].index)) best = l;
+    if (best + 1 == stage.loops.size()) continue;
+    PermuteStep permute{stage.name, {}};
+    for (size_t l = 0; l < stage.loops.size(); ++l)
+      if (l != best) permute.loops.push_back(stage.loops[l].name);
+    permute.loops.push_back(stage.loops[best].name);
+    Trace longer = trace;
+    longer.steps.push_back(std::move(permute));
+    if (replay(normalized, cls, longer, isl)) trace = std::move(longer);
+  }
+  return trace;
+}
+
 }  // namespace
 
 std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, int threads, const Isl& isl) {
   std::vector<Trace> out;
-  Trace parallel = threads > 1 && !has_recurrence(normalized) ? in_tasks(normalized, cls, isl) : Trace{};
-  for (Trace trace : {std::move(parallel), Trace{}}) {
+  const bool has_loops = !has_recurrence(normalized);
+  Trace parallel = threads > 1 && has_loops ? in_tasks(normalized, cls, isl) : Trace{};
+  Trace by_rows = has_loops ? with_rows_innermost(normalized, cls, isl) : Trace{};
+  for (Trace trace : {std::move(parallel), std::move(by_rows), Trace{}}) {
     trace.steps.push_back(AutovectorizeStep{});
     if (std::find(out.begin(), out.end(), trace) == out.end()) out.push_back(std::move(trace));
   }

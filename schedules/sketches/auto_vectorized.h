@@ -8,7 +8,7 @@
 
 namespace polyweft::schedules {
 
-/// `autovectorize` alone, and for threads each statement's outermost loop as parts where that is legal. `isl`: what replay asks of it.
+/// `autovectorize` alone, after loops are interchanged so that memory is walked side by side, and for threads with each statement's outermost loop parallel where that is legal. `isl`: what replay asks of it.
 std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, int threads, const Isl& isl);
 
 }  // namespace polyweft::schedules

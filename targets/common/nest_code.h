@@ -161,6 +161,7 @@ class NestCode {
   llvm::Value* carried_value(const Access& access) const;
   void note_carried(const Access& access, llvm::Value* value);
   bool reads_carried(const Expr& e) const;
+  llvm::Value* extreme_of_carried(const ExprNode& node);
 
   // control: nest_control.cpp; loops: nest_loops.cpp; parallel ones: nest_tasks.cpp
   void on(const Seq&);

@@ -222,14 +222,35 @@ llvm::Value* NestCode::expression(const Expr& e) {
     default:
       break;
   }
+  if ((e->op == Op::max || e->op == Op::min) && !carried_.empty() && reads_carried(e)) return extreme_of_carried(*e);
   std::vector<llvm::Value*> args;
   for (const auto& arg : e->args) args.push_back(expression(arg));
-  // The test for a NaN is of the first operand: it stays off a chain from iteration to iteration.
-  const bool is_extreme = (e->op == Op::max || e->op == Op::min) && is_float(e->type);
-  if (is_extreme && !carried_.empty() && reads_carried(e->args[0])) std::swap(args[0], args[1]);
   if (e->op == Op::div && divides_by_reciprocal(*e, args[0], args[1])) return quotient(e->type, args[0], args[1]);
   if (llvm::Value* turned = operation_before_turn(*e, args)) return turned;
   return scalar_.apply(*e, std::move(args));
+}
+
+static void collect_operands(const ExprNode& node, std::vector<Expr>& out) {
+  for (const Expr& arg : node.args)
+    if (arg->op == node.op && arg->type == node.type)
+      collect_operands(*arg, out);
+    else
+      out.push_back(arg);
+}
+
+/// The greatest or least of some values of which one comes from the last iteration. Extremes have any order in every class: that value is met last, as the second operand,
+/// so that neither the others nor the test for a NaN, which is of the first, lie on the chain from iteration to iteration.
+llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
+  std::vector<Expr> operands;
+  collect_operands(node, operands);
+  std::stable_partition(operands.begin(), operands.end(), [&](const Expr& operand) { return !reads_carried(operand); });
+  llvm::Value* out = nullptr;
+  for (const Expr& operand : operands) {
+    llvm::Value* value = expression(operand);
+    std::vector<llvm::Value*> both = {out, value};
+    out = out ? scalar_.apply(node, both) : value;
+  }
+  return out;
 }
 
 // A guarded value is lazy: what the guard excludes is not read.

@@ -379,8 +379,13 @@ llvm::Value* ScalarCode::apply(const ExprNode& node, std::vector<llvm::Value*> a
     case Op::gt:
     case Op::ge:
       return compare(node.op, operand, args[0], args[1]);
-    case Op::select:
-      return b_.CreateSelect(args[0], args[1], args[2]);
+    case Op::select: {
+      llvm::Value* out = b_.CreateSelect(args[0], args[1], args[2]);
+      // Both sides are there, and a condition on data is guessed wrongly too often for a branch.
+      if (auto* chosen = llvm::dyn_cast<llvm::SelectInst>(out); chosen && lanes(out) == 1)
+        chosen->setMetadata(llvm::LLVMContext::MD_unpredictable, llvm::MDNode::get(b_.getContext(), {}));
+      return out;
+    }
     case Op::clamp:
       return minimum(false, node.type, minimum(true, node.type, args[0], args[1]), args[2]);
     case Op::fma:
