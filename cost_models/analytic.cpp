@@ -60,7 +60,7 @@ double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, 
     if (d != last && use.coeff[loop][d] != 0 && has_cells(layout, static_cast<uint32_t>(d))) return kGather * lanes;
   const int64_t stride = std::abs(use.coeff[loop][last]);
   if (stride == 1 && use.coeff[loop][last] == 1) return 1;
-  if (nest.auto_vectorized && stride <= kMostInterleaved) return std::min(1.5 * static_cast<double>(stride), kGather * lanes);  // whole vectors and shuffles
+  if (nest.auto_vectorized && stride <= kMostInterleaved) return std::min(1 + std::log2(std::max<double>(1, static_cast<double>(stride))), kGather * lanes);  // a share of whole vectors, and shuffles
   return stride == 2 ? std::min(2.0, lanes) : kGather * lanes;
 }
 
