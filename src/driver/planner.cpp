@@ -1,8 +1,8 @@
 #include "driver/planner.h"
 
-#include <algorithm>
 #include <set>
 
+#include "driver/first_choices.h"
 #include "driver/spaces.h"
 #include "ir/instruction.h"
 #include "ir/left_to_compiler.h"
@@ -16,19 +16,6 @@ namespace {
 
 constexpr size_t kFirstChoices = 6;
 constexpr size_t kBoundedChoices = 200;  // where many may take too much memory, which is quickly said
-
-/// Where the model sees no clear difference (both wait for memory), rather what the compiler vectorizes than the same loops without vectors.
-std::vector<Candidate> vectors_before_base(std::vector<Candidate> candidates, const std::vector<NestTemplate>& templates) {
-  constexpr double kAlike = 1.15;
-  for (size_t at = 0; at < candidates.size(); ++at) {
-    const NestTemplate& base = templates[candidates[at].sketch];
-    if (base.auto_vectorized || !schedules::runs_base_order(base.trace)) continue;
-    const auto other = std::find_if(candidates.begin() + static_cast<std::ptrdiff_t>(at), candidates.end(), [&](const Candidate& c) { return templates[c.sketch].auto_vectorized; });
-    if (other != candidates.end() && other->predicted_ns <= kAlike * candidates[at].predicted_ns) std::rotate(candidates.begin() + static_cast<std::ptrdiff_t>(at), other, other + 1);
-    break;
-  }
-  return candidates;
-}
 
 }  // namespace
 
@@ -154,9 +141,8 @@ Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   auto templates = sketches(t);
   if (templates && !templates->empty()) {
     const auto model = analytic_model(workshop_.machine_model(t.key.threads));
-    auto strategy = enumerate_by_model(search_spaces(*templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
     const size_t choices = limit.is_set() ? kBoundedChoices : kFirstChoices;
-    if (auto plan = first_that_fits(t, *templates, vectors_before_base(strategy->ask(choices), *templates), limit)) return std::move(*plan);
+    if (auto plan = first_that_fits(t, *templates, first_choices(*templates, *model, choices), limit)) return std::move(*plan);
   }
   auto base = base_nest(t, limit);
   if (!base) return base.error();

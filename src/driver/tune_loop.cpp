@@ -117,29 +117,34 @@ void TuneLoop::report(TuneEvent event, const Trial& trial, double peak_gflops) {
 
 Status TuneLoop::run() {
   if (auto loaded = load_history(); !loaded) return loaded;
+  if (!should_end())
+    if (auto ran = run_batch(world_.seeds); !ran) return ran;
   while (!should_end()) {
     const auto batch = strategy_.ask(kBatch);
     if (batch.empty()) {
       reason_ = kExhausted;
       break;
     }
-    std::vector<Observation> observations;
-    for (const auto& candidate : batch) {
-      if (should_end()) break;
-      auto trial = try_candidate(candidate);
-      if (!trial) {
-        (void)store_kept();
-        return trial.error();
-      }
-      observations.push_back(trial->observation);
-      if (!trial->takes_too_much && !known(candidate.nest_hash)) kept_.push_back(*trial);
-    }
-    strategy_.tell(observations);
-    if (!is_store_due()) continue;
-    if (auto stored = store_kept(); !stored) return stored;
+    if (auto ran = run_batch(batch); !ran) return ran;
   }
   ended_s_ = world_.elapsed_s();
   return store_kept();
+}
+
+Status TuneLoop::run_batch(const std::vector<Candidate>& batch) {
+  std::vector<Observation> observations;
+  for (const auto& candidate : batch) {
+    if (should_end()) break;
+    auto trial = try_candidate(candidate);
+    if (!trial) {
+      (void)store_kept();
+      return trial.error();
+    }
+    observations.push_back(trial->observation);
+    if (!trial->takes_too_much && !known(candidate.nest_hash)) kept_.push_back(*trial);
+  }
+  strategy_.tell(observations);
+  return is_store_due() ? store_kept() : Ok{};
 }
 
 Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {

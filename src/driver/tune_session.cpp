@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "driver/first_choices.h"
 #include "driver/register_tile.h"
 #include "driver/spaces.h"
 #include "driver/threads.h"
@@ -84,6 +85,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, f32_peak, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
   TuneWorld world = world_of(session, services, plan);
+  world.seeds = search_seeds(templates, *analytic_model(services.workshop.machine_model(session.task.key.threads)));
   announce(plan, session.options, world.elapsed_s());
   TuneLoop loop(session.task, templates, *strategy, session.options, std::move(world));
   if (session.served && !session.options.refresh)

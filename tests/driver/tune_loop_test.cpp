@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "driver/first_choices.h"
 #include "driver/spaces.h"
 #include "driver/tune_finals.h"
 #include "driver/tune_session.h"
@@ -87,6 +88,7 @@ class TuneLoopTest : public testing::Test {
     world.database = database.get();
     world.elapsed_s = [this] { return lab_.now_s; };
     world.unix_time = [] { return int64_t{1}; };
+    world.seeds = seeds_;
     world.plan.before = database->effort(task_.key).value();
     TuneLoop loop(task_, templates_, *strategy, options, world);
     const auto served = database->best(task_.key, task_.canonical_text).value();
@@ -123,6 +125,7 @@ class TuneLoopTest : public testing::Test {
   Task task_;
   std::vector<NestTemplate> templates_;
   std::unique_ptr<CostModel> model_;
+  std::vector<Candidate> seeds_;
   FakeLab lab_;
 };
 
@@ -135,6 +138,21 @@ TEST_F(TuneLoopTest, three_trials_are_no_answer_to_twenty) {
   EXPECT_EQ(more.reason, "trials");
   EXPECT_EQ(lab_.runs.size(), 3u + 1 + 17) << "the record is timed again, nothing else";
   EXPECT_EQ(std::set<std::string>(lab_.runs.begin(), lab_.runs.end()).size(), 20u);
+}
+
+TEST_F(TuneLoopTest, what_is_served_untuned_and_the_floor_are_measured_first) {
+  seeds_ = search_seeds(templates_, *model_);
+  ASSERT_GE(seeds_.size(), 2u);
+  EXPECT_EQ(seeds_.front().nest_hash, first_choices(templates_, *model_, 6).front().nest_hash);
+  EXPECT_TRUE(templates_[seeds_.back().sketch].auto_vectorized);
+  const Ended ended = search(trials(static_cast<int>(seeds_.size())));
+  ASSERT_EQ(lab_.runs.size(), seeds_.size());
+  for (size_t k = 0; k < seeds_.size(); ++k) EXPECT_EQ(lab_.runs[k], seeds_[k].nest_hash);
+  double least = 1e300;
+  for (const std::string& run : lab_.runs) least = std::min(least, lab_.ns_of(run));
+  EXPECT_EQ(ended.winners.front().measurement.timing.median_ns, least);
+  const Ended more = search(trials(20));
+  EXPECT_EQ(more.measured, 20 - static_cast<int>(seeds_.size())) << "seeds are not measured twice";
 }
 
 TEST_F(TuneLoopTest, a_search_in_pieces_measures_what_one_piece_measures) {
