@@ -52,7 +52,7 @@ bool has_cells(const Layout& layout, uint32_t dim) {
 // Vector loads or stores for the lanes of one vector: one where they lie side by side, two where they are every second element, else one a lane.
 double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes) {
   const auto& layout = nest.buffers[use.buffer].layout;
-  if (layout.pieces.empty() || use.has_gather) return kGather * lanes;
+  if (layout.pieces.empty() || use.gathers_along[loop]) return kGather * lanes;
   // A dimension of one cell (a fold by 1) is no dimension of memory.
   auto dense = std::find_if(layout.pieces.rbegin(), layout.pieces.rend(), [](const Piece& piece) { return piece.factor > 1; });
   const uint32_t last = dense == layout.pieces.rend() ? layout.pieces.back().dim : dense->dim;

@@ -71,7 +71,7 @@ std::vector<double> unit_bytes(const Buffer& buffer) {
 }  // namespace
 
 Windows::Windows(const Buffer& buffer, const AccessUse& use, const Leaf& leaf)
-    : has_gather_(use.has_gather), element_bytes_(static_cast<double>(size_bytes(buffer.type))), buffer_bytes_(buffer_bytes(buffer)) {
+    : element_bytes_(static_cast<double>(size_bytes(buffer.type))), buffer_bytes_(buffer_bytes(buffer)) {
   const size_t depth = leaf.loops.size();
   const std::vector<double> unit = unit_bytes(buffer);
   std::vector<Step> moving;  // narrowest first; of equal ones the outer loop's first
@@ -80,13 +80,17 @@ Windows::Windows(const Buffer& buffer, const AccessUse& use, const Leaf& leaf)
   };
   strides_.resize(depth);
   ranges_.resize(depth + 1);
+  gathered_.assign(depth + 1, 1);
   steps_.reserve(3 * depth);
   moving.reserve(2 * depth);
   for (size_t l = depth; l-- > 0;) {
     const double trips = leaf.loops[l].trips;
     const Move move = move_of(buffer, use, l, unit);
     strides_[l] = move.bytes();
-    if (strides_[l] == 0 || trips <= 1 || has_gather_) {
+    const bool gathers = l < use.gathers_along.size() && use.gathers_along[l];
+    gathered_[l] = gathered_[l + 1] * (gathers ? std::max(1.0, trips) : 1);
+    if (gathers) strides_[l] = buffer_bytes_;  // anywhere
+    if (strides_[l] == 0 || trips <= 1 || gathers) {
       ranges_[l] = ranges_[l + 1];
       continue;
     }
@@ -126,11 +130,6 @@ double Windows::places_of(const Step& step, double places, const Store& store) {
 Reach Windows::reach(size_t from, const Store& store) const {
   Reach out;
   const double whole = std::max(1.0, std::ceil(buffer_bytes_ / store.granule_bytes));
-  if (has_gather_) {
-    out.granules = whole;
-    out.run_bytes = store.granule_bytes;
-    return out;
-  }
   double run = element_bytes_, pieces = 1, places = 0;  // places: sets that are met
   for (size_t k = ranges_[from].begin; k < ranges_[from].end; ++k) {
     const Step& step = steps_[k];
@@ -144,8 +143,8 @@ Reach Windows::reach(size_t from, const Store& store) const {
   }
   const double lines = std::ceil(run / store.granule_bytes);
   out.run_bytes = run;
-  out.granules = std::min(pieces * lines, whole);
-  if (store.sets > 0) out.set_share = std::min(1.0, std::max(lines, places) / store.sets);
+  out.granules = std::min(gathered_[from] * pieces * lines, whole);
+  if (store.sets > 0 && gathered_[from] == 1) out.set_share = std::min(1.0, std::max(lines, places) / store.sets);
   return out;
 }
 

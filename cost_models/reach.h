@@ -45,7 +45,7 @@ class Windows {
   void add(size_t first, size_t below, Step step);
   static double places_of(const Step& step, double places, const Store& store);
 
-  bool has_gather_ = false;
+  std::vector<double> gathered_;  ///< by depth: places that data picks, of what the other loops reach
   double element_bytes_ = 0, buffer_bytes_ = 0;
   std::vector<double> strides_;
   std::vector<Step> steps_;    ///< of all depths, one after the other; those of one narrowest first, windows that overlap taken together

@@ -30,6 +30,7 @@ struct AccessUse {
   bool is_streamed = false;   ///< a store past the caches
   bool is_asked_for = false;  ///< prefetched
   bool has_gather = false;
+  std::vector<char> gathers_along;  ///< [loop]: does what is read from memory for its subscripts move with the loop?
   std::vector<int64_t> at;  ///< logical index in the sampled iteration
 };
 /// One Compute or Copy with the loops around it.

@@ -79,17 +79,16 @@ NestCode::Place NestCode::place_of(const Access& access) {
     lane_inside |= !plain_lane && depends_on_lane(one);
     if (!term.quasi && term.var >= kGather && term.var < kGather + gathers.size()) lane_inside |= ScalarCode::lanes(variables_[term.var]) > 1;
   }
-  const bool by_lane = lane_inside || (!gathers.empty() && lanes_.width > 1);
-  if (!by_lane && gathers.empty()) return place_at(access.id, offset);
+  if (!lane_inside && gathers.empty()) return place_at(access.id, offset);
   Place place;
   place.stride = offset.coefficient(kLane);
-  place.alignment = alignment_of(access.id, offset);
+  place.alignment = gathers.empty() ? alignment_of(access.id, offset) : size_bytes(nest_.buffers[access.id].type);
   place.pointer = base_of(access.id);
   llvm::Type* type = scalar_.memory_type(nest_.buffers[access.id].type);
-  if (by_lane)
+  if (lane_inside)
     place.offsets = scalar_.splat(integer(offset), lanes_.width);
-  else
-    place.pointer = b_.CreateInBoundsGEP(type, place.pointer, integer(offset));
+  else  // data picks the row, the same for all lanes: they lie as they do in any other row
+    place.pointer = b_.CreateInBoundsGEP(type, place.pointer, integer(offset - Affine::variable(kLane, place.stride)));
   if (!gathers.empty()) {
     clear_caches();                                                                                 // the stand-ins are free again
     for (size_t k = 0; k < gathers.size(); ++k) variables_.erase(kGather + static_cast<VarId>(k));  // a parallel loop hands all variables on

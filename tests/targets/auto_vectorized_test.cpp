@@ -71,5 +71,18 @@ TEST(AutoVectorized, nests_keep_nothing_in_registers_of_their_own) {
   EXPECT_EQ(status.error().message, "buffer r: registers in a nest that is left to the compiler's vectorizers");
 }
 
+// Lanes that read along a row which data picks: whole vectors, no gather.
+TEST(Gathers, rows_that_data_picks_are_read_in_whole_vectors) {
+  auto nest = parse_loop_nest(
+      "nest 1 rows class strict\nloops b, d, v\nbuffer idx: i32[40] argument align 4 values 0 .. 50\nbuffer E: f32[50, 64] argument align 4\n"
+      "buffer Y: f32[40, 64] argument align 4 output\narguments idx, E, Y\nbody {\n  for b in 0 .. 40 {\n    for d in 0 .. 64 step 8 {\n      for v in 0 .. 8 vector 8 {\n"
+      "        compute 0(b, d + v) store: Y[b, d + v] <- E[{convert:i64(idx[b]) in 0 .. 49}, d + v]\n      }\n    }\n  }\n}\n");
+  ASSERT_TRUE(nest) << nest.error().message;
+  auto assembly = targets::assembly_text(*nest, *find_target("x86-64-v3"));
+  ASSERT_TRUE(assembly);
+  EXPECT_EQ(count_of("gather", *assembly), 0u);
+  EXPECT_GE(count_of("vmovups", *assembly), 2u);
+}
+
 }  // namespace
 }  // namespace polyweft::targets_test
