@@ -24,6 +24,7 @@ constexpr double kWindow = 256;  // instructions in flight that wait for one ano
 constexpr double kTileRows = 16, kTileLatency = 52, kTiles = ir::kLiveTiles;
 constexpr double kBesides = 0.1;  // of the loads that hide behind arithmetic, or of arithmetic behind loads (12 x 2 and 14 x 2 vectors beside 9 x 3: 2 to 3 % slower)
 constexpr double kGather = 3;  // load or store slots a lane of a gather or scatter: 1.3 to 2 cycles a lane on current cores
+constexpr double kCompilersGather = 8;   // places in 64 bits: two gathers for a vector of 32-bit elements, and the arithmetic for them
 constexpr int64_t kMostInterleaved = 8;  // stride of a group of accesses that LLVM loads in whole vectors and takes apart by shuffles
 constexpr double kForwarding = 4;  // from a store to a load of the same cell
 constexpr double kVectorEntryCycles = 16;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a branch to the rest that is guessed wrongly
@@ -42,7 +43,7 @@ size_t block_begin(const Leaf& leaf) {
 
 // Element stride of the physically last dimension tells whether lanes lie side by side.
 bool moves(const AccessUse& use, size_t loop) {
-  return std::any_of(use.coeff[loop].begin(), use.coeff[loop].end(), [](int64_t c) { return c != 0; });
+  return (loop < use.gathers_along.size() && use.gathers_along[loop]) || std::any_of(use.coeff[loop].begin(), use.coeff[loop].end(), [](int64_t c) { return c != 0; });
 }
 
 bool has_cells(const Layout& layout, uint32_t dim) {
@@ -52,7 +53,7 @@ bool has_cells(const Layout& layout, uint32_t dim) {
 // Vector loads or stores for the lanes of one vector: one where they lie side by side, two where they are every second element, else one a lane.
 double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes) {
   const auto& layout = nest.buffers[use.buffer].layout;
-  if (layout.pieces.empty() || use.gathers_along[loop]) return kGather * lanes;
+  if (layout.pieces.empty() || use.gathers_along[loop]) return (nest.auto_vectorized ? kCompilersGather : kGather) * lanes;
   // A dimension of one cell (a fold by 1) is no dimension of memory.
   auto dense = std::find_if(layout.pieces.rbegin(), layout.pieces.rend(), [](const Piece& piece) { return piece.factor > 1; });
   const uint32_t last = dense == layout.pieces.rend() ? layout.pieces.back().dim : dense->dim;
