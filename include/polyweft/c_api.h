@@ -38,6 +38,21 @@ typedef struct pw_tuner pw_tuner;
 typedef struct pw_record pw_record;
 typedef struct pw_kernel pw_kernel;
 typedef struct pw_buffer pw_buffer;
+typedef struct pw_record_list pw_record_list;
+
+/* What a search tells of itself. All texts live as long as the call. */
+typedef struct pw_progress {
+  size_t struct_size;
+  const char* event; /* "start"; "hit": the database answers; "trial"; "best": this trial is the fastest so far; "done": the last */
+  int32_t trial, measured, failed;
+  double elapsed_s;
+  const char* status;          /* of the trial: "ok", "slower", "wrong_result" ... */
+  double ns, best_ns;          /* of one call: this trial, the fastest; 0: none */
+  double peak_gflops;          /* "best", "done": of the kernel's own instruction, in turns with it; 0: not measured */
+  const char *what, *trace;    /* why it failed or ended; the schedule as text */
+  double before_s;             /* "start": what earlier searches of this task spent */
+  int64_t before_trials;
+} pw_progress;
 
 typedef struct pw_tuner_options {
   size_t struct_size;
@@ -62,7 +77,20 @@ typedef struct pw_task_options {
   void* user;
   int32_t symbolic; /* build: not 0: sizes stay arguments of the kernel, int64_t after the buffers in program order; takes no parameters and no trace */
   int64_t max_workspace; /* bytes that a kernel may ask the runtime for in one call, all tasks at once; no limit when 0, nothing at all when -1 */
+  /* tune: called on the calling thread, with `user`. Nothing when NULL. */
+  void (*progress)(void* user, const pw_progress* progress);
 } pw_task_options;
+
+/* Times of one call, nanoseconds. */
+typedef struct pw_bench_result {
+  size_t struct_size; /* set by the caller: how much of the struct is filled */
+  double median_ns, min_ns;
+  double ci_rel; /* half width of the 95 % interval of the median, relative */
+  int32_t samples;
+  double reference_ns;      /* the untuned base nest */
+  double flops;             /* of one call: a multiply-add counts 2 */
+  double peak_gflops;       /* in turns with the kernel; 0: none known */
+} pw_bench_result;
 
 PW_C_EXPORT const char* pw_version(void);
 PW_C_EXPORT const char* pw_last_error(void);
@@ -83,9 +111,21 @@ PW_C_EXPORT void pw_tuner_free(pw_tuner* tuner);
 /* PW_OK when all checks of the language pass, PW_BAD_INPUT with messages in pw_last_error() otherwise. */
 PW_C_EXPORT pw_status pw_tuner_check(pw_tuner* tuner, const pw_program* program);
 PW_C_EXPORT pw_status pw_tuner_tune(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, pw_record** out);
-/* PW_NO when the database has no record of this task. */
+/* PW_NO (PW0713) when the database has no record of this task; pw_last_error() names the nearest one. */
 PW_C_EXPORT pw_status pw_tuner_best(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, pw_record** out);
 PW_C_EXPORT pw_status pw_tuner_compile(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, pw_kernel** out);
+
+/* Runs the kernel and the compiled base order on seeded inputs (options->seed), integer-valued and random, and compares. PW_NO with the first difference in
+ * pw_last_error() where they are not the same. */
+PW_C_EXPORT pw_status pw_tuner_verify(pw_tuner* tuner, const pw_program* program, const pw_task_options* options);
+/* Times the kernel in turns with the peak, and the base order. `milliseconds`: to spend on measuring, at least 1. */
+PW_C_EXPORT pw_status pw_tuner_bench(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, int64_t milliseconds, pw_bench_result* out);
+/* Records of the database by number, `limit` of them after the first `offset`. */
+PW_C_EXPORT pw_status pw_tuner_list(pw_tuner* tuner, int64_t limit, int64_t offset, pw_record_list** out);
+PW_C_EXPORT size_t pw_record_list_count(const pw_record_list* list);
+/* Belongs to the list; NULL out of range. */
+PW_C_EXPORT const pw_record* pw_record_list_at(const pw_record_list* list, size_t index);
+PW_C_EXPORT void pw_record_list_free(pw_record_list* list);
 
 /* What a record holds, compiled: no search, no isl. */
 PW_C_EXPORT pw_status pw_tuner_compile_record(pw_tuner* tuner, const pw_record* record, pw_kernel** out);
@@ -100,6 +140,14 @@ PW_C_EXPORT void pw_record_free(pw_record* record);
 PW_C_EXPORT int64_t pw_record_id(const pw_record* record);
 PW_C_EXPORT double pw_record_median_ns(const pw_record* record);
 PW_C_EXPORT const char* pw_record_trace(const pw_record* record);
+PW_C_EXPORT const char* pw_record_program_name(const pw_record* record);
+PW_C_EXPORT const char* pw_record_program_key(const pw_record* record);
+PW_C_EXPORT const char* pw_record_numerics(const pw_record* record);
+PW_C_EXPORT int32_t pw_record_threads(const pw_record* record);
+PW_C_EXPORT int64_t pw_record_unix_time(const pw_record* record);
+/* Values of the program's parameters, in its order; 0 out of range. */
+PW_C_EXPORT size_t pw_record_parameter_count(const pw_record* record);
+PW_C_EXPORT int64_t pw_record_parameter(const pw_record* record, size_t index);
 
 /* 1 where the checker has proven the record's nest: only such records are served by pw_tuner_best. */
 PW_C_EXPORT int pw_record_is_proven(const pw_record* record);

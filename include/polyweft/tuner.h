@@ -170,6 +170,20 @@ struct Storage {
   int64_t workspace_bytes = 0;          ///< asked of halide_malloc by one call, all tasks at once: no call takes more
   int64_t single_assignment_bytes = 0;  ///< of the locals of the program, each element a cell
 };
+/// What must come before what.
+struct Dependence {
+  std::string kind;                  ///< "flow": the sink reads what the source defines; "order": folds of one statement, where the class keeps it
+  std::string source, sink;          ///< statements; of an order the same
+  std::string relation;              ///< of a flow: from instances of the source to instances of the sink, isl's notation, symbolic sizes
+  std::string reducer;               ///< of an order: "sum", "max" ...
+  std::vector<std::string> indices;  ///< of an order: it is lexicographic in these
+};
+/// What no schedule of a task beats on this machine, as TuneStart has it.
+struct Roofline {
+  double flops = 0, bytes = 0;  ///< of one call; bytes: of all arguments
+  double peak_gflops = 0, memory_gb_s = 0;  ///< measured now, alone; 0 where they cannot be
+  double bound_ns = 0, memory_ns = 0;       ///< 0: not known; memory_ns: the part of memory alone, 0 where all arguments fit the caches
+};
 struct CheckReport {
   std::vector<Diagnostic> errors, warnings;
 };
@@ -221,6 +235,8 @@ class PW_EXPORT Tuner {
   Result<TuneReport> tune(const Program& program, const TuneOptions& options);
   /// The stored record of a task, if there is one.
   Result<std::optional<TuningRecord>> best(const Program& program, const TaskOptions& options);
+  /// Where there is none: the nearest record of the program, and what it differs in. Nothing without a database.
+  Result<std::optional<NearestRecord>> nearest(const Program& program, const TaskOptions& options);
   /// Record's nest to a callable kernel, no isl.
   Result<Kernel> compile(const TuningRecord& record);
   /// By trace, record, the analytic model's first choice, or the base order, whichever comes first; a trace is proven again.
@@ -231,6 +247,11 @@ class PW_EXPORT Tuner {
   /// Assembly with its innermost loops marked, each with its cost by LLVM's model of the target's CPU.
   Result<Assembly> assembly(const Program& program, const TaskOptions& options);
   Result<Assembly> assembly(const TuningRecord& record);
+  /// Of a program for all sizes.
+  Result<std::vector<Dependence>> dependences(const Program& program, const TaskOptions& options);
+  Result<std::vector<Dependence>> dependences(const TuningRecord& record);
+  /// Measures the machine: some 100 ms.
+  Result<Roofline> roofline(const TuningRecord& record);
   /// Where the buffers of the kernel that would run lie, and how many bytes they take.
   Result<Storage> storage(const Program& program, const TaskOptions& options);
   Result<Storage> storage(const TuningRecord& record);

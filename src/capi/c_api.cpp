@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <memory>
 
 #include "polyweft/tuner.h"
 
@@ -19,6 +20,9 @@ struct pw_record {
 };
 struct pw_kernel {
   polyweft::Kernel kernel;
+};
+struct pw_record_list {
+  std::vector<pw_record> records;
 };
 struct pw_buffer {
   std::vector<unsigned char> bytes;
@@ -79,6 +83,26 @@ bool has_size(const T* options) {
   return !options || options->struct_size >= sizeof(size_t);
 }
 
+pw_progress told_to_c(const polyweft::TuneProgress& p) {
+  constexpr const char* kEvents[] = {"start", "hit", "trial", "best", "done"};
+  pw_progress out{};
+  out.struct_size = sizeof out;
+  out.event = kEvents[static_cast<size_t>(p.event)];
+  out.trial = p.trial;
+  out.measured = p.measured;
+  out.failed = p.failed;
+  out.elapsed_s = p.elapsed_s;
+  out.status = polyweft::name_of(p.status);
+  out.ns = p.ns;
+  out.best_ns = p.best_ns;
+  out.peak_gflops = p.peak_gflops;
+  out.what = p.what.c_str();
+  out.trace = p.trace.c_str();
+  if (p.plan) out.before_s = p.plan->before.wall_s;
+  if (p.plan) out.before_trials = p.plan->before.trials;
+  return out;
+}
+
 pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
   if (!has_size(given)) return fail_with(PW_BAD_INPUT, "pw_task_options: struct_size is not set");
   const pw_task_options options = known_part(given);
@@ -106,8 +130,21 @@ pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
     out.budget = polyweft::TuneOptions::kNoLimit;
   out.trials = options.trials;
   if (options.seed != 0) out.seed = options.seed;
+  if (options.progress)
+    out.progress = [progress = options.progress, user = options.user](const polyweft::TuneProgress& p) {
+      const pw_progress told = told_to_c(p);
+      progress(user, &told);
+    };
   if (options.cancelled) out.cancelled = [cancelled = options.cancelled, user = options.user] { return cancelled(user) != 0; };
   return PW_OK;
+}
+
+Error missed(polyweft::Tuner& tuner, const polyweft::Program& program, const polyweft::TaskOptions& task) {
+  std::vector<std::string> notes;
+  if (auto nearest = tuner.nearest(program, task); nearest && *nearest)
+    notes.push_back("the nearest is record #" + std::to_string((*nearest)->id) + ", which differs in " + (*nearest)->differs_in);
+  notes.emplace_back("pw_tuner_tune makes one; pw_tuner_compile takes the first choice of the model without");
+  return polyweft::fail("PW0713", program.name + ": the database has no record of this task", std::move(notes));
 }
 
 /// The first program, or the one of this name.
@@ -224,7 +261,7 @@ pw_status pw_tuner_best(pw_tuner* tuner, const pw_program* program, const pw_tas
     if (pw_status status = fill(options, task); status != PW_OK) return status;
     auto record = tuner->tuner.best(program->program, task);
     if (!record) return fail_with(record.error());
-    if (!*record) return fail_with(PW_NO, "the database has no record of this task");
+    if (!*record) return fail_with(missed(tuner->tuner, program->program, task));
     *out = new pw_record{std::move(**record)};
     return PW_OK;
   });
@@ -241,6 +278,64 @@ pw_status pw_tuner_compile(pw_tuner* tuner, const pw_program* program, const pw_
     *out = new pw_kernel{std::move(kernel).value()};
     return PW_OK;
   });
+}
+
+pw_status pw_tuner_verify(pw_tuner* tuner, const pw_program* program, const pw_task_options* options) {
+  if (!tuner || !program) return null_argument("tuner or program");
+  return guarded([&] {
+    polyweft::TuneOptions task;
+    if (pw_status status = fill(options, task); status != PW_OK) return status;
+    for (const auto set : {polyweft::InputSet::integer_valued, polyweft::InputSet::random}) {
+      auto inputs = tuner->tuner.make_inputs(program->program, task, set, task.seed);
+      if (!inputs) return fail_with(inputs.error());
+      auto compared = tuner->tuner.verify(program->program, task, *inputs);
+      if (!compared) return fail_with(compared.error());
+      if (!compared->equal) return fail_with(PW_NO, compared->detail);
+    }
+    return PW_OK;
+  });
+}
+
+pw_status pw_tuner_bench(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, int64_t milliseconds, pw_bench_result* out) {
+  if (!tuner || !program) return null_argument("tuner or program");
+  if (!out) return null_argument("out");
+  if (!has_size(out)) return fail_with(PW_BAD_INPUT, "pw_bench_result: struct_size is not set");
+  if (milliseconds < 1 || milliseconds > 600'000) return fail_with(PW_BAD_INPUT, "milliseconds is not in 1 .. 600000");
+  return guarded([&] {
+    polyweft::TuneOptions task;
+    if (pw_status status = fill(options, task); status != PW_OK) return status;
+    auto report = tuner->tuner.bench(program->program, task, std::chrono::milliseconds(milliseconds));
+    if (!report) return fail_with(report.error());
+    const polyweft::Timing& t = report->kernel;
+    const pw_bench_result result = {out->struct_size, t.median_ns, t.min_ns, t.ci_rel, t.samples, report->reference.median_ns, report->flops, report->peak_gflops};
+    std::memcpy(out, &result, std::min(out->struct_size, sizeof result));
+    return PW_OK;
+  });
+}
+
+pw_status pw_tuner_list(pw_tuner* tuner, int64_t limit, int64_t offset, pw_record_list** out) {
+  if (!tuner) return null_argument("tuner");
+  if (!out) return null_argument("out");
+  if (limit < 0 || offset < 0) return fail_with(PW_BAD_INPUT, "limit or offset is negative");
+  return guarded([&] {
+    auto database = tuner->tuner.database();
+    if (!database) return fail_with(database.error());
+    auto rows = (*database)->list(limit, offset);
+    if (!rows) return fail_with(rows.error());
+    auto list = std::make_unique<pw_record_list>();
+    for (auto& row : *rows) list->records.push_back({std::move(row)});
+    *out = list.release();
+    return PW_OK;
+  });
+}
+size_t pw_record_list_count(const pw_record_list* list) {
+  return list ? list->records.size() : 0;
+}
+const pw_record* pw_record_list_at(const pw_record_list* list, size_t index) {
+  return list && index < list->records.size() ? &list->records[index] : nullptr;
+}
+void pw_record_list_free(pw_record_list* list) {
+  delete list;
 }
 
 pw_status pw_tuner_compile_record(pw_tuner* tuner, const pw_record* record, pw_kernel** out) {
@@ -291,6 +386,28 @@ double pw_record_median_ns(const pw_record* record) {
 }
 const char* pw_record_trace(const pw_record* record) {
   return record ? record->record.trace_text.c_str() : "";
+}
+
+const char* pw_record_program_name(const pw_record* record) {
+  return record ? record->record.program_name.c_str() : "";
+}
+const char* pw_record_program_key(const pw_record* record) {
+  return record ? record->record.key.program.c_str() : "";
+}
+const char* pw_record_numerics(const pw_record* record) {
+  return record ? polyweft::name_of(record->record.key.cls) : "";
+}
+int32_t pw_record_threads(const pw_record* record) {
+  return record ? record->record.key.threads : 0;
+}
+int64_t pw_record_unix_time(const pw_record* record) {
+  return record ? record->record.measurement.unix_time : 0;
+}
+size_t pw_record_parameter_count(const pw_record* record) {
+  return record ? record->record.key.binding.size() : 0;
+}
+int64_t pw_record_parameter(const pw_record* record, size_t index) {
+  return record && index < record->record.key.binding.size() ? record->record.key.binding[index] : 0;
 }
 
 int pw_record_is_proven(const pw_record* record) {

@@ -54,7 +54,60 @@ Summary summarize(const TuningRecord& record, const Measured& rows) {
   return out;
 }
 
-void summary_json(const TuningRecord& r, const Summary& s) {
+/// What the machine code says, and how far the record is from what no schedule beats.
+struct Inside {
+  std::string model;
+  std::optional<LoopCost> hot;
+  int spills = 0;  ///< of all innermost loops
+  Roofline roofline;
+};
+
+Result<Inside> look_inside(Tuner& tuner, const TuningRecord& record) {
+  auto assembly = tuner.assembly(record);
+  if (!assembly) return assembly.error();
+  auto roofline = tuner.roofline(record);
+  if (!roofline) return roofline.error();
+  Inside out{assembly->model, std::nullopt, 0, *roofline};
+  for (const LoopCost& loop : assembly->loops) {
+    out.spills += loop.spills;
+    if (loop.hot) out.hot = loop;
+  }
+  return out;
+}
+
+bool is_bound_by_memory(const Roofline& r) {
+  return r.memory_ns > 0 && r.memory_ns >= r.bound_ns;
+}
+
+nlohmann::json inside_json(const Inside& in, double median_ns) {
+  nlohmann::json out = {{"model", in.model}, {"spills", in.spills}, {"hot", nullptr}, {"roofline", nullptr}};
+  if (in.hot)
+    out["hot"] = {{"label", in.hot->label},   {"depth", in.hot->depth},   {"instructions", in.hot->instructions}, {"fmas", in.hot->fmas},    {"loads", in.hot->loads},
+                  {"stores", in.hot->stores}, {"spills", in.hot->spills}, {"cycles", in.hot->cycles},             {"bound", in.hot->bound}};
+  const Roofline& r = in.roofline;
+  if (r.bound_ns > 0)
+    out["roofline"] = {{"bound_ns", r.bound_ns},
+                       {"by", is_bound_by_memory(r) ? "memory" : "arithmetic"},
+                       {"peak_gflops", r.peak_gflops},
+                       {"memory_gb_s", r.memory_gb_s},
+                       {"gap", median_ns > 0 ? nlohmann::json(median_ns / r.bound_ns) : nlohmann::json()}};
+  return out;
+}
+
+void inside_text(const Inside& in, double median_ns) {
+  if (in.hot)
+    std::cout << fmt::format("hot loop: {} multiply-adds, {} loads, {} stores, {} spills; {:.1f} cycles an iteration, bound by {} ({}, every access in L1)\n", in.hot->fmas,
+                             in.hot->loads, in.hot->stores, in.hot->spills, in.hot->cycles, in.hot->bound, in.model);
+  std::cout << fmt::format("spills: {} in all innermost loops\n", in.spills);
+  const Roofline& r = in.roofline;
+  if (r.bound_ns <= 0) return;
+  const std::string rate = is_bound_by_memory(r) ? fmt::format("memory, {} at {:.1f} GB/s", human_bytes(r.bytes), r.memory_gb_s)
+                                                 : fmt::format("arithmetic, {:.3g} GFLOP at {:.1f} GFLOP/s", r.flops / 1e9, r.peak_gflops);
+  std::cout << fmt::format("roofline: at least {} by {} (measured now)", human_time(r.bound_ns), rate);
+  std::cout << (median_ns > 0 ? fmt::format("; this record takes {:.2f} times that\n", median_ns / r.bound_ns) : "\n");
+}
+
+void summary_json(const TuningRecord& r, const Summary& s, const Inside& inside) {
   nlohmann::json failures = nlohmann::json::object();
   for (const auto& [status, entry] : s.failures) failures[status] = {{"count", entry.first}, {"example", entry.second}};
   nlohmann::json second;
@@ -71,10 +124,11 @@ void summary_json(const TuningRecord& r, const Summary& s) {
                          {"timed", s.timed},
                          {"slower", s.slower},
                          {"failures", failures},
-                         {"second", second}});
+                         {"second", second},
+                         {"inside", inside_json(inside, r.measurement.timing.median_ns)}});
 }
 
-void summary_text(const TuningRecord& r, const Summary& s) {
+void summary_text(const TuningRecord& r, const Summary& s, const Inside& inside) {
   const double best = r.measurement.timing.median_ns;
   std::cout << fmt::format("record {}   {} {}   {} +-{:.1f} %", r.id, printable(r.program_name), binding_text(r.key.binding), human_time(best),
                            100 * r.measurement.timing.ci_rel);
@@ -91,7 +145,8 @@ void summary_text(const TuningRecord& r, const Summary& s) {
   }
   for (const auto& [status, entry] : s.failures)
     if (!entry.second.empty()) std::cout << fmt::format("{}, e.g.: {}\n", status, printable(first_line(entry.second)));
-  std::cout << "not recorded: where the time goes inside the kernel; look at polyweft show " << r.id << " --stage assembly\n"
+  inside_text(inside, best);
+  std::cout << "every loop: polyweft show " << r.id << " --stage assembly\n"
             << "a step that is not there: polyweft explain " << r.id << " --why-not 'parallel C i'\n";
 }
 
@@ -178,10 +233,12 @@ int explain_record(const ExplainOptions& options) {
   if (!rows) return report(rows.error(), options);
   if (!options.why_not.empty()) return options.why_not.find(' ') == std::string::npos ? why_not_kind(*record, *rows, options) : why_not_step(*tuner, *record, options);
   const Summary summary = summarize(*record, *rows);
+  auto inside = look_inside(*tuner, *record);
+  if (!inside) return report(inside.error(), options);
   if (options.json)
-    summary_json(*record, summary);
+    summary_json(*record, summary, *inside);
   else
-    summary_text(*record, summary);
+    summary_text(*record, summary, *inside);
   return kDone;
 }
 

@@ -67,6 +67,24 @@ int show_stage(const Result<std::string>& text, const std::string& stage, const 
   return kDone;
 }
 
+nlohmann::json dependence_json(const Dependence& d) {
+  nlohmann::json out = {{"kind", d.kind}, {"source", d.source}, {"sink", d.sink}};
+  if (d.kind == "flow")
+    out["relation"] = d.relation;
+  else
+    out.update({{"reducer", d.reducer}, {"indices", d.indices}});
+  return out;
+}
+
+// Text as for a person beside the same in pieces.
+int show_dependences(const Result<std::string>& text, const Result<std::vector<Dependence>>& found, const ShowOptions& options) {
+  if (!text || !found) return report(text ? found.error() : text.error(), options);
+  auto dependences = nlohmann::json::array();
+  for (const Dependence& d : *found) dependences.push_back(dependence_json(d));
+  print_json("show", {{"event", "stage"}, {"stage", options.stage}, {"text", *text}, {"dependences", dependences}});
+  return kDone;
+}
+
 nlohmann::json loop_json(const LoopCost& loop) {
   return {{"function", loop.function},
           {"label", loop.label},
@@ -136,11 +154,33 @@ Result<Storage> storage_of_program(Tuner& tuner, const ShowOptions& options) {
   return tuner.storage(*program, task);
 }
 
+Result<std::vector<Dependence>> dependences_of_program(Tuner& tuner, const ShowOptions& options) {
+  auto program = load(options.what);
+  if (!program) return program.error();
+  TaskOptions task;
+  if (auto filled = fill_task(options, task); !filled) return filled.error();
+  return tuner.dependences(*program, task);
+}
+
+// The tree of a schedule that somebody writes: what `show RECORD` has of a stored one.
+int show_outline(Tuner& tuner, const ShowOptions& options) {
+  auto text = text_of_program(tuner, options, ShowStage::loops);
+  if (!text) return report(text.error(), options);
+  auto nest = parse_loop_nest(*text);
+  if (!nest) return report(nest.error(), options);
+  if (options.json)
+    print_json("show", {{"event", "stage"}, {"stage", "loops"}, {"text", *text}, {"outline", outline(*nest)}});
+  else
+    std::cout << outline(*nest) << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|llvm|assembly\n";
+  return kDone;
+}
+
 int show_record(Tuner& tuner, const ShowOptions& options) {
   auto record = find_record(tuner, options.what);
   if (!record) return report(record.error(), options);
   if (options.stage == "assembly") return show_assembly(tuner.assembly(*record), options);
   if (options.stage == "storage") return show_storage(tuner.storage(*record), options);
+  if (options.stage == "dependences" && options.json) return show_dependences(tuner.show(*record, ShowStage::dependences), tuner.dependences(*record), options);
   if (!options.stage.empty()) return show_stage(tuner.show(*record, *stage_named(options.stage)), options.stage, options);
   if (options.json)
     record_json(*record);
@@ -155,6 +195,9 @@ int run(const ShowOptions& options) {
   if (is_record_number(options.what)) return show_record(*tuner, options);
   if (options.stage == "assembly") return show_assembly(assembly_of_program(*tuner, options), options);
   if (options.stage == "storage") return show_storage(storage_of_program(*tuner, options), options);
+  if (options.stage == "dependences" && options.json)
+    return show_dependences(text_of_program(*tuner, options, ShowStage::dependences), dependences_of_program(*tuner, options), options);
+  if (options.stage.empty() && !options.schedule.empty()) return show_outline(*tuner, options);
   const std::string stage = options.stage.empty() ? "loops" : options.stage;
   return show_stage(text_of_program(*tuner, options, *stage_named(stage)), stage, options);
 }
@@ -168,7 +211,7 @@ Verb add_show(CLI::App& app) {
   options->add_schedule_to(app);
   app.add_option("FILE|RECORD", options->what, "Program text, FILE:PROGRAM, or the number of a record")->required();
   app.add_option("--stage", options->stage,
-                 "Which stage: program, scop, dependences, schedule, trace, loops, storage, llvm or assembly (default: loops; of a record: all at a glance)")
+                 "Which stage: program, scop, dependences, schedule, trace, loops, storage, llvm or assembly (default: loops; with --schedule: its tree; of a record: all at a glance)")
       ->type_name("STAGE")
       ->check(CLI::IsMember({"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}));
   app.add_flag("--symbolic", options->symbolic, "Stages loops, llvm: of the kernel that keeps its sizes as arguments");

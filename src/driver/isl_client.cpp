@@ -163,6 +163,16 @@ Result<std::vector<poly::BandProposal>> IslClient::propose_bands(const Task& tas
   });
 }
 
+Result<std::vector<Dependence>> IslClient::dependences(const Task& task) {
+  using Found = std::vector<Dependence>;
+  return impl_->ask_for<Found>("dependences", describe(task), task.source.source_name, [](const json& reply) -> Result<Found> {
+    Found out;
+    for (const json& d : reply)
+      out.push_back({d.at("kind"), d.at("source"), d.at("sink"), d.at("relation"), d.at("reducer"), d.at("indices").get<std::vector<std::string>>()});
+    return out;
+  });
+}
+
 Result<std::string> IslClient::show(const Task& task, const std::string& stage) {
   json request = describe(task);
   request["stage"] = stage;

@@ -39,6 +39,7 @@ class IslClient {
   /// Proof of a nest for the task's program, binding and class.
   /// `most`: less than the deadline of all questions, where a proof is not worth so much.
   Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr, std::optional<std::chrono::milliseconds> most = {});
+  Result<std::vector<Dependence>> dependences(const Task& task);
   /// Text of `show --stage scop|dependences|schedule`.
   Result<std::string> show(const Task& task, const std::string& stage);
 

@@ -236,6 +236,14 @@ Result<std::optional<TuningRecord>> Tuner::best(const Program& program, const Ta
   return impl_->stored.best(*task);
 }
 
+Result<std::optional<NearestRecord>> Tuner::nearest(const Program& program, const TaskOptions& options) {
+  auto task = impl_->planner.task(program, options);
+  if (!task) return task.error();
+  if (!impl_->stored.is_given()) return std::optional<NearestRecord>();
+  auto database = impl_->stored.open();
+  return database ? (*database)->nearest(task->key) : database.error();
+}
+
 namespace {
 
 Result<Task> task_of(const TuningRecord& record, const Target& target) {
@@ -356,6 +364,28 @@ Result<Assembly> Tuner::assembly(const TuningRecord& record) {
   auto nest = parse_loop_nest(record.nest_text);
   if (!nest) return nest.error();
   return impl_->workshop.marked_assembly(on_threads(std::move(*nest), record.key.threads));
+}
+
+Result<std::vector<Dependence>> Tuner::dependences(const Program& program, const TaskOptions& options) {
+  auto task = impl_->planner.task(program, options);
+  if (!task) return task.error();
+  if (auto ok = impl_->planner.checked(program); !ok) return ok.error();
+  return impl_->isl.dependences(*task);
+}
+
+Result<std::vector<Dependence>> Tuner::dependences(const TuningRecord& record) {
+  auto task = task_of(record, target());
+  if (!task) return task.error();
+  return impl_->isl.dependences(*task);
+}
+
+Result<Roofline> Tuner::roofline(const TuningRecord& record) {
+  auto task = task_of(record, target());
+  if (!task) return task.error();
+  auto nest = parse_loop_nest(record.nest_text);
+  if (!nest) return nest.error();
+  const TuneStart start = tune_start(*task, argument_specs(*nest, task->program), {}, impl_->workshop, nullptr);
+  return Roofline{start.flops, start.bytes, start.peak_gflops, start.memory_gb_s, start.bound_ns, start.memory_ns};
 }
 
 Result<Storage> Tuner::storage(const Program& program, const TaskOptions& options) {

@@ -43,25 +43,31 @@ std::string statement_text(const Model& model, EquationId q) {
   return out;
 }
 
-std::string dependence_text(const Model& model, EquationId source, EquationId sink) {
+void add_flow(const Model& model, EquationId source, EquationId sink, std::vector<ShownDependence>& out) {
   const Program& program = model.program();
-  std::string out;
   Map flow(isl_map_empty(isl_space_map_from_domain_and_range(model.statement_space(source).take(), model.statement_space(sink).take())));
   for (const PlacedRead& read : placed_reads(program.equations[sink]))
     for (TensorId target : program.equations[source].targets)
       if (target == read.node->access.id)
         flow = unite(std::move(flow), compose(restrict_domain(model.element_map(source, target), model.all_instances(source)), reverse(model.read_map(sink, read))));
-  if (is_empty(flow)) return out;
+  if (is_empty(flow)) return;
   flow = named(program, sink, isl_dim_out, named(program, source, isl_dim_in, std::move(flow)));
-  return "flow " + statement_name(program, source) + " -> " + statement_name(program, sink) + "\n  " + shown(std::move(flow)) + "\n";
+  out.push_back({"flow", statement_name(program, source), statement_name(program, sink), shown(std::move(flow)), "", {}});
 }
 
-std::string order_text(const Program& program, EquationId q) {
+void add_order(const Program& program, EquationId q, std::vector<ShownDependence>& out) {
   const Equation& equation = program.equations[q];
-  if (equation.rhs->op != Op::reduce) return "";
+  if (equation.rhs->op != Op::reduce) return;
+  const std::string name = statement_name(program, q);
+  out.push_back({"order", name, name, "", name_of(equation.rhs->reduction.reducer), {}});
+  for (const IndexRange& range : equation.rhs->reduction.ranges) out.back().indices.push_back(equation.index_names[range.var - program.index_var(0)]);
+}
+
+std::string text_of(const ShownDependence& d) {
+  if (d.kind == "flow") return "flow " + d.source + " -> " + d.sink + "\n  " + d.relation + "\n";
   std::string indices;
-  for (const IndexRange& range : equation.rhs->reduction.ranges) indices += (indices.empty() ? "" : ", ") + equation.index_names[range.var - program.index_var(0)];
-  return "order of " + std::string(name_of(equation.rhs->reduction.reducer)) + " in " + statement_name(program, q) + ": lexicographic in [" + indices + "]\n";
+  for (const std::string& index : d.indices) indices += (indices.empty() ? "" : ", ") + index;
+  return "order of " + d.reducer + " in " + d.sink + ": lexicographic in [" + indices + "]\n";
 }
 
 Result<std::string> windows_text(const Model& model, const std::vector<Timed>& times) {
@@ -147,17 +153,25 @@ Result<std::string> show_scop(const Program& normalized) {
   });
 }
 
-Result<std::string> show_dependences(const Program& normalized) {
+Result<std::vector<ShownDependence>> dependences(const Program& normalized) {
   Context context;
   return answer(context, 20 * kQuota, normalized.name + ": dependences", [&] {
     Model model(context, normalized, Sizes::symbolic);
-    std::string out;
+    std::vector<ShownDependence> out;
     for (EquationId sink = 0; sink < normalized.equations.size(); ++sink) {
-      for (EquationId source = 0; source < normalized.equations.size(); ++source) out += dependence_text(model, source, sink);
-      out += order_text(normalized, sink);
+      for (EquationId source = 0; source < normalized.equations.size(); ++source) add_flow(model, source, sink, out);
+      add_order(normalized, sink, out);
     }
     return out;
   });
+}
+
+Result<std::string> show_dependences(const Program& normalized) {
+  auto found = dependences(normalized);
+  if (!found) return found.error();
+  std::string out;
+  for (const ShownDependence& d : *found) out += text_of(d);
+  return out;
 }
 
 Result<std::string> show_schedule(const Program& normalized_bound) {

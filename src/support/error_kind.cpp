@@ -28,6 +28,7 @@ constexpr auto kExceptions = std::to_array<Exception>({
     {"PW0709", ErrorKind::bad_input},
     {"PW0710", ErrorKind::no},
     {"PW0712", ErrorKind::bad_input},
+    {"PW0713", ErrorKind::no},
     {"PW0833", ErrorKind::internal},
 });
 

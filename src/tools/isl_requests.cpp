@@ -107,6 +107,17 @@ Result<json> show(const json& request) {
   return json{{"text", *text}};
 }
 
+Result<json> dependences(const json& request) {
+  auto question = question_of(request);
+  if (!question) return question.error();
+  auto found = poly::dependences(normalize(question->source));
+  if (!found) return found.error();
+  json out = json::array();
+  for (const poly::ShownDependence& d : *found)
+    out.push_back({{"kind", d.kind}, {"source", d.source}, {"sink", d.sink}, {"relation", d.relation}, {"reducer", d.reducer}, {"indices", d.indices}});
+  return out;
+}
+
 /// "isl-0.25-GMP" and a line end -> "0.25".
 std::string isl_release() {
   std::string text = isl_version();
@@ -153,6 +164,7 @@ Result<json> answered(const json& request) {
   if (op == "base") return base(request);
   if (op == "symbolic") return symbolic(request);
   if (op == "show") return show(request);
+  if (op == "dependences") return dependences(request);
   if (op == "band") return band(request);
   if (op == "bands") return bands(request);
   if (op == "prove") return prove(request);

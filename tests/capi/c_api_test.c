@@ -175,6 +175,101 @@ static void tunes_and_serves(pw_tuner* tuner) {
   pw_record_free(record), pw_program_free(program);
 }
 
+/* What a search tells, by event. */
+typedef struct {
+  int starts, trials, bests, hits, dones, after_done;
+  double last_ns;
+  int64_t before_trials;
+} events;
+
+static void count_events(void* user, const pw_progress* p) {
+  events* e = user;
+  CHECK(p->struct_size == sizeof *p && p->event && p->status && p->what && p->trace);
+  e->after_done += e->dones > 0;
+  e->starts += strcmp(p->event, "start") == 0;
+  e->trials += strcmp(p->event, "trial") == 0;
+  e->bests += strcmp(p->event, "best") == 0;
+  e->hits += strcmp(p->event, "hit") == 0;
+  e->dones += strcmp(p->event, "done") == 0;
+  e->last_ns = p->ns;
+  if (strcmp(p->event, "start") == 0) e->before_trials = p->before_trials;
+}
+
+static const char kProduct[] = "program product(M = 24, N = 32)\nin A: f32[M, N]\nin B: f32[N]\nout C[i: M] = sum[k: N] A[i, k] * B[k]\n";
+
+static void misses_lists_verifies_and_times(pw_tuner* tuner) {
+  pw_program* program = NULL;
+  pw_record* record = NULL;
+  pw_record_list* list = NULL;
+  pw_bench_result timed = {0};
+  pw_task_options options = task();
+  const char* names[] = {"M"};
+  const int64_t values[] = {48};
+  events told = {0};
+  size_t count, k;
+  CHECK(pw_program_parse(kProduct, &program) == PW_OK);
+  CHECK(pw_tuner_best(tuner, program, &options, &record) == PW_NO && !record);
+  CHECK(error_has("PW0713", "error: product: the database has no record of this task") && !strstr(pw_last_error(), "the nearest"));
+
+  options.budget_ms = -1; /* never measures: a choice that is not stored */
+  CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK);
+  CHECK(pw_record_id(record) == 0 && pw_record_median_ns(record) == 0 && pw_record_is_proven(record) == 1);
+  pw_record_free(record), record = NULL;
+  CHECK(pw_tuner_best(tuner, program, &options, &record) == PW_NO);
+
+  options = task();
+  options.trials = 2;
+  options.progress = count_events;
+  options.user = &told;
+  CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK && pw_record_id(record) > 0);
+  CHECK(told.starts == 1 && told.trials == 2 && told.bests >= 1 && told.hits == 0 && told.dones == 1 && told.after_done == 0);
+  CHECK(told.last_ns == pw_record_median_ns(record) && told.before_trials == 0);
+  CHECK(strcmp(pw_record_program_name(record), "product") == 0 && strcmp(pw_record_program_key(record), pw_program_key(program)) == 0);
+  CHECK(strcmp(pw_record_numerics(record), "reassoc") == 0 && pw_record_threads(record) == 1 && pw_record_unix_time(record) > 0);
+  CHECK(pw_record_parameter_count(record) == 2 && pw_record_parameter(record, 0) == 24 && pw_record_parameter(record, 1) == 32 && pw_record_parameter(record, 2) == 0);
+  pw_record_free(record), record = NULL;
+  memset(&told, 0, sizeof told);
+  CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK);
+  CHECK(told.starts == 0 && told.hits == 1 && told.dones == 1 && told.after_done == 0);
+  pw_record_free(record), record = NULL;
+  memset(&told, 0, sizeof told);
+  options.trials = 3; /* goes on */
+  CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK && told.starts == 1 && told.trials == 1 && told.before_trials == 2);
+  pw_record_free(record), record = NULL;
+
+  options = task();
+  options.parameter_names = names;
+  options.parameter_values = values;
+  options.parameter_count = 1;
+  CHECK(pw_tuner_best(tuner, program, &options, &record) == PW_NO && error_has("PW0713", "note: the nearest is record #") && strstr(pw_last_error(), "which differs in binding"));
+
+  options = task();
+  CHECK(pw_tuner_verify(tuner, program, &options) == PW_OK);
+  CHECK(pw_tuner_verify(NULL, program, &options) == PW_BAD_INPUT && pw_tuner_verify(tuner, NULL, &options) == PW_BAD_INPUT);
+  timed.struct_size = sizeof timed;
+  CHECK(pw_tuner_bench(tuner, program, &options, 40, &timed) == PW_OK);
+  CHECK(timed.median_ns > 0 && timed.min_ns > 0 && timed.samples > 0 && timed.reference_ns > 0 && timed.flops == 2. * 24 * 32);
+  memset(&timed, 0, sizeof timed);
+  timed.struct_size = offsetof(pw_bench_result, min_ns); /* of an older caller */
+  CHECK(pw_tuner_bench(tuner, program, &options, 40, &timed) == PW_OK && timed.median_ns > 0 && timed.min_ns == 0);
+  timed.struct_size = 0;
+  CHECK(pw_tuner_bench(tuner, program, &options, 40, &timed) == PW_BAD_INPUT && pw_tuner_bench(tuner, program, &options, 40, NULL) == PW_BAD_INPUT);
+  timed.struct_size = sizeof timed;
+  CHECK(pw_tuner_bench(tuner, program, &options, 0, &timed) == PW_BAD_INPUT);
+
+  CHECK(pw_tuner_list(tuner, 1000, 0, &list) == PW_OK);
+  count = pw_record_list_count(list);
+  CHECK(count >= 2 && pw_record_list_at(list, count) == NULL);
+  for (k = 0; k < count; ++k) CHECK(pw_record_id(pw_record_list_at(list, k)) > (k ? pw_record_id(pw_record_list_at(list, k - 1)) : 0));
+  pw_record_list_free(list), list = NULL;
+  CHECK(pw_tuner_list(tuner, 1, 1, &list) == PW_OK && pw_record_list_count(list) == 1);
+  pw_record_list_free(list);
+  CHECK(pw_tuner_list(tuner, -1, 0, &list) == PW_BAD_INPUT && pw_tuner_list(NULL, 1, 0, &list) == PW_BAD_INPUT && pw_tuner_list(tuner, 1, 0, NULL) == PW_BAD_INPUT);
+  CHECK(pw_record_list_count(NULL) == 0 && pw_record_list_at(NULL, 0) == NULL);
+  pw_record_list_free(NULL);
+  pw_program_free(program);
+}
+
 static void builds(pw_tuner* tuner) {
   pw_program* program = parsed();
   pw_buffer* buffer = NULL;
@@ -221,6 +316,7 @@ int main(int argc, char** argv) {
   builds(tuner);
   old_callers(tuner);
   tunes_and_serves(tuner);
+  misses_lists_verifies_and_times(tuner);
   broken_environment(argv[1]);
   pw_tuner_free(tuner);
   puts("c_api_test: right");

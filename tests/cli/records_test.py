@@ -31,12 +31,39 @@ class Records(CliTest):
     def test_the_trace_of_a_record_is_a_schedule(self):
         trace = self.file("one.trace", self.succeeds("show", "1", "--stage", "trace"))
         self.assertIn("verified", self.succeeds("run", GEMM, *SIZES, "--schedule", trace, "--verify"))
-        self.assertEqual(self.succeeds("show", "1", "--stage", "loops"), self.succeeds("show", GEMM, *SIZES, "--schedule", trace))
+        self.assertEqual(self.succeeds("show", "1", "--stage", "loops"), self.succeeds("show", GEMM, *SIZES, "--schedule", trace, "--stage", "loops"))
+
+    def test_a_schedule_has_the_tree_that_its_record_has(self):
+        trace = self.file("one.trace", self.succeeds("show", "1", "--stage", "trace"))
+        tree = self.succeeds("show", GEMM, *SIZES, "--schedule", trace).split("stages: ")[0]
+        self.assertRegex(tree, r"^nest +trips +bytes\n")
+        self.assertIn(tree, self.succeeds("show", "1"))
+        line = self.json_lines("show", GEMM, *SIZES, "--schedule", trace)[0]
+        self.assertEqual((line["stage"], line["outline"]), ("loops", tree))
+
+    def test_dependences_come_in_pieces(self):
+        for what in (("1",), (GEMM, *SIZES)):
+            line = self.json_lines("show", *what, "--stage", "dependences")[0]
+            self.assertEqual(line["dependences"], [{"kind": "order", "source": "C", "sink": "C", "reducer": "sum", "indices": ["k"]}])
+        two = self.file("two.weft", "program p(N = 8)\nin X: f32[N]\nlet Y[i: N] = X[i] + 1.0\nout Z[i: N] = Y[i] + (Y[i-1] where i >= 1 else 0.0)\n")
+        line = self.json_lines("show", two, "--stage", "dependences")[0]
+        flow = line["dependences"][0]
+        self.assertEqual((flow["kind"], flow["source"], flow["sink"], len(line["dependences"])), ("flow", "Y", "Z", 1))
+        self.assertIn("Y[i] -> Z[", flow["relation"])
+        self.assertEqual(line["text"], f"flow Y -> Z\n  {flow['relation']}\n")
 
     def test_explain_record(self):
         text = self.succeeds("explain", "1")
         self.assertRegex(text, r"^record 1   gemm 64,64,64   [\d.]+ [num]s .*\ntried: \d+ timed")
         self.assertIn("second best: ", text)
+        self.assertRegex(text, r"\nhot loop: \d+ multiply-adds, \d+ loads, \d+ stores, \d+ spills; [\d.]+ cycles an iteration, bound by [a-zA-Z0-9 ]+ \([-a-z0-9]+, every access in L1\)\n"
+                               r"spills: \d+ in all innermost loops\n"
+                               r"roofline: at least [\d.]+ [num]?s by arithmetic, [\d.e-]+ GFLOP at [\d.]+ GFLOP/s \(measured now\); this record takes [\d.]+ times that\n")
+        inside = self.json_lines("explain", "1")[0]["inside"]
+        hot = [loop for loop in self.json_lines("show", "1", "--stage", "assembly")[0]["loops"] if loop["hot"]][0]
+        self.assertEqual({name: inside["hot"][name] for name in ("fmas", "loads", "spills", "cycles", "bound")},
+                         {name: hot[name] for name in ("fmas", "loads", "spills", "cycles", "bound")}, "the same loop in both verbs")
+        self.assertEqual(inside["roofline"]["by"], "arithmetic")
 
     def test_why_not_gives_the_instance_pair_of_a_refusal(self):
         refused = self.succeeds("explain", "1", "--why-not", "parallel C k")

@@ -18,6 +18,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0710", "There is no record of this number."},
     {"PW0711", "A record whose key, canonical text and program do not belong together: it is not served."},
     {"PW0712", "A record can be timed beside a kernel only if it is of the same program, sizes and numerics class."},
+    {"PW0713", "The database has no record of this program, sizes, numerics class, target and number of threads together."},
 });
 
 }  // namespace
