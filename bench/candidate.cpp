@@ -19,6 +19,7 @@
 #include "schedules/sketches/sketches.h"
 #include "support/helper_path.h"
 #include "targets/cpu/build.h"
+#include "tests/cpu.h"
 
 using namespace polyweft;
 using Clock = std::chrono::steady_clock;
@@ -75,6 +76,7 @@ class Split {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!polyweft::test::hold_cpu_as_told()) return 2;
   const int wanted = argc > 1 ? std::atoi(argv[1]) : 60;
   const Target target = take(find_target("host"));
   const Workshop workshop(target);

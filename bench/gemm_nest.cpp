@@ -13,6 +13,7 @@
 #include "polyweft/loop_nest.h"
 #include "polyweft/target.h"
 #include "targets/cpu/build.h"
+#include "tests/cpu.h"
 
 using namespace polyweft;
 using Clock = std::chrono::steady_clock;
@@ -124,6 +125,7 @@ T or_die(Result<T> result) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!polyweft::test::hold_cpu_as_told()) return 2;
   Sizes z;
   long* const fields[] = {&z.m, &z.n, &z.k, &z.mr, &z.nr, &z.kc, &z.mc};
   for (int k = 1; k < argc && k <= 7; ++k) *fields[k - 1] = std::atol(argv[k]);

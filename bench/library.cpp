@@ -11,6 +11,7 @@
 #include "ir/suit_target.h"
 #include "poly/band.h"
 #include "schedules/steps.h"
+#include "tests/cpu.h"
 #include "tests/library/cases.h"
 
 using namespace polyweft;
@@ -77,6 +78,7 @@ std::filesystem::path build_folder() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!polyweft::test::hold_cpu_as_told()) return 2;
   const std::string wanted = argc > 1 ? argv[1] : "";
   const std::string database = argc > 2 ? argv[2] : (std::filesystem::temp_directory_path() / "polyweft-library.db").string();
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(database + suffix);

@@ -17,6 +17,7 @@
 #include "polyweft/loop_nest.h"
 #include "polyweft/target.h"
 #include "targets/cpu/build.h"
+#include "tests/cpu.h"
 
 using namespace polyweft;
 using Clock = std::chrono::steady_clock;
@@ -112,6 +113,7 @@ double largest_difference(const Arguments& a, const Arguments& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!polyweft::test::hold_cpu_as_told()) return 2;
   if (!std::getenv("HL_NUM_THREADS")) halide_set_num_threads(1);
   if (argc < 3) return std::fprintf(stderr, "usage: bench_nests ROUNDS NEST.. [PLAIN.so]\n"), 2;
   const Target host = or_die(find_target("host"));

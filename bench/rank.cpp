@@ -30,6 +30,7 @@
 #include "polyweft/search.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
+#include "tests/cpu.h"
 
 using namespace polyweft;
 using Clock = std::chrono::steady_clock;
@@ -231,6 +232,7 @@ double judge(const Json& store, const Workshop& workshop, bool verbose) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!polyweft::test::hold_cpu_as_told()) return 2;
   const std::string verb = argc > 1 ? argv[1] : "";
   const Workshop workshop(take(find_target("host")));
   if (verb == "measure" && argc > 4) {

@@ -33,6 +33,7 @@
 #include "schedules/steps.h"
 #include "support/large_array.h"
 #include "targets/cpu/calibrate.h"
+#include "tests/cpu.h"
 
 using namespace polyweft;
 using Clock = std::chrono::steady_clock;
@@ -289,6 +290,7 @@ void judge(const Subject& subject, const Workshop& workshop, size_t candidates, 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!polyweft::test::hold_cpu_as_told()) return 2;
   const auto candidates = static_cast<size_t>(argc > 1 ? std::atoi(argv[1]) : 8);
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 40;
   halide_set_num_threads(kThreads);

@@ -51,6 +51,7 @@ struct LoadableKernel {
   std::string symbol;
   std::string id;  ///< 32 hex digits over the bytes: failures are remembered under it
   int spills = 0;  ///< vector registers that the code stores on its stack
+  std::vector<std::string> features;  ///< that the code needs, as Target::features; a runner refuses what its CPU lacks (PW0517)
   /// Compiled from a LoopNest, whose loops are counted: at its deadline it is slow (`slower`), not hung. A foreign object's maker promises nothing.
   bool terminates = false;
 };

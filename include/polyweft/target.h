@@ -18,7 +18,7 @@ struct Target {
   int vector_registers = 16;
   std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};  ///< data caches, L1 first; advertised, not calibrated
   int cores = 1;
-  bool is_host = false;  ///< kernels run here
+  bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer
   bool has(const std::string& feature) const;
   bool fuses_products() const { return has("fma") || has("avx512f"); }           ///< a * b + c in one rounding
   bool computes_halves() const { return has("avx512fp16") && has("avx512vl"); }  ///< + - * / sqrt and fused sums of f16 in f16
@@ -28,6 +28,10 @@ PW_EXPORT std::string fingerprint(const Target& target);
 /// "host" (CPUID, XCR0), "x86-64", "x86-64-v3", "x86-64-v4", or the path of a description (TOML). PW0510 for an unknown name, PW0511 for a
 /// malformed description.
 PW_EXPORT Result<Target> find_target(const std::string& name);
+/// From now on, in this process and in the runners that it starts, this machine counts as having no features beyond those of a level of x86-64: find_target("host")
+/// has no others, and code that needs one is not loaded (PW0517). Empty: it counts as what it is. For programs that test what a lesser CPU does; called before
+/// anything else. PW0510 for a name that is not a level.
+PW_EXPORT Status hold_host(const std::string& level);
 /// Names that find_target knows without a file.
 PW_EXPORT std::vector<std::string> target_names();
 /// A description that find_target reads back.

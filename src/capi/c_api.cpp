@@ -190,6 +190,14 @@ const char* pw_last_error_code(void) {
   return last_code.c_str();
 }
 
+pw_status pw_hold_host(const char* level) {
+  if (!level) return null_argument("level");
+  return guarded([&] {
+    const auto held = polyweft::hold_host(level);
+    return held ? PW_OK : fail_with(held.error());
+  });
+}
+
 pw_status pw_program_parse(const char* text, pw_program** out) {
   if (!text) return null_argument("text");
   if (!out) return null_argument("out");

@@ -70,6 +70,7 @@ void print_settings_section() {
                "\\fI$XDG_CONFIG_HOME/polyweft/config.toml\\fR (else \\fI~/.config/polyweft/config.toml\\fR). \\fBpolyweft config\\fR prints every value\n"
                "and its origin.\n";
   for (const auto& setting : settings()) std::cout << ".TP\n\\fB" << setting.name << "\\fR, \\fB" << setting.environment << "\\fR\n" << roff(setting.help) << "\n";
+  std::cout << ".TP\n\\fBPOLYWEFT_HOST\\fR\nx86\\-64, x86\\-64\\-v2, x86\\-64\\-v3 or x86\\-64\\-v4: this machine counts as having no features beyond that level; for tests, environment only\n";
   std::cout << ".TP\n\\fBPOLYWEFT_HELPERS\\fR\nfolder of polyweft\\-isl and polyweft\\-runner; environment only\n"
                ".TP\n\\fBNO_COLOR\\fR, \\fBCLICOLOR_FORCE\\fR, \\fBTERM\\fR, \\fBCOLUMNS\\fR\nas everywhere\n";
 }

@@ -61,7 +61,7 @@ Result<KernelTiming> time_kernel(Runner& runner, const Workshop& workshop, const
   RunRequest request;
   request.candidate = kernel.kernel;
   request.deadline = kBenchDeadline;
-  const bool has_peak = workshop.target().is_host && workshop.yardstick(kernel.nest, kernel.threads, 1).has_value();
+  const bool has_peak = workshop.kernels_run_here() && workshop.yardstick(kernel.nest, kernel.threads, 1).has_value();
   request.time_budget = has_peak ? std::min(budget, kFirstLook) : budget;
   auto alone = timing_of(runner, request);
   if (!alone) return alone.error();

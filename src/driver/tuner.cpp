@@ -149,6 +149,7 @@ Result<TuneReport> Tuner::Impl::answer(const Program& program, const Task& t, co
   const bool may_answer = is_search && !tune_options.refresh && *record && keeps(tune_options.max_workspace, **record);
   if (may_answer && is_answered(*spent, tune_options)) return hit(std::move(**record), *spent);
   if (tune_options.budget.count() == 0) return unmeasured(program, t, tune_options);
+  if (auto runs = workshop.kernels_run_here(); !runs) return runs.error();
   if (auto ok = planner.checked(program); !ok) return ok.error();
   if (is_search) return search(t, tune_options, std::move(*record), start);
   auto plan = planner.plan_by_trace(t, tune_options.trace, WorkspaceLimit(tune_options.max_workspace));
@@ -281,6 +282,7 @@ Result<Kernel> Tuner::compile(const TuningRecord& record) {
 }
 
 Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options) {
+  if (auto runs = impl_->workshop.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   auto plan = impl_->planner.plan(program, options);
@@ -305,6 +307,7 @@ Result<Plan> Tuner::Impl::base_plan(const Program& program, const TaskOptions& t
 }
 
 Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol) {
+  if (auto free = impl_->workshop.may_be_named(symbol.empty() ? program.name : symbol); !free) return free.error();
   const bool is_base = emit == Emit::c && options.trace.empty();
   auto plan = is_base ? impl_->base_plan(program, options) : options.symbolic ? impl_->planner.symbolic_plan(program, options) : impl_->planner.plan(program, options);
   if (!plan) return plan.error();
@@ -432,6 +435,7 @@ Tolerance Tuner::Impl::tolerance(const Task& t, const LoopNest& base, const std:
 }
 
 Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs) {
+  if (auto runs = impl_->workshop.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   auto plan = impl_->planner.plan(program, options);
@@ -450,6 +454,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
 }
 
 Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget, const std::vector<BenchRival>& against) {
+  if (auto runs = impl_->workshop.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   auto plan = impl_->planner.plan(program, options);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "driver/register_tile.h"
+#include "support/cpu_features.h"
 #include "support/hash.h"
 #include "support/large_array.h"
 #include "targets/c/c_source.h"
@@ -65,7 +66,8 @@ using PackFunction = int (*)(halide_buffer_t*, halide_buffer_t*);
 
 class JitKernel final : public LoadedKernel {
  public:
-  JitKernel(const LoopNest& nest, std::unique_ptr<targets::LoadedCode> code) : code_(std::move(code)), entry_(code_->address(nest.name)) {
+  JitKernel(const LoopNest& nest, std::string symbol, std::unique_ptr<targets::LoadedCode> code)
+      : symbol_(std::move(symbol)), code_(std::move(code)), entry_(code_->address(symbol_)) {
     for (BufferId id : nest.arguments) slots_.push_back(make_slot(nest, id));
   }
   bool is_complete() const {
@@ -114,7 +116,7 @@ class JitKernel final : public LoadedKernel {
       if (p.packed != id) continue;
       const Buffer& source = nest.buffers[p.source];
       slot.source = std::make_unique<Argument>(type_of(source), source.extents);
-      slot.pack = reinterpret_cast<PackFunction>(code_->address(nest.name + "_pack_" + source.name));
+      slot.pack = reinterpret_cast<PackFunction>(code_->address(symbol_ + "_pack_" + source.name));
     }
     return slot;
   }
@@ -125,6 +127,7 @@ class JitKernel final : public LoadedKernel {
   }
   Result<int> invoke(const std::vector<halide_buffer_t*>& b);
 
+  std::string symbol_;
   std::unique_ptr<targets::LoadedCode> code_;
   void* entry_;
   std::vector<Slot> slots_;
@@ -150,32 +153,48 @@ Result<int> JitKernel::invoke(const std::vector<halide_buffer_t*>& b) {
 
 }  // namespace
 
+namespace {
+
+/// Of kernels that nobody gave a name: a program may have a name that a symbol cannot have, and one called memset must not become the memset that its code calls.
+std::string symbol_of(const LoopNest& nest) {
+  return targets::symbol_is_free(nest.name) ? nest.name : "kernel_" + nest.name;
+}
+
+}  // namespace
+
 bool Workshop::is_too_many(int spills, const LoopNest& nest) const {
   return spills > most_spills(target_) && has_register_blocks(nest);
 }
 
 Result<LoadableKernel> Workshop::for_runner(const LoopNest& nest, Spills spills) const {
-  auto object = targets::compile_object(nest, target_, "", targets::Caller::lab);
+  const std::string symbol = symbol_of(nest);
+  auto object = targets::compile_object(nest, target_, symbol, targets::Caller::lab);
   if (!object) return object.error();
   if (spills == Spills::refuse && is_too_many(object->spills, nest)) return spill_refusal(nest, target_, object->spills);
-  auto shared = targets::shared_object(*object, targets::exported_symbols(nest), targets::Runtime::external);
+  auto shared = targets::shared_object(*object, targets::exported_symbols(nest, symbol), targets::Runtime::external);
   if (!shared) return shared.error();
   LoadableKernel kernel;
-  kernel.symbol = nest.name;
+  kernel.symbol = symbol;
   kernel.spills = object->spills;
   kernel.terminates = true;
   kernel.id = id_of(object->object);
   kernel.shared_object = std::move(shared).value();
+  kernel.features = std::move(object->features);
   return kernel;
 }
 
+Status Workshop::kernels_run_here() const {
+  return cpu_can_run(target_.features, "a kernel for " + target_.name);
+}
+
 Result<std::shared_ptr<LoadedKernel>> Workshop::load(const LoopNest& nest) const {
-  if (!target_.is_host) return fail("PW0517", "kernels for " + target_.name + " do not run on this machine", {"use build, or --target host"});
-  auto object = targets::compile_object(nest, target_);
+  if (Status runs = kernels_run_here(); !runs) return runs.error();
+  const std::string symbol = symbol_of(nest);
+  auto object = targets::compile_object(nest, target_, symbol);
   if (!object) return object.error();
   auto code = targets::load_code(*object);
   if (!code) return code.error();
-  auto kernel = std::make_shared<JitKernel>(nest, std::move(code).value());
+  auto kernel = std::make_shared<JitKernel>(nest, symbol, std::move(code).value());
   if (!kernel->is_complete()) return fail("PW0516", "the kernel cannot be loaded: a symbol is missing");
   return std::shared_ptr<LoadedKernel>(std::move(kernel));
 }
@@ -194,16 +213,20 @@ Result<std::vector<unsigned char>> as_bytes(Result<std::string> text) {
 }  // namespace
 
 Result<Assembly> Workshop::marked_assembly(const LoopNest& nest) const {
-  auto text = targets::assembly_text(nest, target_);
+  auto text = targets::assembly_text(nest, target_, symbol_of(nest));
   if (!text) return text.error();
   return targets::marked_assembly(*text, target_);
 }
 
-Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit emit, const std::string& symbol) const {
+Status Workshop::may_be_named(const std::string& symbol) {
+  return targets::symbol_is_free(symbol);
+}
+
+Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit emit, const std::string& name) const {
+  const std::string symbol = name.empty() ? symbol_of(nest) : name;
   if (emit == Emit::assembly) return as_bytes(targets::assembly_text(nest, target_, symbol));
   if (emit == Emit::llvm) return as_bytes(targets::llvm_text(nest, target_, symbol));
   if (emit == Emit::header) return bytes_of(targets::c_header(nest, symbol));
-  if (auto free = targets::symbol_is_free(symbol.empty() ? nest.name : symbol); !free) return free.error();
   if (emit == Emit::c) return as_bytes(targets::c_source(nest, symbol));
   auto object = targets::compile_object(nest, target_, symbol);
   if (!object) return object.error();
@@ -245,17 +268,18 @@ std::optional<Workshop::Yardstick> Workshop::yardstick(const LoopNest& nest, int
   out.kernel.terminates = true;
   out.kernel.id = id_of(object->object);
   out.kernel.shared_object = std::move(shared).value();
+  out.kernel.features = std::move(object->features);
   out.unit = targets::name_of(*unit);
   out.operations = threads * targets::operations_of(*unit, target_) * static_cast<double>(targets::yardstick_instructions(*unit, instructions));
   return out;
 }
 
 double Workshop::measured_peak_gflops(int threads) const {
-  return target_.is_host ? targets::measured_fma_peak_gflops(target_, threads) : 0;
+  return kernels_run_here() ? targets::measured_fma_peak_gflops(target_, threads) : 0;
 }
 
 double Workshop::measured_memory_gb_s(int threads) const {
-  return target_.is_host ? targets::measured_memory_gb_s(threads) : 0;
+  return kernels_run_here() ? targets::measured_memory_gb_s(threads) : 0;
 }
 
 std::string toolchain() {

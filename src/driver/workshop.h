@@ -29,6 +29,8 @@ class LoadedKernel {
 class Workshop {
  public:
   explicit Workshop(Target target) : target_(std::move(target)) {}
+  /// PW0517 where this CPU lacks a feature of the target: whatever runs or measures asks first.
+  Status kernels_run_here() const;
   /// What becomes of a nest whose blocks of registers do not fit: `refuse` where better ones are to be had, `allow` where somebody asks for this one.
   enum class Spills : uint8_t { refuse, allow };
   /// PW0502 where the unrolled code is too long, PW0506 where it spills too much. LoadableKernel::spills has the number.
@@ -37,7 +39,10 @@ class Workshop {
   bool is_too_many(int spills, const LoopNest& nest) const;
   Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
   Result<Assembly> marked_assembly(const LoopNest& nest) const;
-  Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& symbol) const;
+  /// PW0513 where a product's symbol cannot have this name.
+  static Status may_be_named(const std::string& symbol);
+  /// `name` empty: the nest's, where a symbol can have that.
+  Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& name) const;
   /// Calibrated once a process where the target is this machine.
   MachineModel machine_model(int threads) const;
   /// A kernel that runs `instructions` of the unit that bounds the nest on each of `threads` threads, in registers; none where no such unit is known.

@@ -7,6 +7,7 @@
 #include "runner_inputs.h"
 #include "runner_trial.h"
 #include "runner_values.h"
+#include "support/cpu_features.h"
 
 namespace polyweft::runner {
 namespace {
@@ -54,8 +55,14 @@ Status inputs_come_first(const RunnerTask& task) {
   return Ok{};
 }
 
+Status runs_here(const LoadableKernel& kernel) {
+  return cpu_can_run(kernel.features, "runner: kernel " + kernel.symbol);
+}
+
 Status acceptable(const RunnerTask& task, uint64_t memory_limit) {
   if (Status ordered = inputs_come_first(task); !ordered) return ordered;
+  for (const LoadableKernel* kernel : {&task.reference, &task.bound})
+    if (Status runs = runs_here(*kernel); !runs) return runs;
   for (const auto& argument : task.arguments)
     if (Status fits = fits_the_buffer_struct(argument); !fits) return fits;
   if (task.reference.shared_object.empty()) return fail("PW0610", "runner: task " + task.id + " has no reference kernel");
@@ -185,6 +192,7 @@ Result<double> Lab::begin(const RunnerTask& task, std::string encoded) {
 
 Status Lab::set_incumbent(LoadableKernel kernel) {
   if (tasks_.empty()) return fail("PW0610", "runner: an incumbent came before any task");
+  if (Status runs = runs_here(kernel); !runs) return runs;
   if (kernel.shared_object.empty())
     tasks_.back()->incumbent.reset();
   else
@@ -222,6 +230,7 @@ Status Lab::run_reference(InputSet set, SetData& data) {
 
 Result<RunOutcome> Lab::run(const RunRequest& request) {
   if (tasks_.empty()) return fail("PW0610", "runner: a candidate came before any task");
+  if (Status runs = runs_here(request.candidate); !runs) return runs.error();
   std::vector<ComparedSet> sets;
   std::vector<InputSet> wanted = request.compare_on;
   if (wanted.empty()) wanted.push_back(InputSet::integer_valued);  // no kernel is timed that was not compared

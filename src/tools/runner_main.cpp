@@ -11,6 +11,7 @@
 
 #include "runner_lab.h"
 #include "runner_sandbox.h"
+#include "support/cpu_features.h"
 #include "support/framing.h"
 #include "support/limits.h"
 #include "targets/cpu/runner_protocol.h"
@@ -71,14 +72,25 @@ Answer answer(runner::Lab& lab, const runner::SandboxReport& report, const Frame
   }
 }
 
+/// What stands behind `option` on the command line; empty where it is not there.
+std::string_view value_of(std::string_view option, int argc, char** argv) {
+  std::string_view value;
+  for (int i = 1; i < argc; ++i)
+    if (const std::string_view word = argv[i]; word.starts_with(option)) value = word.substr(option.size());
+  return value;
+}
+
 uint64_t memory_limit(int argc, char** argv) {
-  constexpr std::string_view kOption = "--memory-limit=";
   uint64_t bytes = uint64_t{8} << 30;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word.starts_with(kOption)) std::from_chars(word.data() + kOption.size(), word.data() + word.size(), bytes);
-  }
+  const std::string_view value = value_of("--memory-limit=", argc, argv);
+  std::from_chars(value.data(), value.data() + value.size(), bytes);
   return bytes;
+}
+
+/// Of whoever started us: the level that this CPU counts as.
+Status hold_as_told(int argc, char** argv) {
+  const std::string_view level = value_of("--host=", argc, argv);
+  return level.empty() ? Status(Ok{}) : hold_cpu(std::string(level));
 }
 
 int serve(runner::Lab& lab, const runner::SandboxReport& report) {
@@ -95,6 +107,10 @@ int serve(runner::Lab& lab, const runner::SandboxReport& report) {
 int main(int argc, char** argv) {
   die_with_parent(getppid());
   exit_when_out_of_memory();
+  if (Status held = hold_as_told(argc, argv); !held) {
+    std::fprintf(stderr, "polyweft-runner: %s\n", held.error().message.c_str());
+    return 1;
+  }
   runner::ProcessSetting setting;
   setting.memory_limit_bytes = memory_limit(argc, argv);
   setting.null_device = open("/dev/null", O_RDWR | O_CLOEXEC);

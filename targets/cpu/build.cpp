@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <set>
 
 #include "ir/instruction.h"
 #include "targets/common/lower.h"
@@ -178,19 +177,6 @@ Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llv
 
 }  // namespace
 
-// A C keyword or a symbol of the C library would break whoever links the object.
-Status symbol_is_free(const std::string& symbol) {
-  static const std::set<std::string> taken = {
-      "auto",    "break", "case",     "char",  "const",    "continue", "default",  "do",        "double", "else",    "enum",   "extern",  "float",  "for",
-      "goto",    "if",    "inline",   "int",   "long",     "register", "restrict", "return",    "short",  "signed",  "sizeof", "static",  "struct", "switch",
-      "typedef", "union", "unsigned", "void",  "volatile", "while",    "main",     "exp",       "log",    "sin",     "cos",    "tanh",    "erf",    "pow",
-      "sqrt",    "floor", "ceil",     "round", "abs",      "malloc",   "free",     "memcpy",    "memset", "memmove", "printf", "exit",    "abort",  "read",
-      "write",   "open",  "close",    "class", "template", "new",      "delete",   "namespace", "this",   "private", "public", "operator"};
-  if (taken.contains(symbol)) return fail("PW0513", "'" + symbol + "' is a C keyword or a library's symbol", {"give the kernel another name with --name"});
-  if (symbol.rfind("halide_", 0) == 0) return fail("PW0513", "'" + symbol + "' is a symbol of the runtime", {"give the kernel another name with --name"});
-  return Ok{};
-}
-
 std::string llvm_version() {
   return LLVM_VERSION_STRING;
 }
@@ -218,6 +204,7 @@ Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target
   auto bytes = emit(*code, nest, llvm::CodeGenFileType::ObjectFile, &out.times);
   if (!bytes) return bytes.error();
   out.object.assign(bytes->begin(), bytes->end());
+  out.features = target.features;
   const auto inspection = std::chrono::steady_clock::now();
   out.spills = count_spills(out.object);
   out.times.inspection_ms = ms_since(inspection);

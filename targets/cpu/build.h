@@ -27,6 +27,7 @@ struct CodegenTimes {
 struct CompiledObject {
   Bytes object;    ///< ELF relocatable; undefined: memcpy memset memmove halide_* only
   int spills = 0;  ///< vector registers stored to the stack inside innermost loops
+  std::vector<std::string> features;  ///< of the target it was compiled for: what the CPU that runs it must have
   double codegen_ms = 0;
   CodegenTimes times;
 };
@@ -47,8 +48,10 @@ Result<Bytes> static_library(const CompiledObject& object);
 /// Symbols a nest exports: the kernel, NAME_pack_T and NAME_pack_T_bytes; F_unchecked for each function F that scans promised values.
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol = "");
 
-/// PW0513 for a C keyword, a symbol of the C library or of the runtime.
+/// PW0513 for what is no C identifier, a word of C or C++, or a name of the C library or of the runtime; symbols.cpp.
 Status symbol_is_free(const std::string& symbol);
+/// Can a parameter of a C function have this name? Those of library functions it can, words and macros it cannot.
+bool may_name_parameter(const std::string& name);
 /// A header for C11 and C++17.
 std::string c_header(const LoopNest& nest, const std::string& symbol = "");
 
@@ -58,6 +61,7 @@ class LoadedCode {
   virtual ~LoadedCode() = default;
   virtual void* address(const std::string& symbol) const = 0;
 };
+/// PW0517 where this CPU lacks a feature that the object was compiled for.
 Result<std::unique_ptr<LoadedCode>> load_code(const CompiledObject& object);
 
 /// LLVM's version: "22.1.8".

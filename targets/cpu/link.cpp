@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "halide_runtime_bytes.h"
+#include "support/cpu_features.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/runtime_object.h"
 
@@ -174,6 +175,7 @@ llvm::orc::SymbolMap runtime_symbols(llvm::orc::LLJIT& jit) {
 }  // namespace
 
 Result<std::unique_ptr<LoadedCode>> load_code(const CompiledObject& object) {
+  if (auto runs = cpu_can_run(object.features, "this code"); !runs) return runs.error();
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) return jit_error(jit.takeError());
   if (auto problem = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(runtime_symbols(**jit)))) return jit_error(std::move(problem));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "support/cpu_features.h"
 #include "support/helper_path.h"
 
 namespace polyweft {
@@ -18,6 +19,7 @@ std::vector<std::string> command_line(const RunnerOptions& options) {
   std::vector<std::string> argv = options.command;
   if (argv.empty()) argv.push_back(helper_program("polyweft-runner"));
   argv.push_back("--memory-limit=" + std::to_string(options.memory_limit_bytes));
+  if (const std::string level = held_cpu_level(); !level.empty()) argv.push_back("--host=" + level);
   return argv;
 }
 

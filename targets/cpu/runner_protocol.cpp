@@ -17,7 +17,8 @@ bool is_symbol(std::string_view name) {
 
 void put(ByteWriter& out, const LoadableKernel& kernel) {
   out.string({reinterpret_cast<const char*>(kernel.shared_object.data()), kernel.shared_object.size()});
-  out.string(kernel.symbol).string(kernel.id).u8(kernel.terminates);
+  out.string(kernel.symbol).string(kernel.id).u8(kernel.terminates).u32(static_cast<uint32_t>(kernel.features.size()));
+  for (const auto& feature : kernel.features) out.string(feature);
 }
 
 /// An empty kernel (no bytes, no symbol) is a value too: "none".
@@ -28,6 +29,9 @@ LoadableKernel take_kernel(ByteReader& in) {
   kernel.symbol = in.string();
   kernel.id = in.string();
   kernel.terminates = in.u8() != 0;
+  const uint32_t features = in.count(4);
+  if (features > kMaxFeatures) in.mark_failed("needs too many features");
+  for (uint32_t f = 0; f < features && !in.failed(); ++f) kernel.features.push_back(in.string());
   if (!kernel.shared_object.empty() && !is_symbol(kernel.symbol)) in.mark_failed("names a symbol that is none");
   if (kernel.id.size() > 256) in.mark_failed("has an identifier that is too long");
   return kernel;

@@ -25,6 +25,7 @@ enum class RunnerMessage : uint16_t {
 
 inline constexpr size_t kMaxArguments = 64;
 inline constexpr size_t kMaxRank = 16;
+inline constexpr size_t kMaxFeatures = 256;
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 inline constexpr int kMaxThreads = 256;
 

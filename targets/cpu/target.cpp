@@ -1,35 +1,17 @@
 // The host by its feature flags, named levels of x86-64, and descriptions in TOML.
 #include "polyweft/target.h"
 
-#include <llvm/ADT/StringMap.h>
 #include <llvm/Support/MemoryBuffer.h>
-#include <llvm/TargetParser/Host.h>
 #include <toml++/toml.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <sstream>
 
+#include "support/cpu_features.h"
+
 namespace polyweft {
 namespace {
-
-// What code generation may use; anything else a chip has does not change a kernel.
-const std::vector<std::string>& known_features() {
-  static const std::vector<std::string> names = {"amx-bf16", "amx-int8", "amx-tile",   "avx",        "avx2",        "avx512bf16", "avx512bw",   "avx512cd",
-                                                 "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vbmi2", "avx512vl",   "avx512vnni", "avxvnni",
-                                                 "bmi",      "bmi2",     "f16c",       "fma",        "lzcnt",       "movbe",      "popcnt",     "sse",
-                                                 "sse2",     "sse3",     "sse4.1",     "sse4.2",     "ssse3"};
-  return names;
-}
-
-std::vector<std::string> level(int number) {
-  std::vector<std::string> out = {"sse", "sse2"};
-  if (number >= 2) out.insert(out.end(), {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"});
-  if (number >= 3) out.insert(out.end(), {"avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"});
-  if (number >= 4) out.insert(out.end(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
-  std::sort(out.begin(), out.end());
-  return out;
-}
 
 void set_units(Target& target) {
   target.vector_bits = target.has("avx512f") ? 512 : target.has("avx") ? 256 : 128;
@@ -45,23 +27,20 @@ Target host() {
   Target target;
   target.name = "host";
   target.is_host = true;
-  const auto features = llvm::sys::getHostCPUFeatures();
-  for (const auto& name : known_features())
-    if (const auto it = features.find(name); it != features.end() && it->second) target.features.push_back(name);
+  target.features = cpu_features();
   set_units(target);
   target.cache_bytes = {cache_size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10), cache_size(_SC_LEVEL2_CACHE_SIZE, 1 << 20), cache_size(_SC_LEVEL3_CACHE_SIZE, 8 << 20)};
   target.cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   return target;
 }
 
-Target named_level(const std::string& name, int number) {
+Target named_level(const std::string& name, std::vector<std::string> features) {
   Target target;
   target.name = name;
-  target.features = level(number);
+  target.features = std::move(features);
   set_units(target);
-  const Target here = host();
-  target.cores = here.cores;
-  target.is_host = std::includes(here.features.begin(), here.features.end(), target.features.begin(), target.features.end());
+  target.cores = host().cores;
+  target.is_host = missing_cpu_features(target.features).empty();
   return target;
 }
 
@@ -78,7 +57,7 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
   if (!features) return malformed(path, "it has no list 'features'");
   for (const auto& entry : *features) {
     const auto name = entry.value<std::string>();
-    if (!name || !std::binary_search(known_features().begin(), known_features().end(), *name))
+    if (!name || !std::binary_search(known_cpu_features().begin(), known_cpu_features().end(), *name))
       return malformed(path, "'" + name.value_or("?") + "' is not a feature this version knows");
     target.features.push_back(*name);
   }
@@ -94,8 +73,7 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
     if (target.cache_bytes.empty() || target.cache_bytes.size() > 4) return malformed(path, "cache_bytes must have 1 to 4 levels");
   }
   target.cores = static_cast<int>(std::clamp<int64_t>(table["cores"].value_or(int64_t{1}), 1, 1024));
-  const Target here = host();
-  target.is_host = std::includes(here.features.begin(), here.features.end(), target.features.begin(), target.features.end());
+  target.is_host = missing_cpu_features(target.features).empty();
   return target;
 }
 
@@ -115,12 +93,13 @@ std::vector<std::string> target_names() {
   return {"host", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
 }
 
+Status hold_host(const std::string& level) {
+  return hold_cpu(level);
+}
+
 Result<Target> find_target(const std::string& name) {
   if (name == "host") return host();
-  if (name == "x86-64") return named_level(name, 1);
-  if (name == "x86-64-v2") return named_level(name, 2);
-  if (name == "x86-64-v3") return named_level(name, 3);
-  if (name == "x86-64-v4") return named_level(name, 4);
+  if (auto features = features_of_level(name)) return named_level(name, std::move(*features));
   auto file = llvm::MemoryBuffer::getFile(name);
   if (!file)
     return fail("PW0510", "target '" + name + "' is unknown and no such file can be read",

@@ -215,6 +215,7 @@ Result<CompiledObject> compile_yardstick(const Unit& unit, const Target& target,
   if (!bytes) return bytes.error();
   CompiledObject out;
   out.object.assign(bytes->begin(), bytes->end());
+  out.features = target.features;
   return out;
 }
 

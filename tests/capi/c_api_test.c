@@ -133,6 +133,9 @@ static void runs_right(pw_kernel* kernel) {
   bytes[1] = 4;
   CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_BAD_INPUT && strstr(pw_last_error(), "B has 256 bytes, not 4"));
   bytes[1] = sizeof b;
+  buffers[1] = (char*)b + 1;
+  CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_BAD_INPUT && error_has("PW0657", "B: its address is not a multiple of 4, the size of an element"));
+  buffers[1] = b;
   CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_OK);
   for (i = 0; i < N; ++i)
     for (j = 0; j < N; ++j) {
@@ -292,6 +295,44 @@ static void old_callers(pw_tuner* tuner) {
   pw_program_free(program);
 }
 
+/* Kernels for a CPU that this one is not are built and not run. */
+static void foreign_targets(void) {
+  const char* level = getenv("POLYWEFT_HOST");
+  pw_program* program = parsed();
+  pw_tuner_options options = {0};
+  pw_tuner* tuner = NULL;
+  pw_kernel* kernel = NULL;
+  pw_record* record = NULL;
+  pw_buffer* buffer = NULL;
+  pw_task_options few = task();
+  CHECK(pw_hold_host(NULL) == PW_BAD_INPUT);
+  CHECK(pw_hold_host("pdp-11") == PW_BAD_INPUT && error_has("PW0510", "'pdp-11' is no level that the host can be held to"));
+  CHECK(pw_hold_host("x86-64-v2") == PW_OK);
+  few.trials = 1;
+  options.struct_size = sizeof options;
+  options.target = "x86-64-v3";
+  CHECK(pw_tuner_create(&options, &tuner) == PW_OK);
+  CHECK(pw_tuner_compile(tuner, program, NULL, &kernel) == PW_BAD_INPUT && !kernel && error_has("PW0517", "a kernel for x86-64-v3 needs avx "));
+  CHECK(pw_tuner_tune(tuner, program, &few, &record) == PW_BAD_INPUT && !record && error_has("PW0517", "which this CPU, held to x86-64-v2, has not"));
+  CHECK(pw_tuner_build(tuner, program, NULL, "object", NULL, &buffer) == PW_OK);
+  pw_buffer_free(buffer);
+  pw_tuner_free(tuner);
+  pw_program_free(program);
+  CHECK(pw_hold_host(level ? level : "") == PW_OK);
+}
+
+static void names_of_kernels(pw_tuner* tuner) {
+  static const char* const emits[] = {"object", "assembly", "llvm", "shared", "static", "header"};
+  pw_program* program = parsed();
+  pw_buffer* buffer = NULL;
+  size_t e;
+  for (e = 0; e < sizeof emits / sizeof *emits; ++e) {
+    CHECK(pw_tuner_build(tuner, program, NULL, emits[e], "int", &buffer) == PW_BAD_INPUT && !buffer && error_has("PW0513", "'int' is a word of C or C++"));
+    CHECK(pw_tuner_build(tuner, program, NULL, emits[e], "9 b;ad", &buffer) == PW_BAD_INPUT && !buffer && error_has("PW0513", "no C identifier"));
+  }
+  pw_program_free(program);
+}
+
 static void broken_environment(const char* folder) {
   pw_program* program = parsed();
   pw_record* record = NULL;
@@ -305,6 +346,7 @@ int main(int argc, char** argv) {
   char database[4096];
   pw_tuner* tuner;
   CHECK(argc == 2);
+  if (getenv("POLYWEFT_HOST")) CHECK(pw_hold_host(getenv("POLYWEFT_HOST")) == PW_OK);
   mkdir(argv[1], 0777);
   snprintf(database, sizeof database, "%s/c_api_test.db", argv[1]);
   remove(database);
@@ -317,6 +359,8 @@ int main(int argc, char** argv) {
   old_callers(tuner);
   tunes_and_serves(tuner);
   misses_lists_verifies_and_times(tuner);
+  foreign_targets();
+  names_of_kernels(tuner);
   broken_environment(argv[1]);
   pw_tuner_free(tuner);
   puts("c_api_test: right");

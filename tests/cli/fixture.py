@@ -22,7 +22,7 @@ class CliTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="polyweft-cli-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        keep = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "POLYWEFT_HELPERS", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ}
+        keep = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "POLYWEFT_HELPERS", "POLYWEFT_HOST", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ}
         self.environment = dict(keep, HOME=str(self.folder), XDG_DATA_HOME=str(self.folder / "data"), XDG_CONFIG_HOME=str(self.folder / "config"), LC_ALL="C.UTF-8")
 
     def file(self, name, content):

@@ -23,6 +23,7 @@ class Tune(CliTest):
         try:
             process, terminal = pty.fork()
         except OSError as error:  # a bare chroot has no /dev/pts: nothing on this machine is a terminal then
+            print(f"skipped: {self.id()}: no pseudo-terminal here: {error}")
             self.skipTest(f"no pseudo-terminal here: {error}")
         arguments, settings = [POLYWEFT, *map(str, words)], self.environment | {"TERM": "xterm"} | (environment or {})
         if process == 0:

@@ -14,6 +14,7 @@ namespace {
 LoadableKernel some_kernel() {
   LoadableKernel kernel{{0, 1, 255, 0}, "gemm", "0123"};
   kernel.terminates = true;
+  kernel.features = {"avx2", "fma"};
   return kernel;
 }
 

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "lab_fixture.h"
+#include "support/cpu_features.h"
 
 namespace polyweft::lab_tests {
 namespace {
@@ -27,6 +28,52 @@ TEST(Runner, a_failing_reference_is_an_error_of_the_task) {
   EXPECT_EQ(began.error().code, "PW0608");
   EXPECT_EQ(began.error().message, "runner: the reference kernel of task bad reference failed: the kernel writes at address 0x10");
   EXPECT_EQ(run(matrix_task(), compare("reference")).status, RunStatus::ok);
+}
+
+// Whatever it is for: reference, bounds, incumbent, candidate.
+TEST(Runner, kernels_that_need_features_this_cpu_lacks_are_not_loaded) {
+  const auto refused = [](const Status& status, const std::string& symbol) {
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, "PW0517");
+    EXPECT_EQ(status.error().message.substr(0, status.error().message.find(", which")), "runner: kernel " + symbol + " needs tail-wag");
+  };
+  const auto needing = [](const std::string& symbol) {
+    LoadableKernel out = kernel(symbol);
+    out.features = {"sse2", "tail-wag"};
+    return out;
+  };
+  RunnerTask task = matrix_task();
+  task.id = "features";
+  task.reference = needing("reference");
+  refused(shared_runner().begin(task), "reference");
+  task = matrix_task();
+  task.id = "features of the bound";
+  task.bound = needing("reference");
+  refused(shared_runner().begin(task), "reference");
+  ASSERT_TRUE(shared_runner().begin(matrix_task()).ok());
+  refused(shared_runner().set_incumbent(needing("backwards")), "backwards");
+  RunRequest request = compare("backwards");
+  request.candidate = needing("backwards");
+  const auto outcome = shared_runner().run(request);
+  refused(outcome ? Status(Ok{}) : Status(outcome.error()), "backwards");
+  EXPECT_EQ(run(matrix_task(), compare("reference")).status, RunStatus::ok);
+}
+
+// The level that this process is held to is the runner's too.
+TEST(Runner, a_held_host_holds_its_runners) {
+  const std::string before = held_cpu_level();
+  ASSERT_TRUE(hold_cpu("x86-64").ok());
+  auto held = targets::WorkerRunner::start({});
+  ASSERT_TRUE(hold_cpu(before).ok());
+  ASSERT_TRUE(held.ok()) << held.error().message;
+  RunnerTask task = matrix_task();
+  task.reference.features = {"sse3"};
+  const Status began = (*held)->begin(task);
+  ASSERT_FALSE(began.ok());
+  EXPECT_EQ(began.error().code, "PW0517");
+  EXPECT_EQ(began.error().message, "runner: kernel reference needs sse3, which this CPU, held to x86-64, has not");
+  task.reference.features = {"sse2"};
+  EXPECT_TRUE((*held)->begin(task).ok());
 }
 
 TEST(Runner, impossible_tasks_are_refused) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cpu.h"
 #include "ir/scalar.h"
 #include "random/tile_products.h"
 
@@ -66,6 +67,7 @@ TEST(Tiles, bf16_adds_in_its_own_order) {
 const Unit kParts = {"tdpbf16ps_parts", "f32", "bf16", "f32", 2};
 
 TEST(Tiles, f32_operands_are_cut_in_three) {
+  PW_NEEDS("avx512f", "avx512bw");  // its operands are cut by instructions of AVX-512
   for (const Sizes& s : {Sizes{1, 1, 1}, {1, 17, 3}, {17, 31, 67}, {32, 64, 128}, {33, 47, 101}, {5, 80, 255}})
     for (const auto& [rows, columns] : {std::array{1, 4}, {2, 2}, {1, 6}})
       for (bool packs_a : {false, true}) {
@@ -87,6 +89,7 @@ TEST(Tiles, f32_operands_are_cut_in_three) {
 }
 
 TEST(Tiles, parts_are_loaded_once_for_a_row_of_products) {
+  PW_NEEDS("avx512f", "avx512bw");  // its operands are cut by instructions of AVX-512
   Block block;
   block.rows = 1;
   block.columns = 4;
@@ -98,6 +101,7 @@ TEST(Tiles, parts_are_loaded_once_for_a_row_of_products) {
 }
 
 TEST(Tiles, parts_lose_nothing) {
+  PW_NEEDS("avx512f", "avx512bw");  // its operands are cut by instructions of AVX-512
   const Sizes s{19, 70, 101};
   Block block;
   block.rows = 1;

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <vector>
 
+#include "cpu.h"
 #include "soak/part.h"
 
 namespace polyweft::soak {
@@ -152,6 +153,7 @@ int soak(const Options& o) {
 }  // namespace polyweft::soak
 
 int main(int argc, char** argv) {
+  if (!polyweft::test::hold_cpu_as_told()) return 2;
   polyweft::soak::Options options;
   if (!polyweft::soak::read(argc, argv, options)) return 2;
   return polyweft::soak::soak(options);

@@ -1,5 +1,6 @@
 #include "targets/kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -47,7 +48,7 @@ void fill(TensorData& data, uint64_t seed) {
   for (int64_t k = 0; k < data.elements(); ++k) data.set(k, any_value(data.type, random));
 }
 
-Argument::Argument(TensorData& data) : dims_(data.extents.size()) {
+Argument::Argument(TensorData& data) : data_(&data), dims_(data.extents.size()) {
   int32_t stride = 1;
   for (size_t d = 0; d < dims_.size(); ++d) {
     dims_[d] = {0, static_cast<int32_t>(data.extents[dims_.size() - 1 - d]), stride, 0};
@@ -57,6 +58,17 @@ Argument::Argument(TensorData& data) : dims_(data.extents.size()) {
   buffer_.type = halide_type(data.type);
   buffer_.dimensions = static_cast<int32_t>(dims_.size());
   buffer_.dim = dims_.data();
+}
+
+void Argument::align() {
+  constexpr uintptr_t kAlignment = 64;
+  aligned_.assign(data_->bytes.size() + kAlignment, 0);
+  const auto begin = (reinterpret_cast<uintptr_t>(aligned_.data()) + kAlignment - 1) / kAlignment * kAlignment;
+  buffer_.host = std::copy(data_->bytes.begin(), data_->bytes.end(), reinterpret_cast<unsigned char*>(begin)) - data_->bytes.size();
+}
+
+void Argument::take_back() {
+  if (!aligned_.empty()) std::copy_n(buffer_.host, data_->bytes.size(), data_->bytes.begin());
 }
 
 Loaded load(const LoopNest& nest, const Target& target) {
@@ -71,9 +83,9 @@ Loaded load(const LoopNest& nest, const Target& target) {
   return out;
 }
 
-int call(void* kernel, std::vector<TensorData>& arguments) {
-  std::vector<std::unique_ptr<Argument>> buffers;
-  for (auto& data : arguments) buffers.push_back(std::make_unique<Argument>(data));
+namespace {
+
+int call_with(void* kernel, const std::vector<std::unique_ptr<Argument>>& buffers) {
   const auto at = [&](size_t k) { return buffers[k]->get(); };
   using B = halide_buffer_t*;
   switch (buffers.size()) {
@@ -89,6 +101,19 @@ int call(void* kernel, std::vector<TensorData>& arguments) {
       ADD_FAILURE() << "call() takes 1 to 4 arguments";
       return -1;
   }
+}
+
+}  // namespace
+
+int call(void* kernel, std::vector<TensorData>& arguments) {
+  std::vector<std::unique_ptr<Argument>> buffers;
+  for (auto& data : arguments) {
+    buffers.push_back(std::make_unique<Argument>(data));
+    if (data.type == ElementType::u8 && data.extents.size() == 1) buffers.back()->align();  // it may be a packed one
+  }
+  const int code = call_with(kernel, buffers);
+  for (auto& buffer : buffers) buffer->take_back();
+  return code;
 }
 
 std::string difference(const TensorData& a, const TensorData& b) {

@@ -22,11 +22,16 @@ void fill(TensorData& data, uint64_t seed);
 class Argument {
  public:
   explicit Argument(TensorData& data);
+  /// Its bytes at an address that is a multiple of 64, as packed arguments must lie; copied back into the tensor by take_back().
+  void align();
+  void take_back();
   halide_buffer_t* get() { return &buffer_; }
   std::vector<halide_dimension_t>& dimensions() { return dims_; }
   Argument(const Argument&) = delete;
 
  private:
+  TensorData* data_;
+  std::vector<unsigned char> aligned_;
   std::vector<halide_dimension_t> dims_;
   halide_buffer_t buffer_{};
 };

@@ -17,7 +17,9 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
+#include "support/cpu_features.h"
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -304,8 +306,7 @@ TileRun run(const std::string& symbol, const targets::Bytes& library, std::vecto
 
 /// The chip's own unit is asked for in a child: leave once given holds for the whole process.
 bool chip_runs(const Target& target) {
-  const auto host = find_target("host");
-  if (!host || !std::includes(host->features.begin(), host->features.end(), target.features.begin(), target.features.end())) return false;
+  if (!missing_cpu_features(target.features).empty()) return false;
   static const bool is_given = [] {
     const pid_t pid = fork();
     if (pid == 0) _exit(ask_permission() ? 0 : 1);
@@ -322,6 +323,13 @@ TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<T
   auto object = targets::compile_object(nest, target);
   if (!object) {
     out.problem = object.error().message;
+    return out;
+  }
+  // The emulator knows tile instructions alone: all others are this CPU's.
+  std::vector<std::string> others;
+  std::copy_if(target.features.begin(), target.features.end(), std::back_inserter(others), [](const std::string& name) { return name.rfind("amx-", 0) != 0; });
+  if (const Status runs = cpu_can_run(others, "what surrounds the tile unit"); !runs) {
+    out.problem = runs.error().message;
     return out;
   }
   const auto linked = [&] { return targets::shared_object(*object, targets::exported_symbols(nest), targets::Runtime::inside); };
@@ -349,7 +357,9 @@ TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<T
 }
 
 Target with_tiles() {
-  Target target = *find_target("x86-64-v4");
+  Target target = *find_target("x86-64");
+  for (const char* level : {"x86-64-v4", "x86-64-v3", "x86-64-v2"})
+    if (const auto found = find_target(level); found->is_host && target.name == "x86-64") target = *found;
   target.name = "tiles";
   for (const char* feature : {"amx-tile", "amx-int8", "amx-bf16"}) target.features.push_back(feature);
   std::sort(target.features.begin(), target.features.end());

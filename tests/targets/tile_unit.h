@@ -31,7 +31,7 @@ struct TileRun {
 };
 /// Compiles for the target, calls the kernel in a child process with the emulator, and hands back what the arguments hold then.
 TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<TensorData> arguments, TilePermission permission = TilePermission::given);
-/// x86-64-v4 with AMX for bytes and bf16.
+/// AMX for bytes and bf16 beside the highest level of x86-64 that this CPU runs: chips that have the unit have x86-64-v4, but the emulator runs anywhere.
 Target with_tiles();
 
 }  // namespace polyweft::targets_test

@@ -2,6 +2,7 @@
 #include <polyweft/polyweft.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -48,6 +49,8 @@ bool is_product(const polyweft::TensorData& c, const polyweft::TensorData& a, co
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
+  const char* level = std::getenv("POLYWEFT_HOST");
+  if (const auto held = level ? polyweft::hold_host(level) : polyweft::Status(polyweft::Ok{}); !held) return give_up(held.error());
   auto program = polyweft::parse_program(kProgram);
   if (!program) return give_up(program.error());
   auto host = polyweft::find_target("host");

@@ -1,0 +1,126 @@
+#include "support/cpu_features.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <iterator>
+
+namespace polyweft {
+namespace {
+
+constexpr auto kLevels = std::to_array<const char*>({"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"});
+constexpr int kNotHeld = -1;
+std::atomic<int> held{kNotHeld};  // index in kLevels
+
+// The builtin takes literals only, and looks at XCR0 as well.
+std::vector<std::string> detected() {
+  __builtin_cpu_init();
+  std::vector<std::string> out;
+#define PW_TAKE(name) \
+  if (__builtin_cpu_supports(name)) out.emplace_back(name)
+  PW_TAKE("amx-bf16");
+  PW_TAKE("amx-int8");
+  PW_TAKE("amx-tile");
+  PW_TAKE("avx");
+  PW_TAKE("avx2");
+  PW_TAKE("avx512bf16");
+  PW_TAKE("avx512bw");
+  PW_TAKE("avx512cd");
+  PW_TAKE("avx512dq");
+  PW_TAKE("avx512f");
+  PW_TAKE("avx512fp16");
+  PW_TAKE("avx512vbmi");
+  PW_TAKE("avx512vbmi2");
+  PW_TAKE("avx512vl");
+  PW_TAKE("avx512vnni");
+  PW_TAKE("avxvnni");
+  PW_TAKE("bmi");
+  PW_TAKE("bmi2");
+  PW_TAKE("f16c");
+  PW_TAKE("fma");
+  PW_TAKE("lzcnt");
+  PW_TAKE("movbe");
+  PW_TAKE("popcnt");
+  PW_TAKE("sse");
+  PW_TAKE("sse2");
+  PW_TAKE("sse3");
+  PW_TAKE("sse4.1");
+  PW_TAKE("sse4.2");
+  PW_TAKE("ssse3");
+#undef PW_TAKE
+  return out;
+}
+
+std::vector<std::string> features_up_to(int level) {
+  std::vector<std::string> out = {"sse", "sse2"};
+  if (level >= 1) out.insert(out.end(), {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"});
+  if (level >= 2) out.insert(out.end(), {"avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"});
+  if (level >= 3) out.insert(out.end(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+int index_of_level(const std::string& level) {
+  const auto found = std::find(kLevels.begin(), kLevels.end(), level);
+  return found == kLevels.end() ? kNotHeld : static_cast<int>(found - kLevels.begin());
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+}  // namespace
+
+const std::vector<std::string>& known_cpu_features() {
+  static const std::vector<std::string> names = {"amx-bf16", "amx-int8", "amx-tile",   "avx",        "avx2",        "avx512bf16", "avx512bw",   "avx512cd",
+                                                 "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vbmi2", "avx512vl",   "avx512vnni", "avxvnni",
+                                                 "bmi",      "bmi2",     "f16c",       "fma",        "lzcnt",       "movbe",      "popcnt",     "sse",
+                                                 "sse2",     "sse3",     "sse4.1",     "sse4.2",     "ssse3"};
+  return names;
+}
+
+std::optional<std::vector<std::string>> features_of_level(const std::string& level) {
+  const int index = index_of_level(level);
+  if (index == kNotHeld) return std::nullopt;
+  return features_up_to(index);
+}
+
+std::vector<std::string> cpu_features() {
+  std::vector<std::string> has = detected(), out;
+  const int level = held;
+  if (level == kNotHeld) return has;
+  const std::vector<std::string> most = features_up_to(level);
+  std::set_intersection(has.begin(), has.end(), most.begin(), most.end(), std::back_inserter(out));
+  return out;
+}
+
+std::vector<std::string> missing_cpu_features(const std::vector<std::string>& needed) {
+  const std::vector<std::string> has = cpu_features();
+  std::vector<std::string> out;
+  std::copy_if(needed.begin(), needed.end(), std::back_inserter(out), [&](const std::string& name) { return !std::binary_search(has.begin(), has.end(), name); });
+  return out;
+}
+
+Status hold_cpu(const std::string& level) {
+  const int index = index_of_level(level);
+  if (index == kNotHeld && !level.empty()) return fail("PW0510", "'" + level + "' is no level that the host can be held to", {"known: x86-64, x86-64-v2, x86-64-v3, x86-64-v4"});
+  held = index;
+  return Ok{};
+}
+
+std::string held_cpu_level() {
+  const int level = held;
+  return level == kNotHeld ? "" : kLevels[static_cast<size_t>(level)];
+}
+
+Status cpu_can_run(const std::vector<std::string>& needed, const std::string& what) {
+  const std::vector<std::string> missing = missing_cpu_features(needed);
+  if (missing.empty()) return Ok{};
+  const std::string level = held_cpu_level();
+  const std::string cpu = level.empty() ? "this CPU" : "this CPU, held to " + level + ",";
+  return fail("PW0517", what + " needs " + joined(missing) + ", which " + cpu + " has not", {"use build, or --target host"});
+}
+
+}  // namespace polyweft
