@@ -58,6 +58,16 @@ Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::
   return fail("PW0655", "the kernel returned error " + std::to_string(code));
 }
 
+/// The kernel counts on memory that is there and aligned.
+Status has_memory(const ArgumentSpec& spec, const void* at) {
+  uint64_t bytes = static_cast<uint64_t>(size_bytes(spec.type));
+  if (reinterpret_cast<uintptr_t>(at) % bytes != 0)
+    return fail("PW0657", spec.name + ": its address is not a multiple of " + std::to_string(bytes) + ", the size of an element");
+  for (int64_t extent : spec.extents) bytes *= static_cast<uint64_t>(extent);
+  if (!at && bytes > 0) return fail("PW0657", spec.name + ": null, not " + std::to_string(bytes) + " bytes");
+  return Ok{};
+}
+
 Status run_once(Kernel::Impl& kernel, const std::vector<TensorData*>& arguments) {
   auto code = kernel.loaded->call(arguments);
   if (!code) return code.error();
@@ -80,6 +90,8 @@ Result<std::vector<TensorData>> Kernel::run(const std::vector<TensorData>& input
 Status Kernel::call(const std::vector<void*>& buffers) {
   if (buffers.size() != impl_->arguments.size())
     return fail("PW0654", "the kernel has " + std::to_string(impl_->arguments.size()) + " arguments, not " + std::to_string(buffers.size()));
+  for (size_t a = 0; a < buffers.size(); ++a)
+    if (auto ok = has_memory(impl_->arguments[a], buffers[a]); !ok) return ok;
   impl_->loaded->forget_packed();
   auto code = impl_->loaded->call_raw(buffers);
   if (!code) return code.error();

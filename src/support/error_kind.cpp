@@ -25,6 +25,7 @@ constexpr auto kExceptions = std::to_array<Exception>({
     {"PW0654", ErrorKind::bad_input},
     {"PW0655", ErrorKind::no},
     {"PW0656", ErrorKind::bad_input},
+    {"PW0657", ErrorKind::bad_input},
     {"PW0709", ErrorKind::bad_input},
     {"PW0710", ErrorKind::no},
     {"PW0712", ErrorKind::bad_input},

@@ -11,15 +11,22 @@ constexpr uint64_t kTypeCode = 32, kTypeBits = 33, kDimensions = 36, kDim = 40;
 constexpr unsigned kDimWords = 4;
 constexpr unsigned kDimMin = 0, kDimExtent = 1, kDimStride = 2;
 // halide_error_code_t.
-constexpr int kBadType = -3, kConstraintViolated = -8, kBufferIsNull = -12, kBadDimensions = -43;
+constexpr int kBadType = -3, kConstraintViolated = -8, kBufferIsNull = -12, kUnaligned = -24, kBadDimensions = -43;
+constexpr uint64_t kPackedAlignment = 64;
 
 }  // namespace
 
+uint64_t alignment_of_argument(const Buffer& buffer) {
+  return buffer.is_packed ? kPackedAlignment : static_cast<uint64_t>(size_bytes(buffer.type));
+}
+
 ArgumentChecks::Shape ArgumentChecks::shape_of(const Buffer& buffer) {
   const bool has_elements = std::find(buffer.extents.begin(), buffer.extents.end(), 0) == buffer.extents.end();
-  if (buffer.is_packed) return {1, 8, has_elements, {allocated_elements(buffer) * size_bytes(buffer.type)}};
+  const uint64_t alignment = alignment_of_argument(buffer);
+  if (buffer.is_packed) return {1, 8, has_elements, alignment, {allocated_elements(buffer) * size_bytes(buffer.type)}};
   Shape out;
   out.has_elements = has_elements;
+  out.alignment = alignment;
   out.bits = static_cast<uint8_t>(8 * size_bytes(buffer.type));
   out.code = buffer.type == ElementType::bf16 ? 4 : is_float(buffer.type) ? 2 : buffer.type == ElementType::boolean || buffer.type == ElementType::u8 ? 1 : 0;
   if (buffer.type == ElementType::boolean) out.bits = 1;
@@ -53,14 +60,18 @@ void ArgumentChecks::emit(llvm::Function* f) {
   std::vector<llvm::Value*> arguments;
   for (auto& argument : f->args()) arguments.push_back(&argument);
   for (auto* argument : arguments) leave_if(f, b_.CreateIsNull(argument));
-  for (size_t a = 0; a < shapes_.size(); ++a)
-    if (shapes_[a].has_elements) leave_if(f, b_.CreateIsNull(field(arguments[a], kHostOffset, b_.getPtrTy())));
-  llvm::Value* wrong = b_.getInt64(0);
+  std::vector<llvm::Value*> hosts;
+  for (size_t a = 0; a < shapes_.size(); ++a) {
+    hosts.push_back(field(arguments[a], kHostOffset, b_.getPtrTy()));
+    if (shapes_[a].has_elements) leave_if(f, b_.CreateIsNull(hosts[a]));
+  }
+  llvm::Value* wrong = misaligned_bits(hosts);
   for (size_t a = 0; a < shapes_.size(); ++a) wrong = b_.CreateOr(wrong, header_difference(arguments[a], shapes_[a]));
   leave_if(f, b_.CreateICmpNE(wrong, b_.getInt64(0)));
   std::map<size_t, llvm::Value*> differences;  // by rank
   for (size_t a = 0; a < shapes_.size(); ++a) {
     if (shapes_[a].extents.empty()) continue;
+    leave_if(f, b_.CreateIsNull(field(arguments[a], kDim, b_.getPtrTy())));
     llvm::Value*& all = differences[shapes_[a].extents.size()];
     llvm::Value* difference = dimensions_difference(arguments[a], shapes_[a]);
     all = all ? b_.CreateOr(all, difference) : difference;
@@ -83,6 +94,20 @@ void ArgumentChecks::leave_if(llvm::Function* f, llvm::Value* condition) {
   auto* good = llvm::BasicBlock::Create(b_.getContext(), "go_on", f);
   b_.CreateCondBr(condition, leave_, good, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
   b_.SetInsertPoint(good);
+}
+
+/// 0 where each address is a multiple of what it must be: addresses of equal alignment are looked at together.
+llvm::Value* ArgumentChecks::misaligned_bits(const std::vector<llvm::Value*>& hosts) {
+  std::map<uint64_t, llvm::Value*> together;  // by alignment
+  for (size_t a = 0; a < shapes_.size(); ++a) {
+    if (!shapes_[a].has_elements || shapes_[a].alignment == 1) continue;
+    llvm::Value* address = b_.CreatePtrToInt(hosts[a], b_.getInt64Ty());
+    llvm::Value*& all = together[shapes_[a].alignment];
+    all = all ? b_.CreateOr(all, address) : address;
+  }
+  llvm::Value* out = b_.getInt64(0);
+  for (const auto& [alignment, addresses] : together) out = b_.CreateOr(out, b_.CreateAnd(addresses, b_.getInt64(alignment - 1)));
+  return out;
 }
 
 /// Type code, bits and number of dimensions are one word; 0 where they are as they must be. Lanes are not looked at.
@@ -118,8 +143,9 @@ llvm::Value* ArgumentChecks::differ(llvm::Value* difference, size_t rank) {
 
 namespace {
 
-// Rows of words, one an argument: type code and bits, number of dimensions, 1 where it has elements; then extent and stride of each dimension.
-constexpr uint64_t kRowType = 0, kRowRank = 1, kRowHasElements = 2, kRowDims = 3;
+// Rows of words, one an argument: type code and bits, number of dimensions, 1 where it has elements, bits that its address has not; then extent and stride of
+// each dimension.
+constexpr uint64_t kRowType = 0, kRowRank = 1, kRowHasElements = 2, kRowAddress = 3, kRowDims = 4;
 
 /// Loops over such a table: this code is a part of each kernel and hardly ever runs, so it is as small as it can be made.
 class RefusalCode {
@@ -200,11 +226,14 @@ class RefusalCode {
     b_.SetInsertPoint(check);
     return_if(b_.CreateICmpNE(b_.CreateZExt(field(p, kTypeCode, b_.getInt16Ty()), b_.getInt32Ty()), word(expected, kRowType)), kBadType);
     return_if(b_.CreateNot(same_rank), kBadDimensions);
+    llvm::Value* address = b_.CreateTrunc(b_.CreatePtrToInt(field(p, kHostOffset, b_.getPtrTy()), b_.getInt64Ty()), b_.getInt32Ty());
+    return_if(b_.CreateICmpNE(b_.CreateAnd(address, word(expected, kRowAddress)), b_.getInt32(0)), kUnaligned);
     b_.CreateBr(dims);
     b_.SetInsertPoint(query);
     b_.CreateCondBr(b_.CreateAnd(b_.CreateIsNull(field(p, kHostOffset, b_.getPtrTy())), same_rank), dims, next);
     b_.SetInsertPoint(dims);
     llvm::Value* seen = field(p, kDim, b_.getPtrTy());
+    return_if(b_.CreateAnd(b_.CreateIsNull(seen), b_.CreateICmpNE(rank, b_.getInt32(0))), kBadDimensions);
     each(b_.CreateZExt(rank, b_.getInt64Ty()), b_.getFalse(), [&](llvm::Value* d, llvm::Value* none) {
       dimension(at(b_.getInt32Ty(), seen, b_.CreateMul(d, b_.getInt64(kDimWords))), at(b_.getInt32Ty(), expected, b_.CreateMul(d, b_.getInt64(2))), is_query);
       return none;
@@ -246,7 +275,8 @@ void ArgumentChecks::write_refusal(llvm::Module& module) {
   const size_t row_words = kRowDims + 2 * rank;
   std::vector<uint32_t> words;
   for (const Shape& shape : shapes_) {
-    words.insert(words.end(), {static_cast<uint32_t>(shape.code | shape.bits << 8), static_cast<uint32_t>(shape.extents.size()), shape.has_elements});
+    words.insert(words.end(), {static_cast<uint32_t>(shape.code | shape.bits << 8), static_cast<uint32_t>(shape.extents.size()), shape.has_elements,
+                                 shape.has_elements ? static_cast<uint32_t>(shape.alignment - 1) : 0});
     int64_t stride = 1;
     for (int64_t extent : shape.extents) {
       words.insert(words.end(), {static_cast<uint32_t>(extent), static_cast<uint32_t>(stride)});

@@ -1,5 +1,5 @@
-// What a kernel asks of its arguments, each a halide_buffer_t: that none is null, and that type, number of dimensions, extents and strides are
-// those it was made for.
+// What a kernel asks of its arguments, each a halide_buffer_t: that none is null, that it is aligned, and that type, number of dimensions, extents and
+// strides are those it was made for.
 #pragma once
 
 #include <string>
@@ -12,6 +12,8 @@ namespace polyweft::targets {
 
 /// Offset of the elements' address in a halide_buffer_t.
 constexpr uint64_t kHostOffset = 16;
+/// What the elements' address of an argument is a multiple of.
+uint64_t alignment_of_argument(const Buffer& buffer);
 
 class ArgumentChecks {
  public:
@@ -27,11 +29,13 @@ class ArgumentChecks {
   struct Shape {
     uint8_t code = 0, bits = 0;
     bool has_elements = false;
+    uint64_t alignment = 1;  ///< of the elements' address: the code counts on it
     std::vector<int64_t> extents;
   };
   static Shape shape_of(const Buffer& buffer);
   llvm::Value* field(llvm::Value* base, uint64_t offset, llvm::Type* type);
   void leave_if(llvm::Function* f, llvm::Value* condition);
+  llvm::Value* misaligned_bits(const std::vector<llvm::Value*>& hosts);
   llvm::Value* header_difference(llvm::Value* argument, const Shape& shape);
   llvm::Value* dimensions_difference(llvm::Value* argument, const Shape& shape);
   llvm::Value* differ(llvm::Value* difference, size_t rank);

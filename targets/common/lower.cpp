@@ -277,9 +277,10 @@ class ModuleCode {
 
   // Whether this process may use tiles. Linux gives their 8 KB of state to whoever asks, for all threads at once; it is asked until it has said yes.
   llvm::Function* tile_permission() {
-    if (auto* known = module_->getFunction("tile_permission")) return known;
+    static constexpr const char* kTilePermission = "tile.permission";  // no kernel's name has a dot
+    if (auto* known = module_->getFunction(kTilePermission)) return known;
     auto& context = b_.getContext();
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getInt1Ty(), false), llvm::GlobalValue::InternalLinkage, "tile_permission", *module_);
+    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getInt1Ty(), false), llvm::GlobalValue::InternalLinkage, kTilePermission, *module_);
     f->setAttributes(module_->getFunction(options_.symbol)->getAttributes());
     f->addFnAttr(llvm::Attribute::NoInline);
     auto* given = new llvm::GlobalVariable(*module_, b_.getInt8Ty(), false, llvm::GlobalValue::InternalLinkage, b_.getInt8(0), "tiles_permitted");

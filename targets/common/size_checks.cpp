@@ -9,7 +9,7 @@ namespace polyweft::targets {
 namespace {
 
 // halide_error_code_t.
-constexpr int kBadType = -3, kTooLarge = -5, kConstraintViolated = -8, kOutOfMemory = -11, kBufferIsNull = -12, kBadDimensions = -43;
+constexpr int kBadType = -3, kTooLarge = -5, kConstraintViolated = -8, kOutOfMemory = -11, kBufferIsNull = -12, kUnaligned = -24, kBadDimensions = -43;
 // Offsets of halide_buffer_t and halide_dimension_t.
 constexpr uint64_t kTypeCode = 32, kDimensions = 36, kDim = 40, kDimBytes = 16, kDimMin = 0, kDimExtent = 4, kDimStride = 8;
 constexpr int64_t kMostBytes = int64_t{1} << 60;
@@ -170,10 +170,11 @@ void SizeChecks::fill(size_t argument, llvm::Value* wanted) {
   llvm::Value* same = b_.CreateICmpEQ(field(buffer, kDimensions, b_.getInt32Ty()), b_.getInt32(static_cast<uint32_t>(rank(argument))));
   b_.CreateCondBr(b_.CreateAnd(wanted, same), inside, after);
   b_.SetInsertPoint(inside);
+  llvm::Value* dims = field(buffer, kDim, b_.getPtrTy());
+  if (rank(argument) > 0) leave_if(b_.CreateIsNull(dims), kBadDimensions);
   llvm::Value* stride = b_.getInt64(1);
   for (size_t d = 0; d < rank(argument); ++d) {
     llvm::Value* extent = wanted_extent(argument, d);
-    llvm::Value* dims = field(buffer, kDim, b_.getPtrTy());
     const auto set = [&](uint64_t at, llvm::Value* value) {
       b_.CreateAlignedStore(b_.CreateTrunc(value, b_.getInt32Ty()), b_.CreateInBoundsGEP(b_.getInt8Ty(), dims, b_.getInt64(d * kDimBytes + at)), llvm::Align(1));
     };
@@ -189,8 +190,14 @@ void SizeChecks::dimensions(size_t argument) {
   const uint16_t type = type_of(nest_.buffers[arguments_[argument]]);
   leave_if(b_.CreateICmpNE(field(buffer, kTypeCode, b_.getInt16Ty()), b_.getInt16(type)), kBadType);
   leave_if(b_.CreateICmpNE(field(buffer, kDimensions, b_.getInt32Ty()), b_.getInt32(static_cast<uint32_t>(rank(argument)))), kBadDimensions);
+  if (const uint64_t alignment = alignment_of_argument(nest_.buffers[arguments_[argument]]); alignment > 1) {
+    llvm::Value* address = b_.CreatePtrToInt(field(buffer, kHostOffset, b_.getPtrTy()), b_.getInt64Ty());
+    llvm::Value* is_off = b_.CreateICmpNE(b_.CreateAnd(address, b_.getInt64(alignment - 1)), b_.getInt64(0));
+    leave_if(b_.CreateAnd(is_off, b_.CreateICmpNE(elements_[argument], b_.getInt64(0))), kUnaligned);
+  }
   if (rank(argument) == 0) return;
   llvm::Value* dims = field(buffer, kDim, b_.getPtrTy());
+  leave_if(b_.CreateIsNull(dims), kBadDimensions);
   llvm::Value* wrong = b_.getFalse();
   llvm::Value* stride = b_.getInt64(1);
   for (size_t d = 0; d < rank(argument); ++d) {
@@ -213,7 +220,8 @@ void emit_message_function(llvm::Module& module, llvm::IRBuilder<>& b, const Loo
                                                        {kConstraintViolated, "the extents or strides of an argument are not those of its shape at these sizes"},
                                                        {kOutOfMemory, "there is no memory for the workspace"},
                                                        {kBufferIsNull, "an argument is null"},
-                                                       {kBadDimensions, "an argument has the wrong number of dimensions"},
+                                                       {kUnaligned, "the address of an argument is not aligned"},
+                                                       {kBadDimensions, "an argument has the wrong number of dimensions, or none are given"},
                                                        {ir::kValueOutOfRange, "an input holds a value outside its promise"},
                                                        {ir::kSizeTooLarge, "a size is larger than 2^31 - 1"}};
   for (size_t k = 0; k < nest.assumptions.size(); ++k)

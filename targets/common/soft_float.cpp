@@ -13,7 +13,7 @@ class FmaFunction {
   explicit FmaFunction(llvm::Module& module) : module_(module), b_(module.getContext()) {}
 
   llvm::Function* function(llvm::Function* caller) {
-    static constexpr const char* kName = "polyweft_fma_f64";
+    static constexpr const char* kName = "polyweft.fma_f64";
     if (llvm::Function* known = module_.getFunction(kName)) return known;
     llvm::Type* f64 = b_.getDoubleTy();
     f_ = llvm::Function::Create(llvm::FunctionType::get(f64, {f64, f64, f64}, false), llvm::GlobalValue::InternalLinkage, kName, module_);

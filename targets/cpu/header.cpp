@@ -1,6 +1,7 @@
 // The C header of a kernel: shapes, types, alignment, aliasing, workspace, provenance.
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "targets/cpu/build.h"
 
@@ -12,12 +13,20 @@ std::string upper(std::string text) {
   return text;
 }
 
-// Names of packed arguments hold a dot.
-std::string c_name(std::string name) {
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-}
+/// Names of parameters, each once: those of packed arguments hold a dot, and a tensor may be called `int`.
+class Names {
+ public:
+  std::string operator()(std::string name) {
+    for (char& c : name)
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    if (name[0] == '_') name.insert(0, 1, 'x');  // some of those are reserved
+    while (!may_name_parameter(name) || !taken_.insert(name).second) name += '_';
+    return name;
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
 
 std::vector<std::string> names_of(const LoopNest& nest) {
   std::vector<std::string> out;
@@ -64,9 +73,10 @@ std::string promise_text(const LoopNest& nest, const Buffer& b) {
 
 std::string argument_lines(const LoopNest& nest) {
   std::string out;
+  Names names;
   for (BufferId id : nest.arguments) {
     const Buffer& b = nest.buffers[id];
-    out += " *   " + c_name(b.name) + ": " + (b.is_output ? "output" : "input") + ", ";
+    out += " *   " + names(b.name) + ": " + (b.is_output ? "output" : "input") + ", ";
     if (const std::string promise = promise_text(nest, b); !promise.empty()) out += "promised within " + promise + " (code 1 if not), ";
     if (b.is_packed)
       out += "packed, " + bytes_text(nest, b) + " bytes of u8, 64-byte aligned\n";
@@ -74,7 +84,7 @@ std::string argument_lines(const LoopNest& nest) {
       out += std::string(name_of(b.type)) + " " + shape_text(nest, b) + ", row-major, aligned to its element\n";
   }
   for (size_t p = 0; nest.symbolic && p < nest.params.size(); ++p) {
-    out += " *   " + nest.params[p].name + ": size, at most 2147483647";
+    out += " *   " + names(nest.params[p].name) + ": size, at most 2147483647";
     for (size_t k = 0; k < nest.assumptions.size(); ++k) {
       std::vector<VarId> used;
       collect_variables(nest.assumptions[k], used);
@@ -87,9 +97,9 @@ std::string argument_lines(const LoopNest& nest) {
 }
 
 /// ", int64_t N, int64_t M" of symbolic nests.
-std::string size_parameters(const LoopNest& nest, bool first) {
+std::string size_parameters(const LoopNest& nest, Names& names, bool first) {
   std::string out;
-  for (size_t p = 0; nest.symbolic && p < nest.params.size(); ++p) out += (first && p == 0 ? "int64_t " : ", int64_t ") + nest.params[p].name;
+  for (size_t p = 0; nest.symbolic && p < nest.params.size(); ++p) out += (first && p == 0 ? "int64_t " : ", int64_t ") + names(nest.params[p].name);
   return out;
 }
 
@@ -100,11 +110,12 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
   const std::string guard = "POLYWEFT_KERNEL_" + upper(name) + "_H";
   std::string params;
   for (const auto& p : nest.params) params += (params.empty() ? "" : ", ") + p.name + (nest.symbolic ? "" : " = " + std::to_string(p.value));
-  std::string arguments, unused;
-  for (BufferId id : nest.arguments) arguments += (arguments.empty() ? "" : ", ") + std::string("struct halide_buffer_t *") + c_name(nest.buffers[id].name);
-  arguments += size_parameters(nest, nest.arguments.empty());
+  std::string arguments;
+  Names names;
+  for (BufferId id : nest.arguments) arguments += (arguments.empty() ? "" : ", ") + std::string("struct halide_buffer_t *") + names(nest.buffers[id].name);
+  arguments += size_parameters(nest, names, nest.arguments.empty());
   std::string out = "/* " + name + "(" + params + "), made by Polyweft; numerics class " + name_of(nest.cls) + ".\n *\n" + argument_lines(nest) +
-                    " *\n * dim[0] of each buffer is the last axis, with stride 1 and min 0. Buffers must not overlap. Workspace on the heap: at most\n * " +
+                    " *\n * dim[0] of each buffer is the last axis, with stride 1 and min 0; an address that is not aligned is refused (code -24). Buffers must\n * not overlap. Workspace on the heap: at most\n * " +
                     workspace_text(nest) +
                     " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft (1: a value\n"
                     " * outside its promise; 2: the system refuses the tile unit); a null host asks for the shapes. */\n";
@@ -117,8 +128,10 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
   for (const auto& pack : nest.packs) {
     const std::string tensor = nest.buffers[pack.source].name;
     out += "/* Once, before the first call: " + tensor + " as the kernel wants it. */\n";
-    const std::string sizes = size_parameters(nest, false), buffers = "(struct halide_buffer_t *" + tensor + ", struct halide_buffer_t *packed" + sizes + ");\n";
-    out += "int64_t " + name + "_pack_" + tensor + "_bytes(" + (sizes.empty() ? "void" : size_parameters(nest, true)) + ");\n";
+    Names pack_names, bytes_names;
+    const std::string from = pack_names(tensor), to = pack_names("packed"), sizes = size_parameters(nest, pack_names, false);
+    const std::string buffers = "(struct halide_buffer_t *" + from + ", struct halide_buffer_t *" + to + sizes + ");\n";
+    out += "int64_t " + name + "_pack_" + tensor + "_bytes(" + (sizes.empty() ? "void" : size_parameters(nest, bytes_names, true)) + ");\n";
     out += "int " + name + "_pack_" + tensor + buffers;
     if (is_promised(pack.source)) out += "int " + name + "_pack_" + tensor + "_unchecked" + buffers;
   }

@@ -1,3 +1,4 @@
+#include <HalideRuntime.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -95,6 +96,29 @@ TEST(Symbolic, wrong_extents_are_refused) {
   EXPECT_EQ(sums.call({4, 5}, {4, 6}), "returned 248");  // -8
   EXPECT_EQ(sums.call({5, 4}, {4, 5}), "returned 248");
   EXPECT_EQ(sums.message(-8), "sums: the extents or strides of an argument are not those of its shape at these sizes");
+}
+
+TEST(Symbolic, hostile_buffers_are_refused) {
+  const Made sums = made_of(kSums);
+  auto* kernel = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, int64_t, int64_t)>(sums.code->address("sums"));
+  alignas(64) unsigned char a_bytes[4 * 20 + 64] = {}, s_bytes[4 * 4 + 64] = {};
+  halide_dimension_t a_dims[] = {{0, 5, 1, 0}, {0, 4, 5, 0}}, s_dims[] = {{0, 4, 1, 0}};
+  const auto buffer = [](unsigned char* at, halide_dimension_t* dims, int32_t rank) {
+    halide_buffer_t out{};
+    out.host = at, out.dim = dims, out.dimensions = rank, out.type = {halide_type_float, 32, 1};
+    return out;
+  };
+  const halide_buffer_t a = buffer(a_bytes, a_dims, 2), s = buffer(s_bytes, s_dims, 1);
+  const auto call = [&](halide_buffer_t first, halide_buffer_t second) { return kernel(&first, &second, 4, 5); };
+  EXPECT_EQ(call(a, s), 0);
+  for (int offset = 0; offset <= 64; ++offset) {
+    const int wanted = offset % 4 == 0 ? 0 : halide_error_code_unaligned_host_ptr;
+    EXPECT_EQ(call(buffer(a_bytes + offset, a_dims, 2), s), wanted) << offset;
+    EXPECT_EQ(call(a, buffer(s_bytes + offset, s_dims, 1)), wanted) << offset;
+  }
+  for (unsigned char* host : {a_bytes, static_cast<unsigned char*>(nullptr)}) EXPECT_EQ(call(buffer(host, nullptr, 2), s), halide_error_code_bad_dimensions);
+  for (unsigned char* host : {s_bytes, static_cast<unsigned char*>(nullptr)}) EXPECT_EQ(call(a, buffer(host, nullptr, 1)), halide_error_code_bad_dimensions);
+  EXPECT_EQ(sums.message(-24), "sums: the address of an argument is not aligned");
 }
 
 TEST(Symbolic, sizes_that_the_assumptions_exclude_are_refused) {

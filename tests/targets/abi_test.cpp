@@ -45,6 +45,7 @@ struct Twice {
   TensorData x = make_tensor(ElementType::f32, {3, 5}), w = make_tensor(ElementType::u8, {32}), y = make_tensor(ElementType::f32, {3, 5});
   Argument ax{x}, aw{w}, ay{y};
   Kernel3 kernel = reinterpret_cast<Kernel3>(loaded.code->address("twice"));
+  Twice() { aw.align(); }
   int run() { return kernel(ax.get(), aw.get(), ay.get()); }
 };
 
@@ -59,6 +60,7 @@ TEST(Abi, packs_fill_the_packed_buffer) {
   ASSERT_NE(bytes, nullptr);
   EXPECT_EQ(bytes(), 32);
   ASSERT_EQ(pack(from.get(), t.aw.get()), 0);
+  t.aw.take_back();
   const auto expected = PlainRun(t.nest).packed(t.nest.packs[0], source);
   TensorData cells = make_tensor(ElementType::f32, {8});
   cells.bytes = t.w.bytes;
@@ -253,6 +255,7 @@ TEST(Abi, shared_objects_load_and_export_the_kernel_alone) {
   TensorData w = make_tensor(ElementType::f32, {8});
   fill(w, 4);
   t.w.bytes = w.bytes;
+  t.aw.align();
   ASSERT_EQ(kernel(t.ax.get(), t.aw.get(), t.ay.get()), 0);
   for (int64_t k = 0; k < 15; ++k) {
     const double expected = ir::round_to(ElementType::f32, t.x.at(k).f * w.at(k % 5).f);

@@ -26,6 +26,7 @@ constexpr auto kEntries = std::to_array<Entry>({
      "The kernel returned an error code: negative codes are Halide's, positive ones ours (an argument of the wrong type, rank or extent, or a\n"
      "value outside its 'values' promise)."},
     {"PW0656", "In this process kernels of at most 32 arguments can be called; a shared object from build has no such limit."},
+    {"PW0657", "An argument of a kernel needs memory, at an address that is a multiple of its element's size."},
 });
 
 }  // namespace
