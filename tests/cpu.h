@@ -26,6 +26,12 @@ inline std::string lacks(const std::vector<std::string>& features) {
   return out;
 }
 
+/// For C compilers: code for this CPU, as it is held.
+inline std::string march() {
+  const std::string level = held_cpu_level();
+  return "-march=" + (level.empty() ? "native" : level);
+}
+
 /// What the running test leaves out, listed with the tests that are skipped; tests/test_main.cpp.
 void leave_out(const std::string& why);
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "c_source/compiled.h"
+#include "cpu.h"
 #include "ir/evaluator.h"
 #include "ir/random_program.h"
 #include "ir/scalar.h"
@@ -234,7 +235,7 @@ TEST(CSource, all_operators_on_all_types_have_the_language_s_bits) {
     ASSERT_TRUE(parsed) << t << ": " << parsed.error().message;
     cases.add(parsed->programs[0], {64}, NumericsClass::strict, t);
   }
-  for (const std::string& flags : {std::string(kStrict), std::string(kStrict) + " -O3 -march=native", std::string(kSanitized)}) {
+  for (const std::string& flags : {std::string(kStrict), std::string(kStrict) + " -O3 " + test::march(), std::string(kSanitized)}) {
     const Compiled code("operators", cases.sources(), flags);
     ASSERT_TRUE(code.is_complete());
     for (const Case& one : cases.all())

@@ -322,7 +322,7 @@ static void foreign_targets(void) {
 }
 
 static void names_of_kernels(pw_tuner* tuner) {
-  static const char* const emits[] = {"object", "assembly", "llvm", "shared", "static", "header"};
+  static const char* const emits[] = {"object", "assembly", "llvm", "shared", "static", "header", "c"};
   pw_program* program = parsed();
   pw_buffer* buffer = NULL;
   size_t e;
