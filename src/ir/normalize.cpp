@@ -1,5 +1,5 @@
 // normalize: each reduction becomes the whole right-hand side of an equation of its own. Offsets of integer sums of products are taken out
-// before (separate_sums.h), and integer sums over two indices with weights of one factor an index become two sums (factor_sums.h);
+// before (separate_sums.h), equations that no output needs are left out (needed.h), and integer sums over two indices with weights of one factor an index become two sums (factor_sums.h);
 // values inside a reduction that are the same for many of its points are made once (repeated_values.h); recurrences leave dimensions along which they are the same
 // everywhere (invariant_dims.h).
 //
@@ -13,6 +13,7 @@
 
 #include "ir/factor_sums.h"
 #include "ir/invariant_dims.h"
+#include "ir/needed.h"
 #include "ir/repeated_values.h"
 #include "ir/scalar.h"
 #include "ir/scope.h"
@@ -296,7 +297,7 @@ class Normalizer {
 }  // namespace
 
 Program normalize(const Program& program) {
-  return Normalizer(program).run();
+  return Normalizer(ir::without_unneeded(program)).run();
 }
 
 }  // namespace polyweft

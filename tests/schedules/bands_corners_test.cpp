@@ -40,7 +40,8 @@ TEST(BandCorners, readers_of_a_band_stay_behind_it) {
       "else -3) + ((A1[i - 1] where i > 0 and N >= i else -1) where i != 3 else 2)\n"
       "let A2[i: N]: i32 = X[i] + (A2[i - 3] where i >= 3 and N + 2 >= i else 1) - (A1[i // 2] where i > 0 and i // 2 >= 0 and N > i // 2 else 3) - (A2[i - 3] where i "
       ">= 3 and N + 2 >= i else 5)\n"
-      "out Y[i: N]: i32 = A2[i]\n");
+      "out Y[i: N]: i32 = A2[i]\n"
+      "out Z[i: N]: i32 = A0[i]\n");
   expect_right(program, "band band1 [i] of A1@1: [i], A2: [i]\nband band2 [q, i, sum] of A0@2: [i, i, i], A0.1: [q, i, i], A0@1: [i, i, i]\n", NumericsClass::strict);
 }
 
