@@ -6,11 +6,22 @@
 // checks of the language proved.
 #include <algorithm>
 
+#include "ir/exact.h"
 #include "schedules/queries.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
 namespace {
+
+/// Sums do not wrap inside a subscript: a producer's value may not be computed there.
+bool is_read_in_subscript(const Expr& e, TensorId tensor) {
+  bool found = false;
+  visit(e, [&](const ExprNode& node) {
+    for (const Subscript& s : node.access.index)
+      visit(s.data, [&](const ExprNode& inner) { found |= inner.op == Op::read && inner.access.id == tensor; });
+  });
+  return found;
+}
 
 Status check(const NestTemplate& t, uint32_t id, const std::string& subject) {
   const Stage& stage = t.stages[id];
@@ -26,6 +37,9 @@ Status check(const NestTemplate& t, uint32_t id, const std::string& subject) {
     for (const Access& access : reads_of(t, reader, equation.targets[0]))
       for (const Subscript& s : access.index)
         if (s.data) return fail("PW0308", subject + ": " + reader.name + " reads it at a place that the data choose");
+  for (const Stage& reader : t.stages)
+    if (ir::is_exact_operator(*equation.rhs) && is_read_in_subscript(equation_of(t, reader).rhs, equation.targets[0]))
+      return fail("PW0308", subject + ": " + reader.name + " reads it inside a subscript, where integers do not wrap");
   return Ok{};
 }
 

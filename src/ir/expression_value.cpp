@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/exact.h"
+
 namespace polyweft::ir {
 namespace {
 
@@ -112,18 +114,32 @@ Scalar ExpressionEvaluator::read(const Access& access, Environment& env) const {
   double error = 0;
   for (const Subscript& s : access.index) {
     int64_t at = evaluate(s.affine, env);
-    if (s.data) {
-      Scalar data = scalar(*s.data, env);
-      known &= data.known;
-      error += data.error;
-      at += data.value.i;
-    }
+    if (s.data) at += index_data(*s.data, env, known, error);
     point.push_back(at);
   }
   if (!known) return kUnknown;
   Scalar out = read_(access.id, point);
   if (error > 0) out.error = INFINITY;
   return out;
+}
+
+/// Exact integers; what they stand for lies in 64 bits again.
+int64_t ExpressionEvaluator::index_data(const ExprNode& data, Environment& env, bool& known, double& error) const {
+  struct Leaves {
+    const ExpressionEvaluator& evaluator;
+    Environment& env;
+    bool& known;
+    double& error;
+    int64_t leaf(const ExprNode& e) {
+      Scalar value = evaluator.scalar(e, env);
+      known &= value.known;
+      error += value.error;
+      return value.value.i;
+    }
+    bool truth(const ExprNode& e) { return leaf(e) != 0; }
+    bool holds(const Guard& guard) { return evaluate(guard, env); }
+  } leaves{*this, env, known, error};
+  return static_cast<int64_t>(ExactValue<Leaves>(leaves).of(data));
 }
 
 std::vector<Scalar> ExpressionEvaluator::reduction(const ExprNode& e, Environment& env) const {

@@ -30,6 +30,7 @@ class ExpressionEvaluator {
   void fold_term(const ExprNode& e, std::span<const Scalar> term, std::vector<Tag>& tags) const;
   Scalar operation(const ExprNode& e, Environment& env) const;
   Scalar read(const Access& access, Environment& env) const;
+  int64_t index_data(const ExprNode& data, Environment& env, bool& known, double& error) const;
   State reduction(const ExprNode& e, Environment& env) const;
   State simple_reduction(const ExprNode& e, Environment& env) const;
   State argument_reduction(const ExprNode& e, Environment& env) const;

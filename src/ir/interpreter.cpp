@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "ir/axes.h"
+#include "ir/exact.h"
 #include "ir/interpreter_memory.h"
 #include "ir/scalar.h"
 
@@ -317,9 +318,19 @@ class Interpreter {
     index.clear();
     for (const Subscript& s : access.index) {
       int64_t at = evaluate(s.affine, env_);
-      if (s.data) at += value_of(*s.data).value.i;
+      if (s.data) at += index_data(*s.data);
       index.push_back(at);
     }
+  }
+
+  int64_t index_data(const ExprNode& data) {
+    struct Leaves {
+      Interpreter& interpreter;
+      int64_t leaf(const ExprNode& e) { return interpreter.value_of(e).value.i; }
+      bool truth(const ExprNode& e) { return leaf(e) != 0; }
+      bool holds(const Guard& guard) { return evaluate(guard, interpreter.env_); }
+    } leaves{*this};
+    return static_cast<int64_t>(ExactValue<Leaves>(leaves).of(data));
   }
 
   Cell* accessed(const Access& access) {

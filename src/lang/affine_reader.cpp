@@ -123,6 +123,21 @@ std::optional<Affine> AffineReader::name(const Node& node) {
   return refuse_data(node);
 }
 
+const Node* AffineReader::data_in(const Node& node) const {
+  const bool is_name = node.kind == NodeKind::name || node.kind == NodeKind::element;
+  const Symbol* symbol = is_name && context_.index(node.text) == nullptr ? context_.symbol(node.text) : nullptr;
+  if (symbol != nullptr && symbol->kind == Symbol::Kind::tensor) return &node;
+  for (const Node* arg : node.args)
+    if (const Node* found = data_in(*arg)) return found;
+  return nullptr;
+}
+
+std::optional<Affine> AffineReader::try_affine_index(const Node& node) {
+  problem_ = {};
+  const Node* data = data_in(node);
+  return data != nullptr ? refuse_data(*data) : try_affine(node);
+}
+
 std::optional<Affine> AffineReader::try_affine(const Node& node) {
   problem_ = {};
   switch (node.kind) {

@@ -26,6 +26,8 @@ class AffineReader {
 
   /// Nothing where the tree is not affine: problem() says why. Unknown names and limits are reported at once.
   std::optional<Affine> try_affine(const Node& node);
+  /// As try_affine, but what mentions data is told apart before anything is reported of it: its numbers are no sizes.
+  std::optional<Affine> try_affine_index(const Node& node);
   const NotAffine& problem() const { return problem_; }
   /// As try_affine, and reports; `role` names the place: "range", "shape", "position".
   std::optional<Affine> affine(const Node& node, const char* role);
@@ -52,6 +54,7 @@ class AffineReader {
   std::optional<Affine> refuse(const Node& node, std::string reason);
   std::optional<Affine> refuse_symbolic(const Node& chain, size_t op, const Affine& symbol, size_t operand);
   std::optional<Affine> refuse_data(const Node& node);
+  const Node* data_in(const Node& node) const;
   bool uses_index(const Affine& e) const;
   std::string shown_operation(const Node& chain, size_t op) const;
   std::optional<Guard> condition(const Node& node);

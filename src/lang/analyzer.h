@@ -41,6 +41,7 @@ class Analyzer {
   void read_combiner_bodies();
   void read_combiner_body(CombinerSyntax& syntax, Combiner& combiner);
   void read_equation(size_t number);
+  bool adopt_index(const EquationSyntax& syntax, const Node& position);
   bool read_slots(const EquationSyntax& syntax, Equation& out);
   bool check_types(const EquationSyntax& syntax, const Expr& rhs, const std::vector<TensorId>& targets);
   void check_equation_bytes(const EquationSyntax& syntax, const Equation& equation);

@@ -4,8 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "ir/commutative.h"
+#include "ir/exact.h"
 #include "ir/scalar.h"
 
 namespace polyweft::lang {
@@ -20,13 +22,22 @@ bool is_exact_literal(const Expr& e) {
   return e->op == Op::literal && !is_float(e->literal.type);
 }
 
+/// What wraps is another number inside a subscript than outside, and stays as it is written.
+bool is_exact(const ExprNode& e, const std::vector<Literal>& values, const Literal& result) {
+  if (e.op == Op::select) return true;
+  std::vector<ir::Int128> args;
+  for (const Literal& value : values) args.push_back(value.i);
+  return ir::exact_apply(e.op, args) == result.i;
+}
+
 /// Folds operators whose operands are integer or bool literals.
 Expr folded(const Expr& e) {
   if (!is_foldable(e->op) || e->args.empty() || is_float(e->type)) return nullptr;
   if (!std::all_of(e->args.begin(), e->args.end(), is_exact_literal)) return nullptr;
   std::vector<Literal> values;
   for (const Expr& arg : e->args) values.push_back(arg->literal);
-  return make_literal(ir::apply(e->op, e->type, values));
+  const Literal value = ir::apply(e->op, e->type, values);
+  return ir::is_exact_operator(*e) && !is_exact(*e, values, value) ? nullptr : make_literal(value);
 }
 
 std::string hex_of(uint64_t bits) {
@@ -126,7 +137,7 @@ void CanonicalWriter::list(const std::vector<Expr>& args, std::string& out) {
 }
 
 void CanonicalWriter::operation(const ExprNode& e, std::string& out) {
-  if (e.op == Op::convert && e.args[0]->type == e.type) return expr(e.args[0], out);
+  if (e.op == Op::convert && e.args[0]->type == e.type && (!is_exact_ || !ir::is_exact_operator(*e.args[0]))) return expr(e.args[0], out);
   bool mirrored = e.op == Op::gt || e.op == Op::ge;
   out += name_of(e.op == Op::gt ? Op::lt : (e.op == Op::ge ? Op::le : e.op));
   if (e.op == Op::convert || e.op == Op::saturate) out += std::string("_") + name_of(e.type);
@@ -157,7 +168,9 @@ void CanonicalWriter::read(const ExprNode& e, std::string& out) {
   for (const Subscript& each : e.access.index) {
     out += canonical_affine(each.affine, variables_);
     if (each.data) out += "~";
+    const bool around = std::exchange(is_exact_, each.data != nullptr);
     if (each.data) expr(each.data, out);
+    is_exact_ = around;
     out += ",";
   }
   out += "]";

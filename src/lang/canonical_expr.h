@@ -34,6 +34,7 @@ class CanonicalWriter {
   const std::vector<std::string>& combiners_;
   VariableTexts variables_;
   size_t depth_ = 0;
+  bool is_exact_ = false;  ///< inside a subscript that depends on data
 };
 
 /// Operators whose operands are integer or bool literals are replaced by their value.

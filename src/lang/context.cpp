@@ -40,7 +40,9 @@ void Context::begin_equation() {
   open.clear();
   index_names.clear();
   index_bounds.clear();
+  index_ranges.clear();
   chains.clear();
+  unknown.clear();
 }
 
 const Symbol* Context::symbol(const std::string& name) const {
@@ -67,6 +69,7 @@ VarId Context::bind_index(const IndexSyntax& syntax, const Affine& lo, const Aff
   if (high.largest) *high.largest -= 1;
   index_names.push_back(syntax.name);
   index_bounds.push_back({low.least, high.largest});
+  index_ranges.push_back({var, lo, hi});
   open.push_back({syntax.name, var});
   return var;
 }
@@ -84,7 +87,7 @@ void Context::report_unknown(const Node& name) {
                           name.text + " is not in scope after '" + chain.op_text[i] + "'; write " + show_header(*reduction->reduction) + " (" + body + ")");
     }
   }
-  report.error("PW0108", word, "'" + name.text.substr(0, 60) + "' is not known");
+  if (unknown.insert(name.text).second) report.error("PW0108", word, "'" + name.text.substr(0, 60) + "' is not known");
 }
 
 void Context::type_error(const char* code, Extent where, std::string text, std::vector<std::string> notes) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,9 @@ struct Context {
     std::optional<int64_t> least, largest;
   };
   std::vector<Interval> index_bounds;  ///< by index number
+  std::vector<IndexRange> index_ranges;  ///< by index number
   std::vector<OpenChain> chains;
+  std::set<std::string> unknown;  ///< names of the equation that were reported already
   const CombinerScope* combiner = nullptr;
 
   void begin_equation();

@@ -34,6 +34,38 @@ void Analyzer::read_combiner_body(CombinerSyntax& syntax, Combiner& combiner) {
   }
 }
 
+namespace {
+
+/// Where the index alone subscripts a tensor of known shape: that extent.
+std::string extent_from(const Context& context, const Node& node, const std::string& index) {
+  const Symbol* symbol = node.kind == NodeKind::element ? context.symbol(node.text) : nullptr;
+  const bool is_tensor = symbol != nullptr && symbol->kind == Symbol::Kind::tensor;
+  for (size_t d = 0; d < node.args.size(); ++d) {
+    const bool alone = node.args[d]->kind == NodeKind::name && node.args[d]->text == index;
+    if (is_tensor && alone && d < context.program.tensors[symbol->id].shape.size()) return context.compact(context.program.tensors[symbol->id].shape[d]);
+    if (std::string found = extent_from(context, *node.args[d], index); !found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace
+
+/// A name alone that nothing declares: most likely an index whose range was forgotten. It is one from here on, so that nothing more is said of it.
+bool Analyzer::adopt_index(const EquationSyntax& syntax, const Node& position) {
+  const bool is_new = position.kind == NodeKind::name && context_.index(position.text) == nullptr && context_.symbol(position.text) == nullptr;
+  const bool is_bound_later = std::any_of(syntax.slots.begin(), syntax.slots.end(), [&](const SlotSyntax& slot) { return slot.index && slot.index->name == position.text; });
+  if (!is_new || is_bound_later) return false;
+  std::string extent = extent_from(context_, *syntax.rhs, position.text);
+  if (extent.empty()) extent = context_.program.parameters.empty() ? "8" : context_.program.parameters[0].name;
+  const std::string shown = position.text.substr(0, 60);
+  report_.error("PW0108", position.extent, "'" + shown + "' is not known; a new index needs its range", {"write '" + shown + ": " + extent + "'"});
+  IndexSyntax index;
+  index.name = position.text;
+  index.extent = position.extent;
+  context_.bind_index(index, Affine::of(0), Affine::of(1));
+  return true;
+}
+
 bool Analyzer::read_slots(const EquationSyntax& syntax, Equation& out) {
   bool good = true;
   for (const SlotSyntax& each : syntax.slots) {
@@ -46,6 +78,8 @@ bool Analyzer::read_slots(const EquationSyntax& syntax, Equation& out) {
         slot.hi = bounds->hi;
       }
       slot.var = context_.bind_index(*each.index, slot.lo, slot.hi);
+    } else if (adopt_index(syntax, *each.position)) {
+      good = false;
     } else {
       auto position = affine_.affine(*each.position, "position");
       good &= position.has_value();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lang/familiar_names.h"
+
 namespace polyweft::lang {
 
 class ExpressionParser::Nest {
@@ -157,6 +159,7 @@ Node* ExpressionParser::term() {
   bool closed = false;
   while (!closed && at_multiplicative()) {
     take_operator(operators);
+    refuse_power(operators.ops.back());
     closed = at_reduction();
     args.push_back(closed ? reduction() : unary());
   }
@@ -164,6 +167,12 @@ Node* ExpressionParser::term() {
   node->ops = std::move(operators.ops);
   node->op_text = std::move(operators.op_text);
   return node;
+}
+
+/// Two stars beside each other, as other languages write powers.
+void ExpressionParser::refuse_power(Extent star) {
+  if (!tokens_.at("*") || tokens_.position() != star.end) return;
+  tokens_.error("PW0134", {star.begin, tokens_.extent().end}, "'**' is no operator", {"write a product, x * x, or pow(x, y) for floats"});
 }
 
 Node* ExpressionParser::unary() {
@@ -336,11 +345,18 @@ Node* ExpressionParser::named() {
     kind = NodeKind::element;
     args = list("]");
   } else if (tokens_.at("(")) {
-    tokens_.error("PW0107", word, "there is no function '" + text.substr(0, 40) + "'", {"'" + text.substr(0, 40) + "[..]' reads an element"});
+    report_no_function(text, word);
   }
   Node* node = make(kind, begin, std::move(args));
   node->text = std::move(text);
   return node;
+}
+
+void ExpressionParser::report_no_function(const std::string& name, Extent where) {
+  const std::string shown = name.substr(0, 40), spelling(spelling_of(name));
+  std::vector<std::string> notes = {spelling.empty() ? "'" + shown + "[..]' reads an element" : "write " + spelling};
+  notes.push_back("the functions are " + function_list() + ", and conversions like f32(x)");
+  tokens_.error("PW0107", where, "there is no function '" + shown + "'", std::move(notes));
 }
 
 Node* ExpressionParser::call(NodeKind kind) {

@@ -43,6 +43,8 @@ class ExpressionParser {
   Node* primary();
   Node* number();
   Node* named();
+  void report_no_function(const std::string& name, Extent where);
+  void refuse_power(Extent star);
   Node* call(NodeKind kind);
   Node* parenthesized();
   std::vector<Node*> list(const char* close);

@@ -213,6 +213,15 @@ bool is_reserved(std::string_view word) {
 bool is_function(std::string_view word) {
   return contains(kFunctions, word);
 }
+std::string function_list() {
+  std::vector<std::string> names = {"max", "min", "sat_T"};
+  for (std::string_view word : kFunctions)
+    if (word.substr(0, 4) != "sat_") names.emplace_back(word);
+  std::sort(names.begin(), names.end());
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
 bool is_reducer(std::string_view word) {
   return contains(kReducers, word);
 }

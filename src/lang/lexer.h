@@ -23,6 +23,8 @@ std::vector<Token> tokenize(const Source& source, Reporter& report);
 bool is_reserved(std::string_view word);
 /// Functions of one to three arguments: exp .. clamp and sat_T.
 bool is_function(std::string_view word);
+/// "abs, ceil, .., tanh": the predeclared functions, sorted; sat_T for the five of integer types.
+std::string function_list();
 /// sum prod max min any all argmax argmin reduce.
 bool is_reducer(std::string_view word);
 

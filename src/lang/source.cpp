@@ -18,6 +18,11 @@ Span Source::span(Extent extent) const {
   return {static_cast<int32_t>(line + 1), static_cast<int32_t>(extent.begin - line_starts_[line] + 1), static_cast<int32_t>(std::max<uint32_t>(1, end - extent.begin))};
 }
 
+Extent Source::extent(Span span) const {
+  const uint32_t begin = line_starts_[static_cast<size_t>(span.line - 1)] + static_cast<uint32_t>(span.column - 1);
+  return {begin, begin + static_cast<uint32_t>(span.length)};
+}
+
 void Reporter::error(const char* code, Extent where, std::string text, std::vector<std::string> notes) {
   if (full()) return;
   Diagnostic diagnostic{Severity::error, code, std::move(text), source_.span(where), std::move(notes)};

@@ -26,6 +26,8 @@ class Source {
   const std::string& text() const { return text_; }
   /// Line, column and length; a stretch over several lines is cut at the end of its first.
   Span span(Extent extent) const;
+  /// Of a span of this text.
+  Extent extent(Span span) const;
 
  private:
   std::string name_;

@@ -18,12 +18,6 @@ void split_sum(Node& node, bool negative, std::vector<SignedTerm>& out) {
   for (size_t i = 0; i < node.args.size(); ++i) split_sum(*node.args[i], negative != (i > 0 && node.op_text[i - 1] == "-"), out);
 }
 
-Expr as_index(Expr value) {
-  if (!value || value->type == ElementType::i64) return value;
-  Span where = value->where;
-  return make_op(Op::convert, ElementType::i64, {std::move(value)}, where);
-}
-
 std::string without_blanks(std::string text) {
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   return text;
@@ -67,7 +61,7 @@ Expr ValueReader::element(Node& node) {
 
 std::optional<Subscript> ValueReader::subscript(Node& node, const Node& access, TensorId tensor, size_t dimension) {
   Subscript result;
-  if (auto affine = affine_.try_affine(node)) {
+  if (auto affine = affine_.try_affine_index(node)) {
     result.affine = std::move(*affine);
     return result;
   }
@@ -75,7 +69,7 @@ std::optional<Subscript> ValueReader::subscript(Node& node, const Node& access, 
   std::vector<SignedTerm> terms;
   split_sum(node, false, terms);
   for (const SignedTerm& term : terms) {
-    if (auto affine = affine_.try_affine(*term.node)) {
+    if (auto affine = affine_.try_affine_index(*term.node)) {
       result.affine = term.negative ? result.affine - *affine : result.affine + *affine;
       if (!affine_.is_within_limits(result.affine, node)) return std::nullopt;
       continue;
@@ -140,6 +134,7 @@ std::optional<ValueReader::Gather> ValueReader::clamped(Node& node) {
   Expr high = index_value(*node.args[2]);
   if (!e || !low || !high) return std::nullopt;
   Expr data = make_op(Op::clamp, ElementType::i64, {e, low, high}, context_.report.source().span(node.extent));
+  if (!fits_128_bits(data)) return std::nullopt;
   Affine least = is_surely_at_least(context_, *hi - *lo, 0) ? *lo : clamp(*lo, *lo, *hi);
   return Gather{data, std::move(least), std::move(*hi)};
 }
@@ -156,57 +151,8 @@ std::optional<ValueReader::Gather> ValueReader::remainder(Node& node) {
   Expr divisor = index_value(*node.args.back());
   if (!e || !divisor) return std::nullopt;
   Expr data = make_op(Op::floor_mod, ElementType::i64, {e, divisor}, context_.report.source().span(node.extent));
+  if (!fits_128_bits(data)) return std::nullopt;
   return Gather{data, Affine::of(0), *n - Affine::of(1)};
-}
-
-Expr ValueReader::index_chain(Node& node, size_t operands) {
-  Expr result = index_value(*node.args[0]);
-  for (size_t i = 1; i < operands; ++i) {
-    Expr next = index_value(*node.args[i]);
-    if (!result || !next) return nullptr;
-    if (node.op_text[i - 1] == "/") {
-      context_.report.error("PW0131", node.extent, "a subscript is an integer: use // (floor)");
-      return nullptr;
-    }
-    result = make_op(operator_of(node.op_text[i - 1]), ElementType::i64, {result, next}, context_.report.source().span(node.extent));
-  }
-  return result;
-}
-
-Expr ValueReader::index_call(Node& node) {
-  static constexpr const char* kNames[] = {"min", "max", "abs", "clamp"};
-  static constexpr Op kOps[] = {Op::min, Op::max, Op::abs, Op::clamp};
-  static constexpr size_t kArity[] = {2, 2, 1, 3};
-  for (size_t k = 0; k < 4; ++k) {
-    if (node.text != kNames[k] || node.args.size() != kArity[k]) continue;
-    std::vector<Expr> args;
-    for (Node* arg : node.args) args.push_back(index_value(*arg));
-    if (std::any_of(args.begin(), args.end(), [](const Expr& each) { return !each; })) return nullptr;
-    return make_op(kOps[k], ElementType::i64, std::move(args), context_.report.source().span(node.extent));
-  }
-  return as_index(value(node, ElementType::i64));
-}
-
-/// An integer expression inside a subscript: operands of any integer type, as exact integers.
-Expr ValueReader::index_value(Node& node) {
-  Expr result;
-  switch (node.kind) {
-    case NodeKind::chain:
-      return index_chain(node, node.args.size());
-    case NodeKind::negate:
-      if (node.args[0]->kind == NodeKind::integer) return value(node, ElementType::i64);
-      result = index_value(*node.args[0]);
-      return result ? make_op(Op::neg, ElementType::i64, {result}, context_.report.source().span(node.extent)) : nullptr;
-    case NodeKind::call:
-      result = index_call(node);
-      break;
-    default:
-      result = value(node, ElementType::i64);
-      break;
-  }
-  if (!result || is_integer(result->type)) return as_index(result);
-  context_.type_error("PW0119", node.extent, "a subscript is an integer, but " + show(node) + " is " + name_of(result->type));
-  return nullptr;
 }
 
 void ValueReader::refuse_terms(const Node& node, const Node& access, TensorId tensor, size_t dimension) {

@@ -24,6 +24,12 @@ Expr literal_expr(Literal literal, Extent where, const Context& context) {
   return make_literal(literal, context.report.source().span(where));
 }
 
+std::string type_text(ElementType type) {
+  return name_of(type);
+}
+
+}  // namespace
+
 Op comparison_of(const std::string& text) {
   if (text == "==") return Op::eq;
   if (text == "!=") return Op::ne;
@@ -31,12 +37,6 @@ Op comparison_of(const std::string& text) {
   if (text == "<=") return Op::le;
   return text == ">" ? Op::gt : Op::ge;
 }
-
-std::string type_text(ElementType type) {
-  return name_of(type);
-}
-
-}  // namespace
 
 Op operator_of(const std::string& text) {
   if (text == "+") return Op::add;

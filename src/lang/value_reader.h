@@ -9,6 +9,10 @@ namespace polyweft::lang {
 
 /// + - * / // % & | ^ << >>, as they are written.
 Op operator_of(const std::string& text);
+/// == != < <= > >=.
+Op comparison_of(const std::string& text);
+/// Converted to i64 where it is not one.
+Expr as_index(Expr value);
 
 class ValueReader {
  public:
@@ -58,11 +62,17 @@ class ValueReader {
   std::optional<Gather> promised_element(Node& node);
   std::optional<Gather> clamped(Node& node);
   std::optional<Gather> remainder(Node& node);
+  void refuse_terms(const Node& node, const Node& access, TensorId tensor, size_t dimension);
+  void refuse_gather(Node& term, const Node& access, TensorId tensor, size_t dimension);
+  // exact_subscripts.cpp: data inside subscripts, as exact integers
   Expr index_value(Node& node);
   Expr index_chain(Node& node, size_t operands);
   Expr index_call(Node& node);
-  void refuse_terms(const Node& node, const Node& access, TensorId tensor, size_t dimension);
-  void refuse_gather(Node& term, const Node& access, TensorId tensor, size_t dimension);
+  Expr index_select(Node& node);
+  Expr index_guarded(Node& node);
+  Expr index_condition(Node& node);
+  Expr index_comparison(Node& node);
+  bool fits_128_bits(const Expr& data);
 
   Context& context_;
   AffineReader affine_;

@@ -54,6 +54,27 @@ std::string remedy(const Inquiry& inquiry, EquationId q, const PlacedRead& read)
   return "guard the read: " + text + " where " + *guard + " else " + (read.node->type == ElementType::boolean ? "false" : "0");
 }
 
+/// "or assume M == N" where two sizes that the witness has apart, if they were equal, would leave nothing wrong; else nothing.
+std::vector<std::string> equal_sizes(const Inquiry& inquiry, const Map& bad, const std::optional<Witness>& found) {
+  const auto& parameters = inquiry.program().parameters;
+  for (VarId p = 0; found && p < found->parameters.size(); ++p)
+    for (VarId q = p + 1; q < found->parameters.size(); ++q) {
+      if (found->parameters[p] == found->parameters[q]) continue;
+      auto helps = attempt(inquiry.model().context(), inquiry.quota(), [&] {
+        const auto at = [&](VarId v) { return isl_map_find_dim_by_name(bad.get(), isl_dim_param, parameters[v].name.c_str()); };
+        if (at(p) < 0 || at(q) < 0) return false;
+        Map rest(isl_map_equate(bad.copy(), isl_dim_param, at(p), isl_dim_param, at(q)));
+        if (!is_empty(rest)) return false;
+        Set allowed = inquiry.model().assumptions();
+        const auto in = [&](VarId v) { return isl_set_find_dim_by_name(allowed.get(), isl_dim_param, parameters[v].name.c_str()); };
+        const int first = in(p), second = in(q);
+        return first >= 0 && second >= 0 && !is_empty(Set(isl_set_equate(allowed.take(), isl_dim_param, first, isl_dim_param, second)));
+      });
+      if (helps && *helps) return {"or assume " + parameters[p].name + " == " + parameters[q].name};
+    }
+  return {};
+}
+
 void report_read(Inquiry& inquiry, EquationId q, const PlacedRead& read, const Map& bad) {
   const Program& program = inquiry.program();
   const Tensor& tensor = program.tensors[read.node->access.id];
@@ -68,13 +89,16 @@ void report_read(Inquiry& inquiry, EquationId q, const PlacedRead& read, const M
   }
   if (has_box) {
     std::string text = read_text(program, program.equations[q], *read.node) + " is read outside its box " + box_text(program, read.node->access.id);
-    inquiry.error("PW0203", text, read.node->where, {prefixed(sizes, ": ", reader + " reads " + element), remedy(inquiry, q, read)});
+    std::vector<std::string> notes = {prefixed(sizes, ": ", reader + " reads " + element), remedy(inquiry, q, read)};
+    for (std::string& note : equal_sizes(inquiry, bad, found)) notes.push_back(std::move(note));
+    inquiry.error("PW0203", text, read.node->where, notes);
     return;
   }
   std::vector<std::string> notes = some(sizes);
   auto where = attempt(inquiry.model().context(), inquiry.quota(), [&] { return definition_text(inquiry.model(), read.node->access.id); });
   constexpr size_t kLongestDefinition = 160;
   if (where && where->size() <= kLongestDefinition) notes.push_back(tensor.name + " is defined on " + *where);
+  for (std::string& note : equal_sizes(inquiry, bad, found)) notes.push_back(std::move(note));
   inquiry.error("PW0204", element + " is read by " + reader + " but no equation defines it", read.node->where, notes);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/exact.h"
 #include "ir/instruction.h"
 #include "ir/shared_memory.h"
 #include "ir/workspace.h"
@@ -284,7 +285,27 @@ class NestCode {
   bool depends_on_lane(const Affine& folded) const;
   bool depends_on_lane(const Guard& folded) const;
   llvm::Value* expression(const Expr& e);
-  llvm::Value* guarded(const ExprNode& node);
+  llvm::Value* guarded(const ExprNode& node) {
+    return guarded(node, [this](const Expr& value) { return expression(value); });
+  }
+  llvm::Value* guarded(const ExprNode& node, const std::function<llvm::Value*(const Expr&)>& side);
+
+  // subscripts that depend on data: nest_exact.cpp
+  struct Exact;
+  llvm::Value* exact_index(const Expr& data);  ///< i64, or a vector of them
+  Exact exact(const Expr& e);
+  Exact exact_guarded(const ExprNode& e);
+  Exact exact_saturated(const Expr& e, const ExprNode& clamp);
+  std::optional<Exact> exact_remainder(const ExprNode& e);
+  llvm::Value* exact_condition(const Expr& e);
+  llvm::Value* exact_operation(const ExprNode& e, std::vector<llvm::Value*> values, bool is_wide);
+  llvm::Value* residue(const Expr& e, llvm::Value* modulus);
+  llvm::Value* residue_of_value(const Exact& x, llvm::Value* modulus);
+  llvm::Value* in_bits(const Exact& x, unsigned bits);
+  ir::ExactRange exact_bounds(const Affine& e) const;
+  ir::ExactRange exact_leaf(const ExprNode& e) const;
+  std::optional<ir::ExactRange> promised(BufferId id) const;
+
   bool divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const;  // nest_division.cpp
   llvm::Value* quotient(ElementType type, llvm::Value* a, llvm::Value* d);
   llvm::Value* quotient_by_odd(ElementType type, llvm::Value* a, llvm::Value* d);

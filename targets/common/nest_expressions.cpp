@@ -254,18 +254,18 @@ llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
 }
 
 // A guarded value is lazy: what the guard excludes is not read.
-llvm::Value* NestCode::guarded(const ExprNode& node) {
+llvm::Value* NestCode::guarded(const ExprNode& node, const std::function<llvm::Value*(const Expr&)>& side) {
   const Guard g = fold(node.guard);
-  if (const auto known = facts_.decide(g)) return expression(node.args[*known ? 0 : 1]);
+  if (const auto known = facts_.decide(g)) return side(node.args[*known ? 0 : 1]);
   if (!depends_on_lane(g)) {
     llvm::Value* values[2] = {};
     llvm::BasicBlock* ends[2] = {};
-    const auto side = [&](int i) {
-      values[i] = scalar_.splat(expression(node.args[static_cast<size_t>(i)]), lanes_.width);
+    const auto branch_of = [&](int i) {
+      values[i] = scalar_.splat(side(node.args[static_cast<size_t>(i)]), lanes_.width);
       ends[i] = b_.GetInsertBlock();
     };
     branch(
-        condition(g), [&] { side(0); }, [&] { side(1); });
+        condition(g), [&] { branch_of(0); }, [&] { branch_of(1); });
     llvm::PHINode* phi = llvm::PHINode::Create(values[0]->getType(), 2, "", b_.GetInsertBlock()->begin());
     for (int i = 0; i < 2; ++i) phi->addIncoming(values[i], ends[i]);
     return phi;
@@ -276,11 +276,11 @@ llvm::Value* NestCode::guarded(const ExprNode& node) {
   lanes_.guarded = true;
   lanes_.active = 0;
   lanes_.mask = both_masks(outer.mask, chosen);
-  llvm::Value* yes = expression(node.args[0]);
+  llvm::Value* yes = side(node.args[0]);
   loads_ = saved;
   llvm::Value* opposite = b_.CreateNot(chosen);
   lanes_.mask = both_masks(outer.mask, opposite);
-  llvm::Value* no = expression(node.args[1]);
+  llvm::Value* no = side(node.args[1]);
   loads_ = saved;
   lanes_ = outer;
   return b_.CreateSelect(chosen, scalar_.splat(yes, lanes_.width), scalar_.splat(no, lanes_.width));

@@ -20,7 +20,7 @@ Affine NestCode::offset_of(const Access& access, std::vector<llvm::Value*>* gath
     Affine e = fold(s.affine);
     if (s.data) {
       const VarId stand_in = kGather + static_cast<VarId>(gathers->size());
-      llvm::Value* value = expression(s.data);
+      llvm::Value* value = exact_index(s.data);
       gathers->push_back(value);
       facts_.set(stand_in, {facts_.range(fold(s.lo)).lo, facts_.range(fold(s.hi)).hi, 1});
       variables_[stand_in] = value;

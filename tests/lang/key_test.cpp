@@ -172,6 +172,9 @@ TEST(key, other_meaning_other_key) {
       {"combiner promise", "combine f(a, b): f32 from 0 = a + b\nout Y = reduce f[i: N] X[i]",
        "combine f(a, b): f32 from 0 associative = a + b\nout Y = reduce f[i: N] X[i]"},
       {"combiner sides", "combine f(a, b): f32 from 0 = a - b\nout Y = reduce f[i: N] X[i]", "combine f(a, b): f32 from 0 = b - a\nout Y = reduce f[i: N] X[i]"},
+      {"a part of a subscript that wraps", "in K: i64[N]\nout Y[i: N] = X[(K[i] + K[i]) % N]", "in K: i64[N]\nout Y[i: N] = X[i64(K[i] + K[i]) % N]"},
+      {"numbers of a subscript beyond 64 bits", "in K: i64[N]\nout Y[i: N] = X[(9223372036854775807 * 2 + K[i]) % N]",
+       "in K: i64[N]\nout Y[i: N] = X[(-2 + K[i]) % N]"},
       {"component", "out (a, b)[i: N]: (f32, f32) = (X[i], 1)", "out (b, a)[i: N]: (f32, f32) = (1, X[i])\n"},
   };
   const std::string header = "program p(N = 4)\nin X: f32[N]\nin J: i32[N]\n";

@@ -76,6 +76,11 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0130", "'values lo..hi' promises that all elements of an integer input lie in that range; it is checked when the kernel is called."},
     {"PW0131", "/ divides floats. Integers have // (floor) and % (0 <= x % c < c for c > 0)."},
     {"PW0132", "Write the comparison that you mean, x != 0."},
+    {"PW0133",
+     "Inside a subscript that depends on data all integers are exact: sums and products there do not wrap. They are computed in 64 or 128 bits, as the\n"
+     "ranges of types, promises and sizes ask for; a part that may need more is refused. Promise what the data are, 'in X: i64[N] values 0..1000', or\n"
+     "take a factor modulo n before it is multiplied, or write i64(..) around a part that may wrap."},
+    {"PW0134", "There is no operator for powers. A product, x * x, is exact where it can be; pow(x, y) takes floats."},
     {"PW0140", "An input or constant that no equation reads. It stays an argument of the kernel."},
     {"PW0141", "A 'let' that no equation reads is not computed."},
     {"PW0150", "A ProgramBuilder was misused: a name that is no name, an index without a range, a constant with too few values."},

@@ -1,6 +1,7 @@
 #include "poly/check/bodies.h"
 
 #include "ir/commutative.h"
+#include "ir/exact.h"
 #include "ir/slots.h"
 
 namespace polyweft::poly::check {
@@ -151,8 +152,10 @@ bool Bodies::same_operation(const ExprNode& nest, const ExprNode& wanted, const 
   if (nest.op != wanted.op || nest.type != wanted.type || nest.args.size() != wanted.args.size()) return false;
   if (nest.op == Op::literal) return nest.literal == wanted.literal;
   if (nest.args.empty()) return false;
-  if (same_arguments(nest, wanted, false, when, here)) return true;
-  return ir::is_commutative(nest.op) && same_arguments(nest, wanted, true, when, here);
+  const bool is_exact = here.is_exact && (ir::is_exact_operator(wanted) || ir::is_exact_condition(wanted));
+  const Here inside = {here.s, here.indices, here.reads, here.depth, is_exact};
+  if (same_arguments(nest, wanted, false, when, inside)) return true;
+  return ir::is_commutative(nest.op) && same_arguments(nest, wanted, true, when, inside);
 }
 
 bool Bodies::same_arguments(const ExprNode& nest, const ExprNode& wanted, bool swapped, const Set& when, const Here& here) {
@@ -216,7 +219,7 @@ bool Bodies::same_subscript(const Subscript& nest, const Subscript& wanted, cons
   Affine least = substitute(wanted.lo, here.indices) - here.s.over_dims(nest.lo);
   Affine greatest = here.s.over_dims(nest.hi) - substitute(wanted.hi, here.indices);
   Set inside = intersect(holds(guard_ge0(least), here.s.space), holds(guard_ge0(greatest), here.s.space));
-  return is_subset(when, inside) && same(nest.data, wanted.data, when, here);
+  return is_subset(when, inside) && same(nest.data, wanted.data, when, {here.s, here.indices, here.reads, here.depth, true});
 }
 
 /// The element wanted may stand written out: the right-hand side of the equation that defines it, with its indices replaced.
@@ -227,6 +230,7 @@ bool Bodies::same_inlined(const Expr& nest, const ExprNode& wanted, const Set& w
   Set rest = when;
   for (const Equation& equation : program_.equations) {
     if (equation.targets.size() != 1 || equation.targets[0] != wanted.access.id || equation.rhs->op == Op::reduce) continue;
+    if (here.is_exact && ir::is_exact_operator(*equation.rhs)) return false;  // the element wraps, what stands in its place would not
     Indices indices;
     for (VarId p = 0; p < program_.parameters.size(); ++p) indices[p] = Affine::of(program_.parameters[p].value);
     std::vector<Guard> place;
@@ -239,7 +243,7 @@ bool Bodies::same_inlined(const Expr& nest, const ExprNode& wanted, const Set& w
     place.push_back(domain_guard(equation, indices, false));
     Set part = intersect(rest, holds(guard_all(place), here.s.space));
     if (is_empty(part)) continue;
-    if (!same(nest, equation.rhs, part, {here.s, indices, here.reads, here.depth + 1})) return false;
+    if (!same(nest, equation.rhs, part, {here.s, indices, here.reads, here.depth + 1, here.is_exact})) return false;
     rest = subtract(std::move(rest), std::move(part));
   }
   return is_empty(rest);

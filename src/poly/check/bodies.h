@@ -39,6 +39,7 @@ class Bodies {
     const Indices& indices;
     std::vector<Read>& reads;
     size_t depth;
+    bool is_exact = false;  ///< where sums of i64 do not wrap: inside a subscript that depends on data
   };
   bool same(const Expr& nest, const Expr& wanted, const Set& when, const Here& here);
   bool same_guarded(const Expr& nest, const Expr& wanted, const Set& when, const Here& here);

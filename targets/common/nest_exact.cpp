@@ -1,0 +1,191 @@
+// Subscripts that depend on data, as exact integers (ir/exact.h): 64 bits where the ranges of loops, types and promises show that they hold the value,
+// else 128. Two forms need no more than 64 bits for operands that have as many:
+//
+//   clamp(a + b, lo, hi)   what saturates lies outside lo .. hi as the sum does
+//   (a * b - c) % n        ((a % n) * (b % n) % n - c % n) % n, n at most 2^31
+#include "targets/common/nest_code.h"
+#include "targets/common/wide_division.h"
+
+namespace polyweft::targets {
+namespace {
+
+using ir::ExactRange;
+
+constexpr int64_t kLargestModulus = int64_t{1} << 31;  ///< products of two remainders fit 63 bits
+constexpr int64_t kUnknown = INT64_MAX / 4;            ///< Facts knows no bound
+
+llvm::Type* with_bits(llvm::Value* v, unsigned bits) {
+  return v->getType()->getWithNewBitWidth(bits);
+}
+
+ExactRange common(const ExactRange& a, const ExactRange& b) {
+  const ExactRange out{std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
+  return out.lo <= out.hi ? out : a;
+}
+
+bool is_ring_operator(Op op) {
+  return op == Op::add || op == Op::sub || op == Op::mul || op == Op::neg;
+}
+
+}  // namespace
+
+/// The value in 64 bits, or in 128 where the range asks for it.
+struct NestCode::Exact {
+  llvm::Value* value = nullptr;
+  std::optional<ExactRange> range;  ///< none: 128 bits may not hold what it stands for
+  bool is_narrow() const { return range && ir::fits_64_bits(*range); }
+};
+
+ir::ExactRange NestCode::exact_bounds(const Affine& e) const {
+  const Interval found = facts_.range(fold(e));
+  const ExactRange all = ir::range_of_type(ElementType::i64);
+  return {found.lo <= -kUnknown ? all.lo : found.lo, found.hi >= kUnknown ? all.hi : found.hi};
+}
+
+/// What was promised of the tensor that a buffer holds a part of; copies of an input are made of what it holds.
+std::optional<ir::ExactRange> NestCode::promised(BufferId id) const {
+  const TensorId tensor = nest_.buffers[id].tensor;
+  for (BufferId other : nest_.arguments) {
+    const Buffer& argument = nest_.buffers[other];
+    if (other != id && (tensor == kNoTensor || argument.tensor != tensor)) continue;
+    if (argument.promise.size() == 2) return ExactRange{exact_bounds(argument.promise[0]).lo, exact_bounds(argument.promise[1]).hi - 1};
+    if (argument.values) return ExactRange{argument.values->lo, argument.values->hi - 1};
+  }
+  return std::nullopt;
+}
+
+ir::ExactRange NestCode::exact_leaf(const ExprNode& e) const {
+  const ExactRange whole = ir::range_of_type(e.type);
+  switch (e.op) {
+    case Op::literal:
+      return {e.literal.i, e.literal.i};
+    case Op::variable:
+      return common(whole, exact_bounds(Affine::variable(e.var)));
+    case Op::affine:
+      return common(whole, exact_bounds(e.affine));
+    case Op::read: {
+      const auto promise = promised(e.access.id);
+      return promise ? common(whole, *promise) : whole;
+    }
+    case Op::convert:
+      return is_float(e.args[0]->type) ? whole : common(whole, exact_leaf(*e.args[0]));
+    default:
+      return whole;
+  }
+}
+
+llvm::Value* NestCode::in_bits(const Exact& x, unsigned bits) {
+  llvm::Type* type = with_bits(x.value, bits);
+  return x.value->getType()->getScalarSizeInBits() < bits ? b_.CreateSExt(x.value, type) : b_.CreateTrunc(x.value, type);
+}
+
+llvm::Value* NestCode::exact_index(const Expr& data) {
+  return in_bits(exact(data), 64);
+}
+
+NestCode::Exact NestCode::exact(const Expr& e) {
+  if (!ir::is_exact_operator(*e)) return {expression(e), exact_leaf(*e)};
+  if (e->op == Op::guarded) return exact_guarded(*e);
+  if (e->op == Op::floor_mod)
+    if (auto rest = exact_remainder(*e)) return *rest;
+  std::vector<Exact> args;
+  std::vector<ExactRange> ranges;
+  llvm::Value* condition = e->op == Op::select ? exact_condition(e->args[0]) : nullptr;
+  for (size_t k = condition ? 1 : 0; k < e->args.size(); ++k) {
+    args.push_back(e->op == Op::clamp && k == 0 ? exact_saturated(e->args[0], *e) : exact(e->args[k]));
+    if (args.back().range) ranges.push_back(*args.back().range);
+  }
+  Exact out;
+  if (ranges.size() == args.size()) out.range = ir::exact_range_of(e->op, ranges);
+  const bool is_wide = !out.is_narrow() || !std::all_of(args.begin(), args.end(), [](const Exact& arg) { return arg.is_narrow(); });
+  std::vector<llvm::Value*> values;
+  if (condition) values.push_back(condition);
+  for (const Exact& arg : args) values.push_back(in_bits(arg, is_wide ? 128 : 64));
+  out.value = exact_operation(*e, std::move(values), is_wide);
+  if (is_wide && out.is_narrow()) out.value = in_bits(out, 64);
+  return out;
+}
+
+llvm::Value* NestCode::exact_operation(const ExprNode& e, std::vector<llvm::Value*> values, bool is_wide) {
+  if (!is_wide || (e.op != Op::floor_div && e.op != Op::floor_mod)) return scalar_.apply(e, std::move(values));
+  scalar_.unify(values);
+  return floor_division(b_, e.op == Op::floor_div ? WideDivision::quotient : WideDivision::remainder, values[0], values[1]);
+}
+
+llvm::Value* NestCode::exact_condition(const Expr& e) {
+  if (!ir::is_exact_condition(*e)) return expression(e);
+  std::vector<llvm::Value*> values;
+  if (e->args[0]->type == ElementType::boolean) {
+    for (const Expr& arg : e->args) values.push_back(exact_condition(arg));
+    return scalar_.apply(*e, std::move(values));
+  }
+  const Exact a = exact(e->args[0]), b = exact(e->args[1]);
+  const unsigned bits = a.is_narrow() && b.is_narrow() ? 64 : 128;
+  return scalar_.apply(*e, {in_bits(a, bits), in_bits(b, bits)});
+}
+
+NestCode::Exact NestCode::exact_guarded(const ExprNode& e) {
+  Exact out;
+  out.range = ir::exact_range(e, [&](const ExprNode& leaf) { return std::optional(exact_leaf(leaf)); });
+  const unsigned bits = out.is_narrow() ? 64 : 128;
+  out.value = guarded(e, [&](const Expr& side) { return in_bits(exact(side), bits); });
+  return out;
+}
+
+/// The first operand of a clamp to 64 bits: a sum, difference or opposite of two numbers of 64 bits may end at the last of them.
+NestCode::Exact NestCode::exact_saturated(const Expr& e, const ExprNode& clamp) {
+  const auto leaf = [&](const ExprNode& x) { return std::optional(exact_leaf(x)); };
+  const auto fits = [&](const Expr& x) {
+    const auto range = ir::exact_range(*x, leaf);
+    return range && ir::fits_64_bits(*range);
+  };
+  const bool is_sum = e->type == ElementType::i64 && (e->op == Op::add || e->op == Op::sub || e->op == Op::neg);
+  const bool helps = is_sum && ir::exact_range(*e, leaf) && !fits(e) && std::all_of(e->args.begin(), e->args.end(), fits);
+  if (!helps || !fits(clamp.args[1]) || !fits(clamp.args[2])) return exact(e);
+  std::vector<llvm::Value*> values;
+  for (const Expr& arg : e->args) values.push_back(in_bits(exact(arg), 64));
+  if (e->op == Op::neg) values.insert(values.begin(), b_.getInt64(0));
+  scalar_.unify(values);
+  const auto id = e->op == Op::add ? llvm::Intrinsic::sadd_sat : llvm::Intrinsic::ssub_sat;
+  return {b_.CreateBinaryIntrinsic(id, values[0], values[1]), ir::range_of_type(ElementType::i64)};
+}
+
+/// e % n by remainders of the parts, where those need fewer bits than the whole.
+std::optional<NestCode::Exact> NestCode::exact_remainder(const ExprNode& e) {
+  const auto leaf = [&](const ExprNode& x) { return std::optional(exact_leaf(x)); };
+  const auto n = ir::exact_range(*e.args[1], leaf), dividend = ir::exact_range(*e.args[0], leaf);
+  const bool helps = dividend && !ir::fits_64_bits(*dividend) && is_ring_operator(e.args[0]->op) && ir::is_exact_operator(*e.args[0]);
+  if (!helps || !n || n->lo < 1 || n->hi > kLargestModulus) return std::nullopt;
+  llvm::Value* modulus = in_bits(exact(e.args[1]), 64);
+  return Exact{residue(e.args[0], modulus), ExactRange{0, n->hi - 1}};
+}
+
+/// In [0, modulus).
+llvm::Value* NestCode::residue(const Expr& e, llvm::Value* modulus) {
+  const Op op = ir::is_exact_operator(*e) ? e->op : Op::literal;
+  if (!is_ring_operator(op)) return residue_of_value(exact(e), modulus);
+  const auto range = ir::exact_range(*e, [&](const ExprNode& x) { return std::optional(exact_leaf(x)); });
+  if (range && ir::fits_64_bits(*range)) return residue_of_value(exact(e), modulus);
+  std::vector<llvm::Value*> all = {modulus};
+  for (const Expr& arg : e->args) all.push_back(residue(arg, modulus));
+  scalar_.unify(all);
+  llvm::Value *n = all[0], *zero = llvm::Constant::getNullValue(n->getType());
+  if (op == Op::mul) return b_.CreateURem(b_.CreateMul(all[1], all[2]), n);
+  if (op == Op::add) {
+    llvm::Value* sum = b_.CreateAdd(all[1], all[2]);
+    return b_.CreateSelect(b_.CreateICmpSGE(sum, n), b_.CreateSub(sum, n), sum);
+  }
+  llvm::Value* difference = op == Op::neg ? b_.CreateNeg(all[1]) : b_.CreateSub(all[1], all[2]);
+  return b_.CreateSelect(b_.CreateICmpSLT(difference, zero), b_.CreateAdd(difference, n), difference);
+}
+
+llvm::Value* NestCode::residue_of_value(const Exact& x, llvm::Value* modulus) {
+  std::vector<llvm::Value*> both = {x.value, modulus};
+  if (!x.is_narrow()) both[1] = b_.CreateSExt(modulus, with_bits(modulus, 128));
+  scalar_.unify(both);
+  if (!x.is_narrow()) return b_.CreateTrunc(floor_division(b_, WideDivision::remainder, both[0], both[1]), with_bits(both[0], 64));
+  llvm::Value* rest = b_.CreateSRem(both[0], both[1]);
+  return b_.CreateSelect(b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(rest->getType())), b_.CreateAdd(rest, both[1]), rest);
+}
+
+}  // namespace polyweft::targets
