@@ -68,12 +68,15 @@ std::vector<int64_t> Emitter::begins_of_parts(const Body& body, size_t depth) co
   if (range.origin.is_constant())
     for (int64_t value : loop.cuts)
       if (value > range.origin.constant && value < range.origin.constant + range.extent) out.push_back(value - range.origin.constant);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());  // cuts at one place: a part without points has no loop
   const auto vector = std::find_if(body.loops.begin() + static_cast<std::ptrdiff_t>(depth), body.loops.end(),
                                    [&](const SizedLoop& inner) { return inner.index == loop.index && inner.mark == MarkKind::vector; });
   if (vector == body.loops.end() || range.is_cut()) return out;
   const auto past = residue(range.origin - Affine::of(loop.cuts.front()), vector->lanes);
   const int64_t first_extent = out.size() > 1 ? out[1] : range.extent;
-  if (past && *past != 0 && first_extent >= 2 * loop.step) out.insert(out.begin() + 1, vector->lanes - *past);
+  const int64_t head = past ? vector->lanes - *past : 0;
+  if (past && *past != 0 && first_extent >= 2 * loop.step && head < first_extent) out.insert(out.begin() + 1, head);
   return out;
 }
 

@@ -149,6 +149,16 @@ void Helpers::add_narrow() {
   add("round_bf16", inline_function("float round_bf16(float x)", "return f32_of_bf16(bf16_of_f32(x));"), {"f32_of_bf16", "bf16_of_f32"});
 }
 
+void Helpers::add_exact() {
+  const auto one = [&](const std::string& name, const std::string& parameters, const std::string& body) { add(name + "_i128", inline_function("__int128 " + name + "_i128(" + parameters + ")", body)); };
+  one("max", "__int128 a, __int128 b", "return a > b ? a : b;");
+  one("min", "__int128 a, __int128 b", "return a < b ? a : b;");
+  one("abs", "__int128 a", "return a < 0 ? -a : a;");
+  one("floor_div", "__int128 a, __int128 b", "return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));");
+  one("floor_mod", "__int128 a, __int128 b",
+      "const __int128 d = b == 0 || b == -1 ? 1 : b;\n  const __int128 r = a % d;\n  return r != 0 && (r < 0) != (d < 0) ? r + d : r;");
+}
+
 Helpers::Helpers(bool strict) {
   for (const ElementType type : {ElementType::f64, ElementType::f32, ElementType::i64, ElementType::i32, ElementType::i16, ElementType::i8, ElementType::u8, ElementType::boolean})
     add_shared(type);
@@ -158,6 +168,7 @@ Helpers::Helpers(bool strict) {
     add_conversions(type);
   }
   add_narrow();
+  add_exact();
 }
 
 const std::string& Helpers::use(const std::string& name) {

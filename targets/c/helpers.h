@@ -41,6 +41,7 @@ class Helpers {
   void add_float(ElementType type, bool strict);
   void add_conversions(ElementType from);
   void add_narrow();
+  void add_exact();  ///< integers of 128 bits
   void add_shared(ElementType type);
 
   std::map<std::string, Helper> known_;

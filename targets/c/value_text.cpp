@@ -73,7 +73,7 @@ std::string ValueText::element(const Access& access) {
 
 Text ValueText::subscript(const Subscript& s) {
   if (!s.data) return indices_.affine(s.affine);
-  const Value data = value(*s.data);
+  const Value data = exact_index(*s.data);
   if (s.affine.terms.empty() && s.affine.constant == 0) return data.text;
   return sum(indices_.affine(s.affine), data.text);
 }

@@ -78,6 +78,9 @@ class ValueText {
   Value guarded(const ExprNode& e);
   Value operation(const ExprNode& e);
   Text subscript(const Subscript& s);
+  Value exact_index(const ExprNode& data);
+  std::string exact(const ExprNode& e);
+  std::string exact_condition(const ExprNode& e);
   Text row_major_index(const Buffer& buffer, const Access& access);
   Text laid_out_index(const Buffer& buffer, const Access& access);
   std::string stride_after(const Buffer& buffer, size_t dim) const;

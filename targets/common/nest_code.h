@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/exact.h"
 #include "ir/instruction.h"
 #include "ir/shared_memory.h"
 #include "ir/workspace.h"
 #include "polyweft/loop_nest.h"
+#include "targets/common/exact_leaves.h"
 #include "targets/common/llvm.h"
 #include "targets/common/nest_walk.h"
 #include "targets/common/ranges.h"
@@ -302,9 +302,7 @@ class NestCode {
   llvm::Value* residue(const Expr& e, llvm::Value* modulus);
   llvm::Value* residue_of_value(const Exact& x, llvm::Value* modulus);
   llvm::Value* in_bits(const Exact& x, unsigned bits);
-  ir::ExactRange exact_bounds(const Affine& e) const;
-  ir::ExactRange exact_leaf(const ExprNode& e) const;
-  std::optional<ir::ExactRange> promised(BufferId id) const;
+  ExactLeaves exact_leaves() const;
 
   bool divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const;  // nest_division.cpp
   llvm::Value* quotient(ElementType type, llvm::Value* a, llvm::Value* d);

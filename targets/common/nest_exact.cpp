@@ -12,15 +12,9 @@ namespace {
 using ir::ExactRange;
 
 constexpr int64_t kLargestModulus = int64_t{1} << 31;  ///< products of two remainders fit 63 bits
-constexpr int64_t kUnknown = INT64_MAX / 4;            ///< Facts knows no bound
 
 llvm::Type* with_bits(llvm::Value* v, unsigned bits) {
   return v->getType()->getWithNewBitWidth(bits);
-}
-
-ExactRange common(const ExactRange& a, const ExactRange& b) {
-  const ExactRange out{std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
-  return out.lo <= out.hi ? out : a;
 }
 
 bool is_ring_operator(Op op) {
@@ -36,42 +30,8 @@ struct NestCode::Exact {
   bool is_narrow() const { return range && ir::fits_64_bits(*range); }
 };
 
-ir::ExactRange NestCode::exact_bounds(const Affine& e) const {
-  const Interval found = facts_.range(fold(e));
-  const ExactRange all = ir::range_of_type(ElementType::i64);
-  return {found.lo <= -kUnknown ? all.lo : found.lo, found.hi >= kUnknown ? all.hi : found.hi};
-}
-
-/// What was promised of the tensor that a buffer holds a part of; copies of an input are made of what it holds.
-std::optional<ir::ExactRange> NestCode::promised(BufferId id) const {
-  const TensorId tensor = nest_.buffers[id].tensor;
-  for (BufferId other : nest_.arguments) {
-    const Buffer& argument = nest_.buffers[other];
-    if (other != id && (tensor == kNoTensor || argument.tensor != tensor)) continue;
-    if (argument.promise.size() == 2) return ExactRange{exact_bounds(argument.promise[0]).lo, exact_bounds(argument.promise[1]).hi - 1};
-    if (argument.values) return ExactRange{argument.values->lo, argument.values->hi - 1};
-  }
-  return std::nullopt;
-}
-
-ir::ExactRange NestCode::exact_leaf(const ExprNode& e) const {
-  const ExactRange whole = ir::range_of_type(e.type);
-  switch (e.op) {
-    case Op::literal:
-      return {e.literal.i, e.literal.i};
-    case Op::variable:
-      return common(whole, exact_bounds(Affine::variable(e.var)));
-    case Op::affine:
-      return common(whole, exact_bounds(e.affine));
-    case Op::read: {
-      const auto promise = promised(e.access.id);
-      return promise ? common(whole, *promise) : whole;
-    }
-    case Op::convert:
-      return is_float(e.args[0]->type) ? whole : common(whole, exact_leaf(*e.args[0]));
-    default:
-      return whole;
-  }
+ExactLeaves NestCode::exact_leaves() const {
+  return ExactLeaves(nest_, [this](const Affine& e) { return exact_bounds(facts_, fold(e)); });
 }
 
 llvm::Value* NestCode::in_bits(const Exact& x, unsigned bits) {
@@ -84,7 +44,7 @@ llvm::Value* NestCode::exact_index(const Expr& data) {
 }
 
 NestCode::Exact NestCode::exact(const Expr& e) {
-  if (!ir::is_exact_operator(*e)) return {expression(e), exact_leaf(*e)};
+  if (!ir::is_exact_operator(*e)) return {expression(e), exact_leaves().range(*e)};
   if (e->op == Op::guarded) return exact_guarded(*e);
   if (e->op == Op::floor_mod)
     if (auto rest = exact_remainder(*e)) return *rest;
@@ -126,7 +86,7 @@ llvm::Value* NestCode::exact_condition(const Expr& e) {
 
 NestCode::Exact NestCode::exact_guarded(const ExprNode& e) {
   Exact out;
-  out.range = ir::exact_range(e, [&](const ExprNode& leaf) { return std::optional(exact_leaf(leaf)); });
+  out.range = ir::exact_range(e, exact_leaves());
   const unsigned bits = out.is_narrow() ? 64 : 128;
   out.value = guarded(e, [&](const Expr& side) { return in_bits(exact(side), bits); });
   return out;
@@ -134,7 +94,7 @@ NestCode::Exact NestCode::exact_guarded(const ExprNode& e) {
 
 /// The first operand of a clamp to 64 bits: a sum, difference or opposite of two numbers of 64 bits may end at the last of them.
 NestCode::Exact NestCode::exact_saturated(const Expr& e, const ExprNode& clamp) {
-  const auto leaf = [&](const ExprNode& x) { return std::optional(exact_leaf(x)); };
+  const ExactLeaves leaf = exact_leaves();
   const auto fits = [&](const Expr& x) {
     const auto range = ir::exact_range(*x, leaf);
     return range && ir::fits_64_bits(*range);
@@ -152,7 +112,7 @@ NestCode::Exact NestCode::exact_saturated(const Expr& e, const ExprNode& clamp) 
 
 /// e % n by remainders of the parts, where those need fewer bits than the whole.
 std::optional<NestCode::Exact> NestCode::exact_remainder(const ExprNode& e) {
-  const auto leaf = [&](const ExprNode& x) { return std::optional(exact_leaf(x)); };
+  const ExactLeaves leaf = exact_leaves();
   const auto n = ir::exact_range(*e.args[1], leaf), dividend = ir::exact_range(*e.args[0], leaf);
   const bool helps = dividend && !ir::fits_64_bits(*dividend) && is_ring_operator(e.args[0]->op) && ir::is_exact_operator(*e.args[0]);
   if (!helps || !n || n->lo < 1 || n->hi > kLargestModulus) return std::nullopt;
@@ -164,7 +124,7 @@ std::optional<NestCode::Exact> NestCode::exact_remainder(const ExprNode& e) {
 llvm::Value* NestCode::residue(const Expr& e, llvm::Value* modulus) {
   const Op op = ir::is_exact_operator(*e) ? e->op : Op::literal;
   if (!is_ring_operator(op)) return residue_of_value(exact(e), modulus);
-  const auto range = ir::exact_range(*e, [&](const ExprNode& x) { return std::optional(exact_leaf(x)); });
+  const auto range = ir::exact_range(*e, exact_leaves());
   if (range && ir::fits_64_bits(*range)) return residue_of_value(exact(e), modulus);
   std::vector<llvm::Value*> all = {modulus};
   for (const Expr& arg : e->args) all.push_back(residue(arg, modulus));
