@@ -229,8 +229,9 @@ class PW_EXPORT Tuner {
   Tuner& operator=(Tuner&&) noexcept;
 
   const Target& target() const;
-  /// All checks of the language. Errors of the helper (limits) come as PW08xx diagnostics.
-  CheckReport check(const Program& program);
+  /// All checks of the language, for all sizes, or for these alone (parameters by name; others stay open). Errors of the helper (limits) come as
+  /// PW08xx diagnostics, sizes that make_binding refuses as PW0120.
+  CheckReport check(const Program& program, const std::map<std::string, int64_t>& sizes = {});
   /// Searches, compares, measures, proves, stores. A hit returns at once.
   Result<TuneReport> tune(const Program& program, const TuneOptions& options);
   /// The stored record of a task, if there is one.

@@ -13,7 +13,7 @@ struct Entry {
   AddVerb add;
 };
 constexpr Entry kVerbs[] = {
-    {"check", "Check all programs of a file, for all sizes", add_check},     {"tune", "Search, prove, measure and store the best schedule", add_tune},
+    {"check", "Check all programs of files and folders, for all sizes", add_check},     {"tune", "Search, prove, measure and store the best schedule", add_tune},
     {"run", "Run a program on .npy files or seeded data", add_run},          {"build", "Write an object, a library, a header, assembly or LLVM text", add_build},
     {"bench", "Time a kernel beside the untuned base nest", add_bench},      {"show", "Print what a program or a record becomes, stage by stage", add_show},
     {"explain", "Explain a message code or a record", add_explain},          {"db", "Look at and verify the schedule database", add_db},
@@ -68,7 +68,7 @@ CommandLine make_command_line() {
   CommandLine out;
   out.app = std::make_unique<CLI::App>("Polyweft: polyhedral loop-nest optimizer and autotuner", "polyweft");
   out.app->require_subcommand(1);
-  out.app->set_version_flag("--version", [] { return toolchain(); });
+  out.app->set_version_flag("-V,--version", [] { return toolchain(); });
   out.app->footer("Exit: 0 done, 1 the answer is no, 2 usage or bad input, 3 environment, 4 our bug, 130 interrupted.");
   for (const auto& entry : kVerbs) {
     CLI::App* sub = out.app->add_subcommand(entry.name, entry.help);

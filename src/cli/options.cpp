@@ -9,6 +9,8 @@
 #include <limits>
 
 #include "deadline.h"
+#include "program_files.h"
+#include "standard_streams.h"
 
 namespace polyweft::cli {
 
@@ -68,7 +70,7 @@ Result<std::string> read_trace(const std::string& path) {
   auto parsed = parse_trace(*text);
   if (parsed) return text;
   Error error = parsed.error();
-  error.source_name = path;
+  error.source_name = is_standard_stream(path) ? kStandardInput : path;
   return error;
 }
 
@@ -89,7 +91,9 @@ Status fill_task(const CommonOptions& options, TaskOptions& task) {
 }
 
 Result<Tuner> make_tuner(const CommonOptions& options) {
-  auto target = find_target(options.target);
+  auto description = readable_path(options.target);
+  if (!description) return description.error();
+  auto target = find_target(*description);
   if (!target) return target.error();
   TunerOptions tuner;
   tuner.database = database_of(options);
@@ -105,7 +109,9 @@ Result<Tuner> make_tuner(const CommonOptions& options) {
 Result<Program> load(const std::string& file_and_program) {
   std::error_code problem;
   if (std::filesystem::is_directory(file_and_program, problem)) return fail("PW0001", file_and_program + ": is a folder, not a file");
-  return load_program(file_and_program);
+  auto parsed = parse_file(program_file(file_and_program));
+  if (!parsed) return parsed.error();
+  return std::move(parsed->programs.front());
 }
 
 Result<Job> make_job(const CommonOptions& options, const std::string& file) {

@@ -131,7 +131,7 @@ Verb add_bench(CLI::App& app) {
   options->add_to(app);
   options->add_workspace_to(app);
   options->add_schedule_to(app);
-  app.add_option("FILE", options->file, "Program text, or FILE:PROGRAM")->required();
+  app.add_option("FILE", options->file, "Program text, FILE:PROGRAM, or - for standard input")->required();
   app.add_option("--against", options->against, "Time this beside it, interleaved: record:NUMBER or trace:FILE (repeat or separate by commas)")
       ->type_name("RIVAL")
       ->delimiter(',')

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
+#include <sstream>
 
+#include "suggest.h"
 #include "trace_diff.h"
 #include "verbs.h"
 
@@ -17,10 +20,12 @@ struct ExplainOptions : CommonOptions {
 using Measured = std::vector<std::pair<std::string, Measurement>>;
 
 int explain_message(const ExplainOptions& options) {
-  auto text = explain_code(options.what);
+  std::string code = options.what;
+  std::transform(code.begin(), code.end(), code.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  auto text = explain_code(code);
   if (!text) return report(fail("PW0007", options.what + ": no such message code", {"codes look like PW0204 and stand at the end of a message"}), options);
   if (options.json)
-    print_json("explain", {{"event", "code"}, {"code", options.what}, {"text", *text}});
+    print_json("explain", {{"event", "code"}, {"code", code}, {"text", *text}});
   else
     std::cout << *text << (text->back() == '\n' ? "" : "\n");
   return kDone;
@@ -173,8 +178,22 @@ Result<Program> program_of(const TuningRecord& record) {
   return fail("PW0711", "record #" + std::to_string(record.id) + ": its program text does not have its key", {"run: polyweft db verify"});
 }
 
+// A word that begins no step: PW0301 with the steps that there are.
+Status is_kind_of_step(const std::string& word) {
+  auto parsed = parse_trace("trace 1\n  " + word + "\n");
+  static const std::string kUnknown = "unknown step", kKnown = "known are ";
+  if (parsed || parsed.error().message.find(kUnknown) == std::string::npos) return Ok{};
+  const std::string& text = parsed.error().message;
+  const size_t at = text.find(kKnown);
+  const std::string names = at == std::string::npos ? "" : text.substr(at + kKnown.size());
+  std::istringstream words(names);
+  const std::vector<std::string> known{std::istream_iterator<std::string>(words), {}};
+  return fail("PW0301", "--why-not " + word + ": no such step" + did_you_mean(word, known), {"the steps are " + names});
+}
+
 // What the search measured with a step of this kind: the only answer there is for a bare word.
 int why_not_kind(const TuningRecord& record, const Measured& rows, const ExplainOptions& options) {
+  if (auto kind = is_kind_of_step(options.why_not); !kind) return report(kind.error(), options);
   const Measurement* best = nullptr;
   int64_t count = 0;
   for (const auto& [trace, m] : rows) {

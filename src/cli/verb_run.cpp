@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "standard_streams.h"
 #include "verbs.h"
 
 namespace polyweft::cli {
@@ -31,6 +32,21 @@ std::string names_of(const Program& program, const std::vector<TensorId>& tensor
   return out;
 }
 
+// An array on standard output leaves no room for words there.
+std::ostream& text_stream(const std::map<std::string, std::string>& outputs) {
+  for (const auto& [name, path] : outputs)
+    if (is_standard_stream(path)) return std::cerr;
+  return std::cout;
+}
+
+Status one_thing_on_standard_output(const std::map<std::string, std::string>& outputs, const RunOptions& options) {
+  int arrays = 0;
+  for (const auto& [name, path] : outputs) arrays += is_standard_stream(path);
+  if (arrays > 1) return fail("PW0003", "--output: standard output takes one array, not " + std::to_string(arrays));
+  if (arrays == 1 && options.json) return fail("PW0003", "--output: with --json standard output holds lines of JSON; write the array to a file");
+  return Ok{};
+}
+
 // Every name must be one of the tensors, else a typing error would silently run on seeded data.
 Status names_exist(const std::map<std::string, std::string>& paths, const Program& program, const std::vector<TensorId>& tensors, const char* what) {
   for (const auto& [name, path] : paths) {
@@ -52,7 +68,9 @@ Result<std::vector<TensorData>> load_inputs(Tuner& tuner, const Program& program
     const auto& tensor = program.tensors[ids[i]];
     const auto path = paths->find(tensor.name);
     if (path == paths->end()) continue;
-    auto loaded = read_npy(path->second, tensor.type);
+    auto file = readable_path(path->second);
+    if (!file) return file.error();
+    auto loaded = read_npy(*file, tensor.type);
     if (!loaded) return loaded.error();
     if (loaded->extents != (*data)[i].extents)
       return fail(
@@ -69,7 +87,7 @@ double as_number(const Literal& value) {
 }
 
 // Something a person can compare by eye: the first elements and the sum.
-void print_summary(const std::string& name, const TensorData& data, const RunOptions& options) {
+void print_summary(const std::string& name, const TensorData& data, const RunOptions& options, std::ostream& text) {
   double sum = 0;
   std::vector<double> first;
   for (int64_t i = 0; i < data.elements(); ++i) {
@@ -79,7 +97,7 @@ void print_summary(const std::string& name, const TensorData& data, const RunOpt
   if (options.json)
     print_json("run", {{"event", "output"}, {"name", name}, {"type", name_of(data.type)}, {"extents", data.extents}, {"sum", sum}, {"first", first}});
   else
-    std::cout << fmt::format("{}: {}[{}]  sum {:.9g}  [{}{}]\n", printable(name), name_of(data.type), fmt::join(data.extents, ", "), sum, fmt::join(first, ", "),
+    text << fmt::format("{}: {}[{}]  sum {:.9g}  [{}{}]\n", printable(name), name_of(data.type), fmt::join(data.extents, ", "), sum, fmt::join(first, ", "),
                              data.elements() > 4 ? ", .." : "");
 }
 
@@ -89,9 +107,9 @@ Status emit_outputs(const Program& program, const std::vector<TensorData>& outpu
   const auto ids = program.outputs();
   for (size_t i = 0; i < ids.size(); ++i) {
     const std::string& name = program.tensors[ids[i]].name;
-    print_summary(name, outputs[i], options);
+    print_summary(name, outputs[i], options, text_stream(*paths));
     if (const auto path = paths->find(name); path != paths->end())
-      if (auto written = write_npy(path->second, outputs[i]); !written) return written;
+      if (auto written = write_through(path->second, [&](const std::string& file) { return write_npy(file, outputs[i]); }); !written) return written;
   }
   return Ok{};
 }
@@ -103,7 +121,7 @@ int verify(Tuner& tuner, const Program& program, const TaskOptions& task, const 
   if (options.json)
     print_json("run", {{"event", "verify"}, {"equal", comparison->equal}, {"detail", comparison->detail}});
   else
-    std::cout << (comparison->equal ? "verified: " : "MISMATCH: ") << comparison->detail << "\n";
+    text_stream(*named_paths(options.outputs, "--output")) << (comparison->equal ? "verified: " : "MISMATCH: ") << comparison->detail << "\n";
   return comparison->equal ? kDone : kNo;
 }
 
@@ -114,6 +132,7 @@ int run(const RunOptions& options) {
   auto paths = named_paths(options.outputs, "--output");
   if (!paths) return report(paths.error(), options);
   if (auto known = names_exist(*paths, program, program.outputs(), "output"); !known) return report(known.error(), options);
+  if (auto fits = one_thing_on_standard_output(*paths, options); !fits) return report(fits.error(), options);
   auto inputs = load_inputs(tuner, program, options, task);
   if (!inputs) return report(inputs.error(), options);
   if (options.verify) return verify(tuner, program, task, *inputs, options);
@@ -136,9 +155,9 @@ Verb add_run(CLI::App& app) {
   options->add_to(app);
   options->add_workspace_to(app);
   options->add_schedule_to(app);
-  app.add_option("FILE", options->file, "Program text, or FILE:PROGRAM")->required();
-  app.add_option("--input", options->inputs, "Read an input from a file: NAME=FILE.npy (others are seeded)")->type_name("NAME=FILE")->allow_extra_args(false);
-  app.add_option("--output", options->outputs, "Write an output to a file: NAME=FILE.npy")->type_name("NAME=FILE")->allow_extra_args(false);
+  app.add_option("FILE", options->file, "Program text, FILE:PROGRAM, or - for standard input")->required();
+  app.add_option("--input", options->inputs, "Read an input from a file: NAME=FILE.npy (others are seeded); - is standard input")->type_name("NAME=FILE")->allow_extra_args(false);
+  app.add_option("--output", options->outputs, "Write an output to a file: NAME=FILE.npy; - is standard output")->type_name("NAME=FILE")->allow_extra_args(false);
   app.add_option("--seed", options->seed, "Seed of the data made for other inputs")->capture_default_str();
   app.add_flag("--verify", options->verify, "Compare with the compiled base nest; exit 1 on a mismatch");
   return [options] { return run(*options); };

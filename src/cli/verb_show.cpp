@@ -209,7 +209,7 @@ Verb add_show(CLI::App& app) {
   options->add_to(app);
   options->add_workspace_to(app);
   options->add_schedule_to(app);
-  app.add_option("FILE|RECORD", options->what, "Program text, FILE:PROGRAM, or the number of a record")->required();
+  app.add_option("FILE|RECORD", options->what, "Program text, FILE:PROGRAM, - for standard input, or the number of a record")->required();
   app.add_option("--stage", options->stage,
                  "Which stage: program, scop, dependences, schedule, trace, loops, storage, llvm or assembly (default: loops; with --schedule: its tree; of a record: all at a glance)")
       ->type_name("STAGE")

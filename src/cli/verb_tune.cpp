@@ -139,7 +139,7 @@ Verb add_tune(CLI::App& app) {
   options->add_to(app);
   options->add_workspace_to(app);
   app.add_option("--schedule", options->schedule, "Search nothing: prove, measure and store this trace")->type_name("TRACE");
-  app.add_option("FILE", options->files, "Program texts, or FILE:PROGRAM")->required();
+  app.add_option("FILE", options->files, "Program texts, FILE:PROGRAM, or - for standard input")->required();
   app.add_option("--budget", options->budget,
                  "Wall time a program, all searches of it together: 60s, 500ms, 5m (default 60s where no limit is given); 0 measures nothing")
       ->type_name("TIME");

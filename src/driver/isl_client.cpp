@@ -105,8 +105,10 @@ IslClient::IslClient(Options options) : impl_(std::make_unique<Impl>()) {
 }
 IslClient::~IslClient() = default;
 
-CheckReport IslClient::check(const Program& program) {
-  auto report = impl_->ask_for<CheckReport>("check", describe(program), program.source_name, [](const json& reply) -> Result<CheckReport> {
+CheckReport IslClient::check(const Program& program, const std::map<std::string, int64_t>& sizes) {
+  json request = describe(program);
+  request["sizes"] = sizes;
+  auto report = impl_->ask_for<CheckReport>("check", std::move(request), program.source_name, [](const json& reply) -> Result<CheckReport> {
     return CheckReport{diagnostics_from(reply.at("errors")), diagnostics_from(reply.at("warnings"))};
   });
   if (report) return std::move(report).value();

@@ -27,7 +27,7 @@ class IslClient {
   ~IslClient();
 
   /// Language checks. A stop by deadline or memory is the diagnostic PW0831 or PW0832.
-  CheckReport check(const Program& program);
+  CheckReport check(const Program& program, const std::map<std::string, int64_t>& sizes = {});
   Result<LoopNest> base_nest(const Task& task, bool leanest = false);  ///< leanest: poly::BaseOptions
   /// The symbolic base nest of the task's program, whatever its binding.
   Result<LoopNest> symbolic_nest(const Task& task);

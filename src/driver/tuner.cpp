@@ -221,8 +221,8 @@ Tuner& Tuner::operator=(Tuner&&) noexcept = default;
 const Target& Tuner::target() const {
   return impl_->workshop.target();
 }
-CheckReport Tuner::check(const Program& program) {
-  return impl_->isl.check(program);
+CheckReport Tuner::check(const Program& program, const std::map<std::string, int64_t>& sizes) {
+  return impl_->isl.check(program, sizes);
 }
 Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& options) {
   return impl_->tune(program, options);

@@ -71,6 +71,11 @@ Result<Question> question_of(const json& request) {
 Result<json> check(const json& request) {
   auto program = program_of(request);
   if (!program) return program.error();
+  const auto sizes = request.contains("sizes") ? request.at("sizes").get<std::map<std::string, int64_t>>() : std::map<std::string, int64_t>();
+  auto binding = make_binding(*program, sizes);
+  if (!binding) return binding.error();
+  for (VarId p = 0; p < program->parameters.size(); ++p)
+    if (sizes.contains(program->parameters[p].name)) program->assumptions.push_back(guard_eq0(Affine::variable(p) - Affine::of((*binding)[p])));
   poly::CheckReport report = poly::check(*program);
   return json{{"errors", describe(report.errors)}, {"warnings", describe(report.warnings)}};
 }

@@ -75,6 +75,12 @@ class Records(CliTest):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("[PW0301]", done.stderr)
 
+    def test_why_not_knows_the_steps(self):
+        for word, guess in (("blah", ""), ("paralell", ", did you mean 'parallel'?")):
+            done = self.polyweft("explain", "1", "--why-not", word)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, rf"^error: --why-not {word}: no such step{guess.replace('?', '[?]')} \[PW0301\]\n  note: the steps are tile permute .*\n$")
+
     def test_bench_compares_with_records_and_traces(self):
         trace = self.file("one.trace", self.succeeds("show", "1", "--stage", "trace"))
         table = self.succeeds("bench", GEMM, *SIZES, "--milliseconds", "50", "--against", f"record:1,trace:{trace}")

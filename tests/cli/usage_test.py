@@ -34,6 +34,7 @@ class Words(CliTest):
     def test_help_and_version_are_results(self):
         self.assertIn("Exit: 0 done", self.succeeds("--help"))
         self.assertTrue(self.succeeds("--version").startswith("polyweft "))
+        self.assertEqual(self.succeeds("-V"), self.succeeds("--version"))
         self.assertEqual(self.polyweft("tune", "--help").stderr, "")
 
     def test_values_of_their_own_form(self):
@@ -65,7 +66,10 @@ class Files(CliTest):
         for verb in ("check", "tune", "run", "bench", "show"):
             with self.subTest(verb=verb):
                 self.refused(2, f"error: none.weft: cannot be read [PW0001]\n{note}", verb, "none.weft")
+        for verb in ("tune", "run", "bench", "show"):
+            with self.subTest(verb=verb):
                 self.refused(2, "error: {folder}: is a folder, not a file [PW0001]", verb, self.folder)
+        self.refused(2, "error: {folder}: has no .weft file in it [PW0001]", "check", self.folder)
         self.refused(2, f"error: none.trace: cannot be read [PW0001]\n{note}", "run", self.small(), "--schedule", "none.trace")
 
     def test_a_program_that_the_file_does_not_have(self):
@@ -130,6 +134,90 @@ class Arrays(CliTest):
         a = numpy.arange(64, dtype=numpy.float32).reshape(8, 8)
         self.succeeds("run", self.small(), "--input", f"A={self.array('a.npy', a)}", "--input", f"B={self.array('b.npy', a.T.copy())}", "--output", "C=c.npy")
         numpy.testing.assert_array_equal(numpy.load(self.folder / "c.npy"), a @ a.T)
+
+
+class Checks(CliTest):
+    """`check` of several files, folders, one program of a file, standard input, and of some sizes."""
+
+    NEEDS_4 = "program needs(N = 8)\nin A: f32[4]\nout C[i: N] = A[i]\n"
+
+    def words_before_keys(self, *words, **options):
+        return [line.split("   key ")[0].replace(str(self.folder) + "/", "") for line in self.succeeds("check", *words, **options).splitlines()]
+
+    def test_files_folders_and_programs(self):
+        self.file("in/a.weft", SMALL)
+        self.file("in/deep/b.weft", SMALL.replace("small", "other") + SMALL.replace("small", "third"))
+        self.file("in/notes.txt", "no program")
+        one = self.file("one.weft", SMALL.replace("small", "one"))
+        self.assertEqual(self.words_before_keys(one), ["one: ok"])
+        self.assertEqual(self.words_before_keys(self.folder / "in", one), ["in/a.weft: small: ok", "in/deep/b.weft: other: ok", "in/deep/b.weft: third: ok", "one.weft: one: ok"])
+        self.assertEqual(self.words_before_keys(f"{self.folder}/in/deep/b.weft:third"), ["third: ok"])
+        self.refused(2, "error: {folder}/in/deep/b.weft has no program 'nope' [PW0002]\n  note: it has: other, third", "check", f"{self.folder}/in/deep/b.weft:nope")
+
+    def test_what_is_refused_does_not_hide_the_rest(self):
+        bad, one = self.file("bad.weft", SMALL.replace("sum", "sun")), self.small()
+        done = self.polyweft("check", bad, "none.weft", one)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("small.weft: small: ok", done.stdout)
+        self.assertIn("bad.weft:4:", done.stderr)
+        self.assertIn("none.weft: cannot be read [PW0001]", done.stderr)
+
+    def test_sizes(self):
+        needs = self.file("needs.weft", self.NEEDS_4)
+        self.assertEqual(self.polyweft("check", needs).returncode, 2)
+        self.assertEqual(self.words_before_keys(needs, "-p", "N=4"), ["needs: ok at N = 4"])
+        self.assertEqual(self.words_before_keys(needs, self.small(), "-p", "N=3"), ["needs.weft: needs: ok at N = 3", "small.weft: small: ok at N = 3"])
+        done = self.polyweft("check", needs, "-p", "N=5")
+        self.assertEqual((done.returncode, done.stderr.splitlines()[-2]), (2, "  note: with N = 5: C[4] reads A[4]"))
+        self.refused_after("error: Q: no program here has such a parameter [PW0120]", needs, "-p", "N=4", "-p", "Q=4")
+        self.refused(2, "error: needs: N = 0 is outside the assumption N > 0 [PW0120]\n  note: choose values that satisfy it", "check", needs, "-p", "N=0")
+
+    def refused_after(self, message, *words):
+        done = self.polyweft("check", *words)
+        self.assertEqual((done.returncode, done.stderr.rstrip()), (2, message))
+
+
+class StandardStreams(CliTest):
+    """`-` where a file is named."""
+
+    def test_a_program_is_read(self):
+        self.assertIn("small: ok", self.succeeds("check", "-", input=SMALL.encode()))
+        self.assertIn("C: f32[8, 8]", self.succeeds("run", "-", input=SMALL.encode()))
+        self.assertIn("for ", self.succeeds("show", "-", "--stage", "loops", input=SMALL.encode()))
+        self.assertIn("small", self.succeeds("build", "-", "--emit", "header", "-o", "-", input=SMALL.encode()))
+
+    def test_messages_name_it_and_show_its_lines(self):
+        self.refused(2, "<stdin>:1:11: error: expected '(' but found 'q' [PW0102]\n    program p q\n              ^", "check", "-", input=b"program p q\n")
+
+    def test_a_trace_is_read(self):
+        self.assertIn("C: f32[8, 8]", self.succeeds("run", self.small(), "--schedule", "-", input=b"trace 1\n"))
+        self.refused(2, "<stdin>:1:1: error: trace: expected 'trace' [PW0301]\n    nothing\n    ^", "run", self.small(), "--schedule", "-", input=b"nothing\n")
+
+    def test_arrays_are_read_and_written(self):
+        a = numpy.arange(64, dtype=numpy.float32).reshape(8, 8)
+        numpy.save(self.folder / "a.npy", a)
+        words = [POLYWEFT, "run", self.small(), "--input", "A=-", "--input", "B=a.npy", "--output", "C=-"]
+        done = subprocess.run(words, input=(self.folder / "a.npy").read_bytes(), capture_output=True, cwd=self.folder, env=self.environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (self.folder / "c.npy").write_bytes(done.stdout)
+        numpy.testing.assert_array_equal(numpy.load(self.folder / "c.npy"), a @ a)
+        self.assertIn(b"C: f32[8, 8]", done.stderr)
+
+    def test_standard_output_takes_one_thing(self):
+        two = self.file("two.weft", SMALL + "out D[i: N, j: N] = A[i, j]\n")
+        self.refused(2, "error: --output: standard output takes one array, not 2 [PW0003]", "run", two, "--output", "C=-", "--output", "D=-")
+        done = self.polyweft("run", two, "--output", "C=-", "--json")
+        self.assertEqual((done.returncode, "PW0003" in done.stdout), (2, True))
+
+    def test_a_target_is_read(self):
+        description = self.succeeds("targets", "x86-64-v3")
+        self.assertIn("small", self.succeeds("build", self.small(), "--target", "-", "--emit", "header", "-o", "-", input=description.encode()))
+
+
+class Codes(CliTest):
+    def test_in_any_case(self):
+        for code in ("pw0204", "Pw0204"):
+            self.assertEqual(self.succeeds("explain", code), self.succeeds("explain", "PW0204"))
 
 
 class Databases(CliTest):
