@@ -7,6 +7,7 @@
 #include "ir/slots.h"
 #include "ir/snapshot.h"
 #include "poly/band_points.h"
+#include "poly/coalesced.h"
 #include "poly/witness.h"
 
 namespace polyweft::poly {
@@ -16,7 +17,7 @@ namespace {
 constexpr unsigned long kBandQuota = 20 * kQuota;
 
 void add(std::vector<Pairs>& out, Relation::Kind kind, TensorId tensor, const Points& source, const Points& sink, int access, Map map) {
-  if (!is_empty(map)) out.push_back({kind, tensor, &source, &sink, access, Map(isl_map_coalesce(map.take()))});
+  if (!is_empty(map)) out.push_back({kind, tensor, &source, &sink, access, coalesced(std::move(map))});
 }
 
 std::vector<TensorId> tensors_read(const Program& program, EquationId q) {
@@ -166,7 +167,7 @@ Set member_points(const BandModel& band) {
     Map map(isl_map_from_multi_aff(isl_multi_aff_from_aff_list(to, list)));
     all = unite(std::move(all), apply(at.instances, std::move(map)));
   }
-  return Set(isl_set_coalesce(isl_set_remove_divs(all.take())));
+  return coalesced(Set(isl_set_remove_divs(all.take())));
 }
 
 struct Halves {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "poly/band_points.h"
+#include "poly/coalesced.h"
 #include "poly/witness.h"
 
 namespace polyweft::poly {
@@ -204,7 +205,7 @@ void add_fold_pairs(const BandModel& band, std::vector<Pairs>& out) {
         if (auto writes = band.writes(source, tensor)) touches.emplace_back(kDefinition, *std::move(writes));
         for (const auto& [access, elements] : touches) {
           Map map = without_itself(band, source, sink, compose(elements, taken));
-          if (!is_empty(map)) out.push_back({Relation::Kind::anti, tensor, &source, &sink, access, Map(isl_map_coalesce(map.take()))});
+          if (!is_empty(map)) out.push_back({Relation::Kind::anti, tensor, &source, &sink, access, coalesced(std::move(map))});
         }
       }
     }

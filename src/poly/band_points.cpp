@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/slots.h"
+#include "poly/coalesced.h"
 
 namespace polyweft::poly {
 namespace {
@@ -118,7 +119,7 @@ void BandModel::add_points(uint32_t s, std::vector<Set>& first_done) {
     if (!mentions_from(guard, reduced)) first = intersect(std::move(first), where);
     all = intersect(std::move(all), std::move(where));
   }
-  if (!is_empty(all) && statement.part != SumPart::first) points_.push_back({s, q, false, Set(isl_set_coalesce(all.take())), {}});
+  if (!is_empty(all) && statement.part != SumPart::first) points_.push_back({s, q, false, coalesced(std::move(all)), {}});
   if (equation.rhs->op != Op::reduce || statement.part == SumPart::folds) return;
   first = subtract(std::move(first), first_done[q]);
   if (is_empty(first)) return;
@@ -149,7 +150,7 @@ std::vector<std::pair<int, Map>> BandModel::reads(const Points& at, TensorId ten
   for (size_t k = 0; k < all.size(); ++k) {
     if (all[k].node->access.id != tensor) continue;
     Map map = restrict_domain(model_.read_map(at.equation, all[k]), at.instances);
-    if (!is_empty(map)) out.emplace_back(static_cast<int>(k), Map(isl_map_coalesce(map.take())));
+    if (!is_empty(map)) out.emplace_back(static_cast<int>(k), coalesced(std::move(map)));
   }
   return out;
 }

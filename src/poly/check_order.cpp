@@ -3,6 +3,7 @@
 
 #include "ir/evaluator.h"
 #include "poly/check_domains.h"
+#include "poly/coalesced.h"
 #include "poly/element_order.h"
 #include "poly/order.h"
 
@@ -94,7 +95,7 @@ class OrderQuestion {
     if (!needs) return false;
     UnionMap power = *needs;
     for (int n = 2; n <= kLongestPower; ++n) {
-      auto next = attempt(model().context(), inquiry_.quota(), [&] { return UnionMap(isl_union_map_coalesce(isl_union_map_apply_range(power.copy(), needs->copy()))); });
+      auto next = attempt(model().context(), inquiry_.quota(), [&] { return coalesced(UnionMap(isl_union_map_apply_range(power.copy(), needs->copy()))); });
       if (!next) return false;
       power = *next;
       auto fixed = attempt(model().context(), inquiry_.quota(), [&] { return fixed_points(power); });

@@ -1,6 +1,7 @@
 #include "poly/model.h"
 
 #include "ir/slots.h"
+#include "poly/coalesced.h"
 
 namespace polyweft::poly {
 namespace {
@@ -169,7 +170,7 @@ Set Model::instances(EquationId q, const Place& place) const {
   for (size_t k = 0; k < bound.size(); ++k)
     if (!bound[k]) out = Set(isl_set_fix_si(out.take(), isl_dim_set, static_cast<unsigned>(k), 0));
   for (const Guard& g : place.conditions) out = intersect(std::move(out), where(g, space));
-  return Set(isl_set_coalesce(out.take()));
+  return coalesced(std::move(out));
 }
 
 Set Model::instances(EquationId q) const {
@@ -207,7 +208,7 @@ Set Model::defined(TensorId tensor) const {
   for (EquationId q = 0; q < program_.equations.size(); ++q)
     for (TensorId target : program_.equations[q].targets)
       if (target == tensor) out = unite(std::move(out), elements(q, tensor));
-  return Set(isl_set_coalesce(out.take()));
+  return coalesced(std::move(out));
 }
 
 Map Model::read_map(EquationId q, const PlacedRead& read) const {
@@ -276,7 +277,7 @@ Set Model::output_box(TensorId tensor) const {
     below = unite(std::move(below), Set(wide));
     out = intersect(std::move(out), intersect(std::move(below), where(guard_ge0(at), space)));
   }
-  return Set(isl_set_coalesce(out.take()));
+  return coalesced(std::move(out));
 }
 
 }  // namespace polyweft::poly

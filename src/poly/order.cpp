@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 
+#include "poly/coalesced.h"
 #include "poly/element_order.h"
 
 namespace polyweft::poly {
@@ -29,11 +30,11 @@ void add_need(ElementGraph& graph, uint32_t from, uint32_t to, Map map) {
   Set read = domain_of(map);
   for (Need& need : graph.needs)
     if (need.from == from && need.to == to) {
-      need.map = Map(isl_map_coalesce(unite(need.map, std::move(map)).take()));
+      need.map = coalesced(unite(need.map, std::move(map)));
       need.reads.push_back(std::move(read));
       return;
     }
-  graph.needs.push_back({from, to, Map(isl_map_coalesce(map.take())), {std::move(read)}});
+  graph.needs.push_back({from, to, coalesced(std::move(map)), {std::move(read)}});
 }
 
 /// Tarjan 1972; emits components in reverse topological order of "needs", that is producers first.
@@ -292,7 +293,7 @@ namespace {
 
 /// The disjoint convex parts of a set.
 void add_convex_parts(Set set, std::vector<Set>& out) {
-  Set disjoint(isl_set_make_disjoint(isl_set_coalesce(set.take())));
+  Set disjoint(isl_set_make_disjoint(coalesced(std::move(set)).take()));
   auto add = [](isl_basic_set* one, void* user) {
     static_cast<std::vector<Set>*>(user)->push_back(Set(isl_set_from_basic_set(one)));
     return isl_stat_ok;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "poly/coalesced.h"
+
 namespace polyweft::poly {
 namespace {
 
@@ -62,7 +64,7 @@ isl_stat add_piece(isl_basic_set* piece, void* user) {
 
 /// `set` in disjoint basic sets, without the conditions that `ranges` has already.
 std::vector<std::vector<Guard>> disjoint_pieces(const Program& program, const Set& set, const Set& ranges) {
-  isl_set* pieces = isl_set_compute_divs(isl_set_make_disjoint(isl_set_coalesce(set.copy())));
+  isl_set* pieces = isl_set_compute_divs(isl_set_make_disjoint(coalesced(set).take()));
   Handle<isl_set> lean(isl_set_gist(pieces, ranges.copy()));
   Found found{program.index_var(0), {}};
   if (isl_set_foreach_basic_set(lean.get(), add_piece, &found) != isl_stat_ok) throw IslFailure();

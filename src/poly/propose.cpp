@@ -3,6 +3,7 @@
 
 #include "ir/slots.h"
 #include "poly/band_search.h"
+#include "poly/coalesced.h"
 #include "poly/order.h"
 #include "poly/pieces.h"
 
@@ -66,7 +67,7 @@ std::optional<Affine> row_value(const Program& program, EquationId q, isl_aff* r
 std::optional<BandPlan> plan_of(const Group& group, const Times& times) {
   BandPlan out;
   for (size_t s = 0; s < times.size(); ++s) {
-    Handle<isl_pw_multi_aff> pieces(isl_pw_multi_aff_from_map(isl_map_coalesce(times[s].copy())));
+    Handle<isl_pw_multi_aff> pieces(isl_pw_multi_aff_from_map(coalesced(times[s]).take()));
     if (!yes(isl_pw_multi_aff_isa_multi_aff(pieces.get()))) return std::nullopt;
     Handle<isl_multi_aff> rows(isl_pw_multi_aff_as_multi_aff(pieces.take()));
     std::vector<Affine> members;
@@ -229,7 +230,7 @@ Map times_of(const Model& model, const Statement& statement, const BandProposal&
   Map members(isl_map_from_multi_aff(isl_multi_aff_from_aff_list(to, list)));
   Map element = restrict_domain(model.element_map(mapped.equation, model.program().equations[mapped.equation].targets.front()), model.instances(mapped.equation));
   element = Map(isl_map_set_tuple_name(element.take(), isl_dim_out, statement.name.c_str()));
-  return Map(isl_map_coalesce(compose(reverse(std::move(element)), std::move(members)).take()));
+  return coalesced(compose(reverse(std::move(element)), std::move(members)));
 }
 
 /// The group as a part of an order; nothing where its members are no times of elements.

@@ -4,6 +4,7 @@
 
 #include "poly/band.h"
 #include "poly/boxes.h"
+#include "poly/coalesced.h"
 #include "poly/timeline.h"
 
 namespace polyweft::poly {
@@ -22,7 +23,7 @@ Map named(const Program& program, EquationId q, isl_dim_type side, Map map) {
 }
 
 std::string shown(Map map) {
-  return text(Map(isl_map_coalesce(isl_map_detect_equalities(map.take()))));
+  return text(coalesced(Map(isl_map_detect_equalities(map.take()))));
 }
 
 std::string statement_text(const Model& model, EquationId q) {
@@ -30,7 +31,7 @@ std::string statement_text(const Model& model, EquationId q) {
   const Equation& equation = program.equations[q];
   std::string out = statement_name(program, q) + ":" + (equation.rhs->op == Op::reduce ? std::string(" ") + name_of(equation.rhs->reduction.reducer) : "") + "\n";
   Set all = model.all_instances(q);
-  out += "  instances  " + text(named(program, q, Set(isl_set_coalesce(all.copy())))) + "\n";
+  out += "  instances  " + text(named(program, q, coalesced(all))) + "\n";
   for (TensorId target : equation.targets)
     out += "  writes     " + shown(named(program, q, isl_dim_in, Map(isl_map_gist_domain(model.element_map(q, target).take(), all.copy())))) + "\n";
   for (const PlacedRead& read : placed_reads(equation)) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "poly/coalesced.h"
+
 namespace polyweft::poly {
 
 Affine least_of(const Affine& a, const Affine& b) {
@@ -108,7 +110,7 @@ class Boxes {
     Set copy = elements;
     PwAff out(highest ? isl_set_dim_max(copy.take(), static_cast<int>(d)) : isl_set_dim_min(copy.take(), static_cast<int>(d)));
     out = PwAff(isl_pw_aff_gist_params(out.take(), model_.assumptions().take()));
-    return PwAff(isl_pw_aff_coalesce(out.take()));
+    return coalesced(std::move(out));
   }
 
   std::pair<Affine, Affine> hull(TensorId id, uint32_t d) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/slots.h"
+#include "poly/coalesced.h"
 
 namespace polyweft::poly {
 namespace {
@@ -151,15 +152,15 @@ std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& ti
     reads = unite(std::move(reads), all.back().reads);
     if (is_empty(all.back().writes) && is_empty(all.back().reads)) all.pop_back();
   }
-  writes = Map(isl_map_coalesce(writes.take()));
-  reads = Map(isl_map_coalesce(reads.take()));
+  writes = coalesced(std::move(writes));
+  reads = coalesced(std::move(reads));
   Map later = compose(compose(writes, Map(isl_map_lex_lt(time.copy()))), reverse(writes));
   Map alive = compose(compose(reads, Map(isl_map_lex_gt(time.copy()))), reverse(writes));
   if (all.size() > 1) {
     later = unite(std::move(later), at_once(all, &Accesses::writes));
     alive = unite(std::move(alive), at_once(all, &Accesses::reads));
   }
-  Set apart(isl_set_coalesce(isl_map_deltas(intersect(std::move(later), std::move(alive)).take())));
+  Set apart = coalesced(Set(isl_map_deltas(intersect(std::move(later), std::move(alive)).take())));
   std::vector<int64_t> windows;
   for (uint32_t d = 0; d < most.size(); ++d) {
     const int64_t window = is_empty(apart) ? 1 : window_along(apart, d);

@@ -5,6 +5,7 @@
 
 #include "poly/check/bodies.h"
 #include "poly/check/views.h"
+#include "poly/coalesced.h"
 
 namespace polyweft::poly::check {
 namespace {
@@ -181,7 +182,7 @@ class Twins {
         auto before = in_this_order(*std::move(meet), x_.statements.all[a], x_.statements.all[b]);
         if (!before) return false;
         if (is_empty(*before)) continue;
-        const Map pairs(isl_map_coalesce(compose(reverse(x_.points[a]), compose(*std::move(before), x_.points[b])).take()));
+        const Map pairs = coalesced(compose(reverse(x_.points[a]), compose(*std::move(before), x_.points[b])));
         if (is_turned_round(pairs, x_.statements.all[a].compute->equation, x_.statements.all[b].compute->equation)) return false;
       }
     return true;

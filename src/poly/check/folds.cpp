@@ -4,6 +4,7 @@
 #include <set>
 
 #include "poly/check/sequence.h"
+#include "poly/coalesced.h"
 
 namespace polyweft::poly::check {
 namespace {
@@ -295,7 +296,7 @@ UnionSet Folds::prove_ends(EquationId q, const Group& group, const UnionMap& lin
       end = subtract(flow_.good(m), Set(isl_union_set_extract_set(continued.get(), s.space.copy())));
     else if (last != finals_.end())
       end = last->second;
-    ends.emplace(m, Set(isl_set_coalesce(end.take())));
+    ends.emplace(m, coalesced(std::move(end)));
   }
   UnionMap ending = nothing(context_);
   for (auto& [m, end] : ends) ending = UnionMap(isl_union_map_add_map(ending.take(), restrict_domain(keyed(m, group, false), std::move(end)).take()));
@@ -332,7 +333,7 @@ void Folds::prove_complete(EquationId q, const Group& group, const UnionSet& nee
   Set domain = holds(inside, points);
   Set have(isl_set_empty(points.copy()));
   for (size_t f : group.folds) have = unite(std::move(have), range_of(keyed(f, group, true)));
-  have = Set(isl_set_coalesce(have.take()));
+  have = coalesced(std::move(have));
   Set lost = subtract(domain, std::move(have));
   if (is_empty(lost)) return;  // nothing lost, wanted or not
   Set keys(isl_union_set_extract_set(needed.get(), elements.copy()));
@@ -374,7 +375,7 @@ bool Folds::covers_by_tiles(const Group& group, const Guard& inside, size_t coor
   const Space space = named_space(context_, "P", coordinates + tiles.numbers.size());
   Set have(isl_set_empty(space.copy()));
   for (const Map& points : tiles.points) have = unite(std::move(have), range_of(points));
-  return is_subset(holds(guard_all({inside, tiles.of_points}), space), Set(isl_set_coalesce(have.take())));
+  return is_subset(holds(guard_all({inside, tiles.of_points}), space), coalesced(std::move(have)));
 }
 
 bool Folds::order_counts(const Equation& equation) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "poly/check/views.h"
+#include "poly/coalesced.h"
 #include "support/integer_division.h"
 
 namespace polyweft::poly::check {
@@ -271,7 +272,7 @@ class Search {
     for (Hit& hit : hits) {
       Set readers = intersect(std::move(hit.readers), rest_);
       if (is_empty(readers)) continue;
-      rest_ = Set(isl_set_coalesce(subtract(std::move(rest_), readers).take()));
+      rest_ = coalesced(subtract(std::move(rest_), readers));
       found(hit, readers);
     }
     return true;
@@ -298,7 +299,7 @@ class Search {
       if (is_only) break;
     }
 
-    left = Set(isl_set_coalesce(left.take()));
+    left = coalesced(std::move(left));
     Map sources = sources_of(w, c, left);
     if (is_empty(sources)) return true;
 

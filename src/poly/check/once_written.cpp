@@ -4,6 +4,7 @@
 
 #include "poly/check/bodies.h"
 #include "poly/check/images.h"
+#include "poly/coalesced.h"
 
 namespace polyweft::poly::check {
 namespace {
@@ -199,8 +200,8 @@ void OnceWritten::find_written_cells(BufferId id, Cells& cells) const {
   }
   auto points = copies.empty() ? std::nullopt : copied_whole(id, cells, copies, space);
   Set with_copies = unite(all, reached_by(copies));
-  if (points) cells.written = Set(isl_set_coalesce(unite(std::move(all), *std::move(points)).take()));
-  cells.reached = Set(isl_set_coalesce(with_copies.take()));
+  if (points) cells.written = coalesced(unite(std::move(all), *std::move(points)));
+  cells.reached = coalesced(std::move(with_copies));
 }
 
 const OnceWritten::Cells& OnceWritten::cells_of(BufferId buffer, const Writes& writes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/axes.h"
+#include "poly/coalesced.h"
 
 namespace polyweft::poly::check {
 namespace {
@@ -146,7 +147,7 @@ class Collector {
     Space space = named_space(context_, tuple + std::to_string(number), loops_.size());
     Set domain(isl_set_universe(space.copy()));
     for (const Guard& g : guards_) domain = intersect(std::move(domain), holds(g, space));
-    if (isl_set_n_basic_set(domain.get()) > 1) domain = Set(isl_set_coalesce(domain.take()));  // what is left is asked about piece by piece, and pair by pair
+    if (isl_set_n_basic_set(domain.get()) > 1) domain = coalesced(std::move(domain));  // what is left is asked about piece by piece, and pair by pair
     return {number, nullptr, nullptr, loops_, dims_, time_, linear_parts(Guard::Kind::eq0), linear_parts(Guard::Kind::ge0), std::move(domain), std::move(space)};
   }
 
