@@ -1,5 +1,6 @@
-// normalize: each reduction becomes the whole right-hand side of an equation of its own. Offsets of integer sums of products are taken out
-// before (separate_sums.h), equations that no output needs are left out (needed.h), and integer sums over two indices with weights of one factor an index become two sums (factor_sums.h);
+// normalize: each reduction becomes the whole right-hand side of an equation of its own. Conditions that do not move with a reduction leave it first
+// (hoisted_guards.h). Offsets of integer sums of products are taken out before (separate_sums.h), equations that no output needs are left out (needed.h),
+// and integer sums over two indices with weights of one factor an index become two sums (factor_sums.h);
 // values inside a reduction that are the same for many of its points are made once (repeated_values.h); recurrences leave dimensions along which they are the same
 // everywhere (invariant_dims.h).
 //
@@ -12,6 +13,7 @@
 #include <set>
 
 #include "ir/factor_sums.h"
+#include "ir/hoisted_guards.h"
 #include "ir/invariant_dims.h"
 #include "ir/needed.h"
 #include "ir/repeated_values.h"
@@ -56,6 +58,7 @@ class Normalizer {
   void normalize(Equation& equation) {
     extracted_.clear();
     names_ = equation.index_names;
+    hoist_guards(equation);
     Scope scope = scope_of(equation);
     equation.rhs = ir::with_separated_sums(equation.rhs, scope.indices, out_.index_var(0));
     if (equation.rhs->op == Op::reduce) {
@@ -69,6 +72,14 @@ class Normalizer {
     }
     ir::renumber(out_, equation);
     factor(equation);
+  }
+
+  void hoist_guards(Equation& equation) {
+    const ir::GuardHoister hoister(out_);
+    if (equation.rhs->op != Op::reduce)
+      equation.rhs = hoister.rewritten(equation.rhs, scope_of(equation));
+    else if (auto empty = hoister.split(equation))
+      hidden_.push_back(*std::move(empty));
   }
 
   /// sum[r, s] u[r] * v[s] * X[y + r, s]: first the sums over s, one for each y + r, then those over r.

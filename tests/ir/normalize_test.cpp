@@ -131,6 +131,46 @@ INSTANTIATE_TEST_SUITE_P(
                          "out Y[i: N]: f32 = a[i] + b[i]\n"
                          "let (a.1, a.2)[i: N]: (f32, f32) where i > 0 = reduce f[k: M] (X[i, k], 1.0)\n"}));
 
+// Conditions that do not move with a reduction: they decide whether it is empty, and leave it.
+INSTANTIATE_TEST_SUITE_P(
+    OuterGuards, Normalized,
+    testing::Values(
+        Case{kHeader, "out Y[i: N] = 1.0 + (min[k: M where i < 2] X[i, k])",
+             "out Y[i: N]: f32 = 1.0 + (Y.1[i] where i < 2 else inf)\n"
+             "let Y.1[i: N]: f32 where i < 2 = min[k: M] X[i, k]\n"},
+        Case{kHeader, "out Y[i: N, j: N] = 2.0 * sum[k: M where i < j and k != 1] X[i, k]",
+             "out Y[i: N, j: N]: f32 = 2.0 * (Y.1[i, j] where j > i else 0.0)\n"
+             "let Y.1[i: N, j: N]: f32 where j > i = sum[k: M where k != 1] X[i, k]\n"},
+        Case{kHeader, "out Y[i: N] = sum[k: M where i < 2 and k != 1 and i % 2 == 0] X[i, k]",
+             "out Y[i: N]: f32 where i < 2 and i == 2*(i // 2) = sum[k: M where k != 1] X[i, k]\n"
+             "out Y[i: N]: f32 where not (i < 2 and i == 2*(i // 2)) = 0.0\n"},
+        Case{kHeader, "out Y[i: N] = sum[k: M where i < 2 or k < 1] X[i, k]", "out Y[i: N]: f32 = sum[k: M where i < 2 or k <= 0] X[i, k]\n"},
+        // what the ranges and conditions around say already
+        Case{kHeader, "out partial Y[i: N, j: 0..i+1] = sum[k: M where j <= i and i >= 0 and k > j] X[i, k]",
+             "out partial Y[i: N, j: i + 1]: f32 = sum[k: M where k > j] X[i, k]\n"},
+        Case{kHeader, "out partial Y[i: N] where i > 1 = max[k: M where i > 1 and N >= 1] X[i, k]", "out partial Y[i: N]: f32 where i >= 2 = max[k: M] X[i, k]\n"},
+        Case{kHeader, "out Y[i: N] = (sum[k: M where i > 1] X[i, k]) where i > 1 else 3",
+             "out Y[i: N]: f32 = Y.1[i] where i >= 2 else 3.0\n"
+             "let Y.1[i: N]: f32 where i >= 2 = sum[k: M] X[i, k]\n"},
+        // the sum inside counts where the one around it has points
+        Case{kHeader, "out Y[i: N] = sum[k: M where i > 0] X[i, k] * max[l: M where k > 0 and i > 0] X[i, l]",
+             "out Y[i: N]: f32 where i > 0 = sum[k: M] X[i, k] * (Y.1[i, k] where k > 0 else -inf)\n"
+             "out Y[i: N]: f32 where i <= 0 = 0.0\n"
+             "let Y.1[i: N, k: M]: f32 where i > 0 and k > 0 = max[l: M] X[i, l]\n"},
+        Case{kHeader,
+             "combine f((m, s), (n, t)): (f32, f32) from (0, 1) = (m + n, s * t)\n"
+             "let (a, b)[i: N] = reduce f[k: M where i > 1] (X[i, k], 1)\nout Y[i: N] = a[i] + b[i]",
+             "let (a, b)[i: N]: (f32, f32) where i >= 2 = reduce f[k: M] (X[i, k], 1.0)\n"
+             "out Y[i: N]: f32 = a[i] + b[i]\n"
+             "let (a, b)[i: N]: (f32, f32) where i < 2 = (0.0, 1.0)\n"},
+        Case{kHeader,
+             "combine f((m, s), (n, t)): (f32, f32) from (0, 1) = (m + n, s * t)\n"
+             "let (a, b)[i: N] = reduce f[k: M where i > 1] (X[i, k], 1) where i != 2 else (5, 6)\nout Y[i: N] = a[i] + b[i]",
+             "let (a, b)[i: N]: (f32, f32) = ((a.1[i] where i >= 2 else 0.0) where i != 2 else 5.0, (a.2[i] where i >= 2 else 1.0) where i != 2 else 6.0)\n"
+             "out Y[i: N]: f32 = a[i] + b[i]\n"
+             "let (a.1, a.2)[i: N]: (f32, f32) where i != 2 and i >= 2 = reduce f[k: M] (X[i, k], 1.0)\n"},
+        Case{kHeader, "out partial p[i: N] where i > 0 = argmax[k: M where i > 0] X[i, k]", "let (p.1, p)[i: N]: (f32, i64) where i > 0 = argmax[k: M] X[i, k]\n"}));
+
 constexpr const char* kMatrices = "program p(T = 3)\nin a: f64\nin A: f64[20, 24]\nin B: f64[24, 20]\nconst in W: f64[24, 20]\nin v: f64[20]\nin H: f16[20, 24]\n";
 
 // What is the same for many points of a sum has a tensor of its own.
