@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/output_extents.h"
 #include "support/integer_division.h"
 
 namespace polyweft::schedules {
@@ -124,18 +125,21 @@ std::vector<Box> tensor_boxes(const Program& normalized) {
   for (const Equation& equation : normalized.equations) {
     Domain domain = domain_of(normalized, equation);
     for (TensorId id : equation.targets) {
+      if (normalized.tensors[id].kind == TensorKind::output) continue;
       Box& box = out[id];
       for (size_t d = 0; d < equation.slots.size(); ++d) {
         const Slot& slot = equation.slots[d];
-        Interval v = slot.var == kNoVar ? interval_of(slot.position, domain.values) : domain.values[slot.var];
-        bool from_zero = normalized.tensors[id].kind == TensorKind::output;
-        // An output's extent is the bound of its range where that is a number, also where the equation's domain is smaller.
-        if (from_zero && slot.var != kNoVar && slot.hi.is_constant()) v.hi = std::max(v.hi, slot.hi.constant - 1);
-        box.lo[d] = from_zero ? 0 : seen[id] ? std::min(box.lo[d], v.lo) : v.lo;
+        const Interval v = slot.var == kNoVar ? interval_of(slot.position, domain.values) : domain.values[slot.var];
+        box.lo[d] = seen[id] ? std::min(box.lo[d], v.lo) : v.lo;
         box.hi[d] = std::max(seen[id] ? box.hi[d] : box.lo[d], v.hi + 1);
       }
       seen[id] = 1;
     }
+  }
+  for (TensorId id : normalized.outputs()) {
+    auto extents = ir::output_extents(normalized, id);
+    PW_CHECK(extents);  // whoever makes a task has asked
+    out[id].hi = *std::move(extents);
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/output_extents.h"
 #include "lang/canonical.h"
 
 namespace polyweft {
@@ -13,6 +14,7 @@ Result<Task> make_task(const Program& program, const TaskOptions& options, const
   task.source = program;
   task.binding = *binding;
   task.program = normalize(polyweft::bind(program, *binding));
+  if (auto extents = ir::output_extents(task.program); !extents) return extents.error();
   task.canonical_text = lang::canonical_text(program);
   task.source_text = program.source_text.empty() ? print(program) : program.source_text;
   task.key.program = lang::key_of(program);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/output_extents.h"
 #include "poly/model.h"
 
 namespace polyweft::poly {
@@ -21,11 +22,7 @@ Box box_of(const Model& model, TensorId id) {
   const Tensor& tensor = model.program().tensors[id];
   if (tensor.kind == TensorKind::local) return hull(model.defined(id), tensor.rank);
   Box box{std::vector<int64_t>(tensor.rank, 0), std::vector<int64_t>(tensor.rank, 0)};
-  if (tensor.kind == TensorKind::output) {
-    Box whole = hull(model.box(id), tensor.rank);
-    box.hi = whole.hi;
-    return box;
-  }
+  if (tensor.kind == TensorKind::output) return box;  // its extents have another source
   for (uint32_t d = 0; d < tensor.rank; ++d) box.hi[d] = std::max<int64_t>(0, tensor.shape[d].constant);
   return box;
 }
@@ -33,13 +30,18 @@ Box box_of(const Model& model, TensorId id) {
 }  // namespace
 
 Result<std::vector<Box>> boxes(const Program& bound) {
+  const auto extents = ir::output_extents(bound);
+  if (!extents) return extents.error();
   Context context;
-  return answer(context, kQuota, bound.name + ": boxes of the tensors", [&] {
+  auto out = answer(context, kQuota, bound.name + ": boxes of the tensors", [&] {
     Model model(context, bound, Sizes::bound);
-    std::vector<Box> out;
-    for (TensorId id = 0; id < bound.tensors.size(); ++id) out.push_back(box_of(model, id));
-    return out;
+    std::vector<Box> found;
+    for (TensorId id = 0; id < bound.tensors.size(); ++id) found.push_back(box_of(model, id));
+    return found;
   });
+  const std::vector<TensorId> outputs = bound.outputs();
+  for (size_t k = 0; out && k < outputs.size(); ++k) (*out)[outputs[k]].hi = (*extents)[k];
+  return out;
 }
 
 }  // namespace polyweft::poly

@@ -128,7 +128,10 @@ void check_output(Inquiry& inquiry, TensorId id) {
   const Tensor& tensor = program.tensors[id];
   EquationId q = first_definition(program, id);
   auto below = inquiry.ask("box of " + tensor.name, q, [&]() -> std::optional<Set> {
-    Set outside = subtract(inquiry.model().defined(id), inquiry.model().box(id));
+    // Its end is where the elements end, so that only its beginning can leave any out; the box itself may take projections that are hard.
+    std::vector<Guard> before;
+    for (uint32_t d = 0; d < tensor.rank; ++d) before.push_back(guard_ge0(Affine::of(-1) - Affine::variable(program.index_var(d))));
+    Set outside = intersect(inquiry.model().defined(id), inquiry.model().where(guard_any(std::move(before)), inquiry.model().tensor_space(id)));
     if (is_empty(outside)) return std::nullopt;
     return outside;
   });

@@ -37,6 +37,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0835", "isl's loops for this recurrence use an operator that nests do not have."},
     {"PW0836", "The command did not end by its --deadline and ended itself, helper processes included. What was stored before is kept."},
     {"PW0837", "A symbolic kernel needs the extents of its outputs as sums, quotients and maxima of the parameters. Bind the sizes instead."},
+    {"PW0838",
+     "The extent of an output's slot whose range has no upper bound over parameters alone is 1 + its largest value, and conditions such as 2 * i + 4 * j == 6 * k + 1\n"
+     "hide that value. Write a range whose upper bound is a sum of parameters."},
 });
 
 }  // namespace
