@@ -108,6 +108,7 @@ struct TuneReport {
   SearchEffort effort;  ///< of all searches of this task, this one included
   std::vector<std::string> warnings;  ///< as BenchReport::warnings, of a schedule by hand
   int measured = 0, failed = 0, sketches = 0;
+  int refuted = 0;  ///< kernels that ran and that the checker refuted, each a defect of this library: none of them is kept
   int64_t scored = 0;
   double wall_s = 0;
   double flops = 0;         ///< of one call: multiply-add counts 2

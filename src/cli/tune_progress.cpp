@@ -247,6 +247,7 @@ void TuneDisplay::human_result(const TuneReport& r) {
   human_head(r);
   if (r.served != 0 && r.served != r.record.id) std::cout << fmt::format("  record #{} stays the one that is served: it is faster\n", r.served);
   if (!r.hit && r.sketches > 0) std::cout << fmt::format("  {} sketches, {} scored, {} measured, {} failed{}\n", r.sketches, r.scored, r.measured, r.failed, failures());
+  if (r.refuted > 0) std::cout << fmt::format("  {} that ran refuted by the checker: a defect of polyweft, please report this program\n", r.refuted);
   if (r.reference_ns > 0) std::cout << fmt::format("  vs untuned base nest  {:.1f}x", r.reference_ns / m.timing.median_ns);
   std::cout << "  proof: " << painted(proof, proven ? Paint::green : Paint::red, terminal_.color_out) << fmt::format(" in {:.0f} ms\n", r.record.certificate.check_ms);
   std::cout << printable(r.record.trace_text);
@@ -277,6 +278,7 @@ void TuneDisplay::plain_result(const TuneReport& r) {
   std::replace(reason.begin(), reason.end(), ' ', '_');
   std::string proof = name_of(r.record.certificate.verdict);
   std::replace(proof.begin(), proof.end(), ' ', '_');
+  if (r.refuted > 0) text += fmt::format(" refuted={}", r.refuted);
   text += fmt::format(" proof={} trials={} failed={} wall_s={:.1f} all_trials={} all_s={:.1f} reason={}", proof, r.measured, r.failed, r.wall_s, r.effort.trials,
                       r.effort.wall_s, reason);
   std::cout << printable(text) << "\n" << printable(r.record.trace_text) << std::flush;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "driver/settle.h"
 #include "driver/threads.h"
 
 namespace polyweft {
@@ -113,20 +114,12 @@ Result<std::vector<Winner>> race_served(const SessionTask& session, const Sessio
   return winners;
 }
 
-// A refuted winner is a bug of ours and never kept; where nothing can be proven (a quota of isl), the fastest that was right when measured is kept with that verdict, and
-// best() does not serve it.
-Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners) {
-  std::optional<Finalist> chosen;
-  for (const auto& winner : winners) {
-    if (winner.record != 0 && session.served) return Finalist{winner, session.served->certificate, 0, 0, ""};
-    auto verdict = isl.prove(session.task, print(winner.nest));
-    if (verdict && verdict->verdict == Verdict::refuted) continue;
-    const bool is_proven = verdict && verdict->verdict == Verdict::proven;
-    if (is_proven || !chosen) chosen = Finalist{winner, verdict ? *verdict : Certificate{}, 0, 0, ""};
-    if (is_proven) break;
-  }
-  if (!chosen) return fail("PW0650", "no candidate ran correctly on this machine, not even the base nest", {"run: polyweft run FILE --verify"});
-  return *std::move(chosen);
+Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners, int failed) {
+  auto settled = settle(winners, failed, [&](const Winner& winner) {
+    return winner.record != 0 && session.served ? Result<Certificate>(session.served->certificate) : isl.prove(session.task, print(winner.nest));
+  });
+  if (!settled) return settled.error();
+  return Finalist{winners[settled->winner], settled->certificate, settled->refuted, 0, 0, ""};
 }
 
 namespace {

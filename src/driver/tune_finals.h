@@ -12,6 +12,7 @@ namespace polyweft {
 struct Finalist {
   Winner winner;
   Certificate certificate;
+  int refuted = 0;  ///< winners before it that the checker refuted
   double reference_ns = 0, peak_gflops = 0;  ///< in the clock of winner.measurement
   std::string peak_of;
 };
@@ -37,8 +38,8 @@ Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const Tu
 Result<Timing> against_served(const SessionTask& session, const SessionServices& services, const LoopNest& nest);
 /// A winner of this search is taken over the record that is served only where pairs of both say so.
 Result<std::vector<Winner>> race_served(const SessionTask& session, const SessionServices& services, std::vector<Winner> winners);
-/// The first that is proven; else the first that is not refuted. PW0650 where none is left.
-Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners);
+/// See settle(). PW0650 where none is left.
+Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners, int failed);
 /// Times the finalist in turns with the peak, and tells it, base nest and peak in the clock of its record. `base_ns`: in the clock of the last race.
 Status time_finalist(const SessionTask& session, const SessionServices& services, double base_ns, Finalist& finalist);
 

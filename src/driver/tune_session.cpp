@@ -64,6 +64,7 @@ Result<TuneReport> reported(const SessionTask& session, const SessionServices& s
   report.record = std::move(record).value();
   report.peak_gflops = finalist.peak_gflops;
   report.peak_of = finalist.peak_of;
+  report.refuted = finalist.refuted;
   report.reference_ns = finalist.reference_ns;
   report.served = report.record.id;
   return report;
@@ -103,7 +104,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   }
   auto winners = race_served(session, services, std::move(after.winners));
   if (!winners) return winners.error();
-  auto finalist = first_proven(session, services.isl, *winners);
+  auto finalist = first_proven(session, services.isl, *winners, loop.failed());
   if (!finalist) return finalist.error();
   auto report = reported(session, services, after.base_ns, std::move(finalist).value());
   if (!report) return report;
@@ -143,7 +144,7 @@ Result<TuneReport> schedule_session(const SessionTask& session, const SessionSer
   auto pairs = against_served(session, services, schedule.nest);
   if (!pairs) return pairs.error();
   winner.to_served = pairs->ratio;
-  auto finalist = first_proven(session, services.isl, {winner});
+  auto finalist = first_proven(session, services.isl, {winner}, 0);
   if (!finalist) return finalist.error();
   auto report = reported(session, services, base->ns, std::move(finalist).value());
   if (!report) return report;

@@ -39,7 +39,7 @@ struct ScheduleByHand {
 /// Do the limits count as reached by what was spent already? Then a record is the answer.
 bool is_answered(const SearchEffort& spent, const TuneOptions& options);
 
-/// Ends by budget, trials, space or cancellation. PW0650 where not even the base nest ran correctly.
+/// Ends by budget, trials, space or cancellation. PW0650 where nothing can be kept, not even the base nest.
 Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const std::vector<NestTemplate>& templates);
 /// Measures and stores this one. PW0651 where it does not run correctly.
 Result<TuneReport> schedule_session(const SessionTask& session, const SessionServices& services, const ScheduleByHand& schedule);

@@ -17,7 +17,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0609", "The arguments of a task and the copies needed for comparing take more memory than the runner may use. Bind smaller sizes or raise the limit."},
     {"PW0610",
      "The runner was asked for something that makes no sense: no output, an input behind an output, an extent or stride over 2^31 - 1, a candidate before any task."},
-    {"PW0650", "Every candidate and the base nest failed in the runner. 'polyweft run FILE --verify' tells more about one of them."},
+    {"PW0650",
+     "No candidate of a search can be kept, not even the base nest: each failed in the runner or was refuted by the checker. The message counts them, and says\n"
+     "what became of the base nest. 'polyweft run FILE --verify' tells more about one of them."},
     {"PW0651", "The kernel crashed, hung, gave a wrong result or wrote out of bounds in its sandbox; the status names which."},
     {"PW0652", "An argument of another element type than the kernel takes."},
     {"PW0653", "An argument of another shape than the kernel takes at the bound sizes."},
