@@ -1,23 +1,30 @@
 #include "poly/coalesced.h"
 
+#include <vector>
+
+// Deprecated for giving every piece the divisions of all others, which is what is wanted here.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 namespace polyweft::poly {
 
 Set coalesced(Set s) {
-  if (isl_set_n_basic_set(s.get()) <= 1) return s;
-  Set fewer(isl_set_coalesce(s.copy()));
-  return !yes(isl_set_involves_locals(s.get())) || yes(isl_set_is_equal(fewer.get(), s.get())) ? fewer : s;
+  return isl_set_n_basic_set(s.get()) <= 1 ? s : Set(isl_set_coalesce(isl_set_align_divs(s.take())));
 }
 
 Map coalesced(Map m) {
-  if (isl_map_n_basic_map(m.get()) <= 1) return m;
-  Map fewer(isl_map_coalesce(m.copy()));
-  const Set pairs(isl_map_wrap(m.copy()));
-  return !yes(isl_set_involves_locals(pairs.get())) || yes(isl_map_is_equal(fewer.get(), m.get())) ? fewer : m;
+  return isl_map_n_basic_map(m.get()) <= 1 ? m : Map(isl_map_coalesce(isl_map_align_divs(m.take())));
 }
 
 UnionMap coalesced(UnionMap m) {
-  UnionMap fewer(isl_union_map_coalesce(m.copy()));
-  return yes(isl_union_map_is_equal(fewer.get(), m.get())) ? fewer : m;
+  std::vector<Map> each;
+  const auto add = [](isl_map* one, void* user) {
+    static_cast<std::vector<Map>*>(user)->emplace_back(one);
+    return isl_stat_ok;
+  };
+  if (isl_union_map_foreach_map(m.get(), add, &each) != isl_stat_ok) throw IslFailure();
+  UnionMap out(isl_union_map_empty(isl_union_map_get_space(m.get())));
+  for (Map& one : each) out = UnionMap(isl_union_map_add_map(out.take(), coalesced(std::move(one)).take()));
+  return out;
 }
 
 PwAff coalesced(PwAff e) {

@@ -7,7 +7,7 @@
 
 namespace polyweft::poly {
 
-/// The same set in fewer pieces, where isl finds any: where divisions occur, only if it is equal.
+/// The same set in fewer pieces, where isl finds any.
 Set coalesced(Set s);
 Map coalesced(Map m);
 UnionMap coalesced(UnionMap m);
