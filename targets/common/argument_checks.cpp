@@ -60,6 +60,8 @@ void ArgumentChecks::emit(llvm::Function* f) {
   std::vector<llvm::Value*> arguments;
   for (auto& argument : f->args()) arguments.push_back(&argument);
   for (auto* argument : arguments) leave_if(f, b_.CreateIsNull(argument));
+  for (size_t a = 0; a < shapes_.size(); ++a)
+    if (!shapes_[a].has_elements && !shapes_[a].extents.empty()) fill_if_null(f, arguments[a], shapes_[a]);
   std::vector<llvm::Value*> hosts;
   for (size_t a = 0; a < shapes_.size(); ++a) {
     hosts.push_back(field(arguments[a], kHostOffset, b_.getPtrTy()));
@@ -87,6 +89,26 @@ void ArgumentChecks::emit(llvm::Function* f) {
     b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kConstraintViolated)));
   }
   b_.SetInsertPoint(good);
+}
+
+/// What has no elements needs no address. Then the call is no query for its sake, for everything else is to be computed; but whoever asks for shapes gets this one too.
+void ArgumentChecks::fill_if_null(llvm::Function* f, llvm::Value* argument, const Shape& shape) {
+  auto *fill = llvm::BasicBlock::Create(b_.getContext(), "fill", f), *filled = llvm::BasicBlock::Create(b_.getContext(), "filled", f);
+  llvm::Value* dims = field(argument, kDim, b_.getPtrTy());
+  llvm::Value* is_null = b_.CreateIsNull(field(argument, kHostOffset, b_.getPtrTy()));
+  llvm::Value* same_rank = b_.CreateICmpEQ(field(argument, kDimensions, b_.getInt32Ty()), b_.getInt32(static_cast<uint32_t>(shape.extents.size())));
+  b_.CreateCondBr(b_.CreateAnd(b_.CreateAnd(is_null, same_rank), b_.CreateIsNotNull(dims)), fill, filled);
+  b_.SetInsertPoint(fill);
+  int64_t stride = 1;
+  for (size_t d = 0; d < shape.extents.size(); ++d) {
+    const auto set = [&](unsigned at, int64_t value) {
+      b_.CreateAlignedStore(b_.getInt32(static_cast<uint32_t>(value)), b_.CreateInBoundsGEP(b_.getInt32Ty(), dims, b_.getInt64(d * kDimWords + at)), llvm::Align(1));
+    };
+    set(kDimMin, 0), set(kDimExtent, shape.extents[d]), set(kDimStride, stride);
+    stride *= shape.extents[d];
+  }
+  b_.CreateBr(filled);
+  b_.SetInsertPoint(filled);
 }
 
 /// A branch to the refusal that is hardly ever taken.
@@ -118,13 +140,14 @@ llvm::Value* ArgumentChecks::header_difference(llvm::Value* argument, const Shap
   return b_.CreateAnd(difference, b_.getInt64(0xffffffff0000ffff));
 }
 
-/// All dimensions are compared at once: 0 where they are as they must be, and anything where the flags are. Strides of single elements may be anything.
+/// All dimensions are compared at once: 0 where they are as they must be, and anything where the flags are. Strides of single elements may be anything, and all strides
+/// where there are none.
 llvm::Value* ArgumentChecks::dimensions_difference(llvm::Value* argument, const Shape& shape) {
   std::vector<uint32_t> expected, counts;
   int64_t stride = 1;
   for (int64_t extent : shape.extents) {
     expected.insert(expected.end(), {0, static_cast<uint32_t>(extent), static_cast<uint32_t>(stride), 0});
-    counts.insert(counts.end(), {~0u, ~0u, extent > 1 ? ~0u : 0, ~0u});
+    counts.insert(counts.end(), {~0u, ~0u, extent > 1 && shape.has_elements ? ~0u : 0, ~0u});
     stride *= extent;
   }
   auto* type = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(expected.size()));
@@ -220,6 +243,7 @@ class RefusalCode {
   void argument(llvm::Value* a, llvm::Value* is_query) {
     llvm::Value *p = pointer(a), *expected = row(a);
     llvm::Value* rank = word(expected, kRowRank);
+    llvm::Value* has_elements = b_.CreateICmpNE(word(expected, kRowHasElements), b_.getInt32(0));
     llvm::Value* same_rank = b_.CreateICmpEQ(field(p, kDimensions, b_.getInt32Ty()), rank);
     auto *query = block("query"), *check = block("check"), *dims = block("dims"), *next = block("next");
     b_.CreateCondBr(is_query, query, check);
@@ -235,14 +259,15 @@ class RefusalCode {
     llvm::Value* seen = field(p, kDim, b_.getPtrTy());
     return_if(b_.CreateAnd(b_.CreateIsNull(seen), b_.CreateICmpNE(rank, b_.getInt32(0))), kBadDimensions);
     each(b_.CreateZExt(rank, b_.getInt64Ty()), b_.getFalse(), [&](llvm::Value* d, llvm::Value* none) {
-      dimension(at(b_.getInt32Ty(), seen, b_.CreateMul(d, b_.getInt64(kDimWords))), at(b_.getInt32Ty(), expected, b_.CreateMul(d, b_.getInt64(2))), is_query);
+      dimension(at(b_.getInt32Ty(), seen, b_.CreateMul(d, b_.getInt64(kDimWords))), at(b_.getInt32Ty(), expected, b_.CreateMul(d, b_.getInt64(2))), is_query,
+                has_elements);
       return none;
     });
     b_.CreateBr(next);
     b_.SetInsertPoint(next);
   }
 
-  void dimension(llvm::Value* seen, llvm::Value* expected, llvm::Value* is_query) {
+  void dimension(llvm::Value* seen, llvm::Value* expected, llvm::Value* is_query, llvm::Value* has_elements) {
     llvm::Value *extent = word(expected, kRowDims), *stride = word(expected, kRowDims + 1);
     auto *fill = block("fill"), *compare = block("compare"), *done = block("done");
     b_.CreateCondBr(is_query, fill, compare);
@@ -252,7 +277,8 @@ class RefusalCode {
     b_.CreateBr(done);
     b_.SetInsertPoint(compare);
     llvm::Value* wrong = b_.CreateOr(b_.CreateICmpNE(word(seen, kDimMin), b_.getInt32(0)), b_.CreateICmpNE(word(seen, kDimExtent), extent));
-    llvm::Value* wrong_stride = b_.CreateAnd(b_.CreateICmpSGT(extent, b_.getInt32(1)), b_.CreateICmpNE(word(seen, kDimStride), stride));
+    llvm::Value* counts = b_.CreateAnd(b_.CreateICmpSGT(extent, b_.getInt32(1)), has_elements);
+    llvm::Value* wrong_stride = b_.CreateAnd(counts, b_.CreateICmpNE(word(seen, kDimStride), stride));
     return_if(b_.CreateOr(wrong, wrong_stride), kConstraintViolated);
     b_.CreateBr(done);
     b_.SetInsertPoint(done);

@@ -36,6 +36,7 @@ class ArgumentChecks {
   llvm::Value* field(llvm::Value* base, uint64_t offset, llvm::Type* type);
   void leave_if(llvm::Function* f, llvm::Value* condition);
   llvm::Value* misaligned_bits(const std::vector<llvm::Value*>& hosts);
+  void fill_if_null(llvm::Function* f, llvm::Value* argument, const Shape& shape);
   llvm::Value* header_difference(llvm::Value* argument, const Shape& shape);
   llvm::Value* dimensions_difference(llvm::Value* argument, const Shape& shape);
   llvm::Value* differ(llvm::Value* difference, size_t rank);

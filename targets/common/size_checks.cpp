@@ -145,20 +145,19 @@ void SizeChecks::headers() {
   for (size_t a = 0; a < arguments_.size(); ++a) leave_if(b_.CreateIsNull(f_->getArg(static_cast<unsigned>(a))), kBufferIsNull);
 }
 
-/// An argument without an address for its elements asks for the shapes of all such arguments.
+/// An argument without an address for its elements asks for the shapes of all such arguments. One that has no elements at these sizes needs no address: its shape is
+/// filled in, and the call goes on for the others.
 void SizeChecks::query() {
   llvm::Value* asks = b_.getFalse();
-  std::vector<llvm::Value*> wanted;
   for (size_t a = 0; a < arguments_.size(); ++a) {
-    llvm::Value* host = field(f_->getArg(static_cast<unsigned>(a)), kHostOffset, b_.getPtrTy());
-    wanted.push_back(b_.CreateAnd(b_.CreateIsNull(host), b_.CreateICmpNE(elements_[a], b_.getInt64(0))));
-    asks = b_.CreateOr(asks, wanted.back());
+    llvm::Value* is_null = b_.CreateIsNull(field(f_->getArg(static_cast<unsigned>(a)), kHostOffset, b_.getPtrTy()));
+    fill(a, is_null);
+    asks = b_.CreateOr(asks, b_.CreateAnd(is_null, b_.CreateICmpNE(elements_[a], b_.getInt64(0))));
   }
   auto* answers = llvm::BasicBlock::Create(b_.getContext(), "query", f_);
   auto* call = llvm::BasicBlock::Create(b_.getContext(), "call", f_);
   b_.CreateCondBr(asks, answers, call, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
   b_.SetInsertPoint(answers);
-  for (size_t a = 0; a < arguments_.size(); ++a) fill(a, wanted[a]);
   b_.CreateRet(b_.getInt32(0));
   b_.SetInsertPoint(call);
 }
@@ -205,7 +204,8 @@ void SizeChecks::dimensions(size_t argument) {
     llvm::Value* extent = wanted_extent(argument, d);
     wrong = b_.CreateOr(wrong, b_.CreateICmpNE(seen(kDimMin), b_.getInt64(0)));
     wrong = b_.CreateOr(wrong, b_.CreateICmpNE(seen(kDimExtent), extent));
-    wrong = b_.CreateOr(wrong, b_.CreateAnd(b_.CreateICmpSGT(extent, b_.getInt64(1)), b_.CreateICmpNE(seen(kDimStride), stride)));
+    llvm::Value* counts = b_.CreateAnd(b_.CreateICmpSGT(extent, b_.getInt64(1)), b_.CreateICmpNE(elements_[argument], b_.getInt64(0)));
+    wrong = b_.CreateOr(wrong, b_.CreateAnd(counts, b_.CreateICmpNE(seen(kDimStride), stride)));
     stride = b_.CreateMul(stride, extent);
   }
   leave_if(wrong, kConstraintViolated);

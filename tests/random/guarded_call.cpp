@@ -68,10 +68,17 @@ struct Argument {
       dims[d] = {0, static_cast<int32_t>(extents[dims.size() - 1 - d]), stride, 0};
       stride *= dims[d].extent;
     }
-    buffer.host = memory->data();
+    buffer.host = count == 0 ? nullptr : memory->data();  // what has no elements needs no address, and the kernel says its shape
+    if (count == 0)
+      for (auto& dim : dims) dim = {-7, -7, -7, 0};
     buffer.type = halide_type(type);
     buffer.dimensions = static_cast<int32_t>(dims.size());
     buffer.dim = dims.data();
+  }
+  bool is_shape_told() const {
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (dims[d].min != 0 || dims[d].extent != extents[dims.size() - 1 - d]) return false;
+    return true;
   }
   ElementType type;
   std::vector<int64_t> extents;
@@ -98,6 +105,7 @@ int call_with(void* kernel, halide_buffer_t* const* at, std::index_sequence<K...
 }
 
 constexpr size_t kMostArguments = 24;
+constexpr int kShapeNotTold = 249;
 
 template <size_t N = 1>
 int call(void* kernel, const std::vector<halide_buffer_t*>& at) {
@@ -114,7 +122,7 @@ struct Task {
 };
 
 /// Ends the process: the exit code is the first code that is not 0.
-[[noreturn]] void run_in_child(const std::vector<Task>& tasks, int threads) {
+[[noreturn]] void run_in_child(const std::vector<Task>& tasks, const Arguments& all, int threads) {
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(signal, SIG_DFL);
   alarm(kDeadlineSeconds);
   halide_set_num_threads(threads);
@@ -122,6 +130,8 @@ struct Task {
   halide_set_custom_free(keep_mapped);
   for (const Task& task : tasks)
     if (int code = call(task.entry, task.arguments); code != 0) _exit(code & 255 ? code & 255 : 251);
+  for (const auto& argument : all)
+    if (!argument->is_shape_told()) _exit(kShapeNotTold);
   _exit(0);
 }
 
@@ -129,6 +139,7 @@ std::string end_of_child(pid_t child) {
   int status = 0;
   if (waitpid(child, &status, 0) != child) return "waitpid failed";
   if (WIFSIGNALED(status)) return "killed by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
+  if (WEXITSTATUS(status) == kShapeNotTold) return "did not tell the shape of an argument without elements";
   if (WEXITSTATUS(status) != 0) return "returned " + std::to_string(WEXITSTATUS(status));
   return "";
 }
@@ -172,7 +183,7 @@ CallResult guarded_call(const LoopNest& nest, const targets::LoadedCode& code, c
   std::fflush(nullptr);
   pid_t child = fork();
   if (child < 0) return {"fork failed", {}};
-  if (child == 0) run_in_child(tasks, threads);
+  if (child == 0) run_in_child(tasks, all, threads);
   out.trouble = end_of_child(child);
   for (const auto& argument : all)
     if (out.trouble.empty() && !argument->memory->surroundings_untouched()) out.trouble = "wrote beside a buffer";

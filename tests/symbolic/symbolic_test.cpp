@@ -147,6 +147,28 @@ out y[i: N] = sum[j: N] P[j, i])");
   EXPECT_EQ(outer.call({4}, {INT64_MIN}), "returned 3");
 }
 
+TEST(Symbolic, shape_queries_are_right_where_there_are_no_elements) {
+  const Made sums = made_of(R"(program sums(N = 4, M = 5) assume N >= 0, M >= 0
+in A: f32[N, M]
+out S[i: N] = sum[j: M] A[i, j]
+out T[j: M, i: N] = A[i, j])");
+  const auto kernel = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*, int64_t, int64_t)>(sums.code->address("sums"));
+  const halide_dimension_t junk{-7, -7, -7, 0};
+  for (const auto& [n, m] : std::vector<std::pair<int32_t, int32_t>>{{4, 5}, {0, 5}, {4, 0}, {0, 0}}) {
+    halide_dimension_t da[2] = {junk, junk}, ds[1] = {junk}, dt[2] = {junk, junk};
+    halide_buffer_t a{}, s{}, t{};
+    a.type = s.type = t.type = halide_type_t(halide_type_float, 32, 1);
+    a.dimensions = t.dimensions = 2, s.dimensions = 1;
+    a.dim = da, s.dim = ds, t.dim = dt;
+    EXPECT_EQ(kernel(&a, &s, &t, n, m), 0) << n << " " << m;
+    EXPECT_EQ(da[0], halide_dimension_t(0, m, 1)) << n << " " << m;
+    EXPECT_EQ(da[1], halide_dimension_t(0, n, m)) << n << " " << m;
+    EXPECT_EQ(ds[0], halide_dimension_t(0, n, 1)) << n << " " << m;
+    EXPECT_EQ(dt[0], halide_dimension_t(0, n, 1)) << n << " " << m;
+    EXPECT_EQ(dt[1], halide_dimension_t(0, m, n)) << n << " " << m;
+  }
+}
+
 TEST(Symbolic, prototypes_have_the_sizes_after_the_buffers) {
   const std::string header = targets::c_header(made_of(kSums).nest);
   EXPECT_NE(header.find("int sums(struct halide_buffer_t *A, struct halide_buffer_t *S, int64_t N, int64_t M);"), std::string::npos) << header;

@@ -111,8 +111,8 @@ TEST(Abi, kernels_for_the_lab_refuse_whatever_is_wrong) {
 
 // The differences of all arguments are gathered into few branches: each must count by itself.
 TEST(Abi, every_field_of_every_dimension_counts_and_flags_do_not) {
-  Argument Twice::* const arguments[] = {&Twice::ax, &Twice::aw, &Twice::ay};
-  int32_t halide_dimension_t::* const fields[] = {&halide_dimension_t::min, &halide_dimension_t::extent, &halide_dimension_t::stride};
+  Argument Twice::*const arguments[] = {&Twice::ax, &Twice::aw, &Twice::ay};
+  int32_t halide_dimension_t::*const fields[] = {&halide_dimension_t::min, &halide_dimension_t::extent, &halide_dimension_t::stride};
   Twice t;
   int refused = 0;
   for (auto argument : arguments)
@@ -183,6 +183,73 @@ TEST(Abi, a_null_host_asks_for_the_shapes) {
   ASSERT_EQ(t.run(), 0);
   EXPECT_EQ(t.ax.dimensions()[0], (halide_dimension_t{0, 5, 1, 0}));
   EXPECT_EQ(t.ax.dimensions()[1], (halide_dimension_t{0, 3, 5, 0}));
+}
+
+const char* const kEmpty = R"(nest 1 empty class strict
+loops a
+buffer X: f32[3, 0] argument align 4
+buffer Y: f32[0, 4] argument align 4 output
+buffer Z: f32[3] argument align 4 output
+arguments X, Y, Z
+body {
+  for a in 0 .. 3 {
+    compute 0(a) init sum: Z[a]
+  }
+}
+)";
+
+struct Empty {
+  explicit Empty(targets::Caller caller) : object(targets::compile_object(nest, *find_target("host"), "", caller)), code(targets::load_code(*object)) {
+    std::fill(z.bytes.begin(), z.bytes.end(), static_cast<unsigned char>(1));
+  }
+  LoopNest nest = parsed(kEmpty);
+  Result<targets::CompiledObject> object;
+  Result<std::unique_ptr<targets::LoadedCode>> code;
+  TensorData x = make_tensor(ElementType::f32, {3, 0}), y = make_tensor(ElementType::f32, {0, 4}), z = make_tensor(ElementType::f32, {3});
+  Argument ax{x}, ay{y}, az{z};
+  int run() { return reinterpret_cast<Kernel3>((*code)->address("empty"))(ax.get(), ay.get(), az.get()); }
+  bool is_z_zero() const { return z.at(0).f == 0 && z.at(2).f == 0; }
+};
+
+const halide_dimension_t kJunk{-7, -7, -7, 0};
+
+TEST(Abi, what_has_no_elements_needs_no_address_and_no_strides) {
+  for (targets::Caller caller : {targets::Caller::anyone, targets::Caller::lab}) {
+    Empty t(caller);
+    for (int32_t stride : {0, 1, 5, -3}) {
+      for (Argument* argument : {&t.ax, &t.ay})
+        for (halide_dimension_t& dimension : argument->dimensions()) dimension.stride = stride;
+      EXPECT_EQ(t.run(), 0) << stride;
+      EXPECT_TRUE(t.is_z_zero());
+    }
+    t.ay.dimensions()[0].extent = 5;
+    t.ay.get()->host = t.z.bytes.data();
+    EXPECT_EQ(t.run(), halide_error_code_constraint_violated);
+  }
+}
+
+TEST(Abi, a_call_tells_the_shape_of_what_has_neither_elements_nor_address) {
+  Empty t(targets::Caller::anyone);
+  for (Argument* argument : {&t.ax, &t.ay}) argument->get()->host = nullptr, argument->dimensions()[0] = argument->dimensions()[1] = kJunk;
+  EXPECT_EQ(t.run(), 0);
+  EXPECT_TRUE(t.is_z_zero()) << "it is no query: everything else is computed";
+  EXPECT_EQ(t.ax.dimensions()[0], (halide_dimension_t{0, 0, 1, 0}));
+  EXPECT_EQ(t.ax.dimensions()[1], (halide_dimension_t{0, 3, 0, 0}));
+  EXPECT_EQ(t.ay.dimensions()[0], (halide_dimension_t{0, 4, 1, 0}));
+  EXPECT_EQ(t.ay.dimensions()[1], (halide_dimension_t{0, 0, 4, 0}));
+}
+
+TEST(Abi, a_query_tells_the_shapes_of_what_has_no_elements_too) {
+  Empty t(targets::Caller::anyone);
+  for (Argument* argument : {&t.ay, &t.az}) {
+    argument->get()->host = nullptr;
+    for (halide_dimension_t& dimension : argument->dimensions()) dimension = kJunk;
+  }
+  EXPECT_EQ(t.run(), 0);
+  EXPECT_FALSE(t.is_z_zero());
+  EXPECT_EQ(t.ay.dimensions()[0], (halide_dimension_t{0, 4, 1, 0}));
+  EXPECT_EQ(t.ay.dimensions()[1], (halide_dimension_t{0, 0, 4, 0}));
+  EXPECT_EQ(t.az.dimensions()[0], (halide_dimension_t{0, 3, 1, 0}));
 }
 
 std::set<std::string> undefined_symbols(const std::vector<unsigned char>& object) {
