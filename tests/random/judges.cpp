@@ -121,21 +121,13 @@ class Judge {
     if (!(*trace == pair_.trace)) object("text", "another trace comes back");
     out_.recurrence = schedules::has_recurrence(program_);
     std::shared_ptr<const LoopNest> base;
-    if (out_.recurrence && schedules::runs_base_order(*trace)) {
+    if ((out_.recurrence || pair_.base_order) && schedules::runs_base_order(*trace)) {
       auto nest = poly::base_nest(program_, pair_.cls);
       if (!nest && nest.error().code.rfind("PW083", 0) == 0) refuse(nest.error());
       if (!nest) object("base", words(nest.error()));
       base = std::make_shared<const LoopNest>(std::move(*nest));
     }
-    schedules::Isl isl = isl_of(program_);
-    isl.recurrence_nest = base;
-    auto made = schedules::replay(program_, pair_.cls, *trace, isl);
-    if (!made && made.error().code == "PW0321") refuse(made.error());  // a band that a random one left no place for
-    if (!made) object("replay", words(made.error()));
-    auto nest = instantiate(*made, values_of(pair_.trace));
-    if (!nest && nest.error().code.rfind("PW031", 0) == 0 && nest.error().code != "PW0314") refuse(nest.error());
-    if (!nest) object("instantiate", words(nest.error()));
-    nest_ = std::move(*nest);
+    nest_ = pair_.base_order ? *base : nest_by(*trace, base);
     if (auto status = verify(nest_); !status) object("verify", words(status.error()));
     auto again = parse_loop_nest(print(nest_));
     if (!again) object("nest text", words(again.error()));
@@ -151,6 +143,18 @@ class Judge {
     out_.packed = !nest_.packs.empty();
     out_.auto_vectorized = nest_.auto_vectorized;
     has_order_of_its_own_ |= nest_.auto_vectorized && nest_.cls == NumericsClass::reassoc && !pair_.whole_numbers;
+  }
+
+  LoopNest nest_by(const Trace& trace, const std::shared_ptr<const LoopNest>& base) {
+    schedules::Isl isl = isl_of(program_);
+    isl.recurrence_nest = base;
+    auto made = schedules::replay(program_, pair_.cls, trace, isl);
+    if (!made && made.error().code == "PW0321") refuse(made.error());  // a band that a random one left no place for
+    if (!made) object("replay", words(made.error()));
+    auto nest = instantiate(*made, values_of(pair_.trace));
+    if (!nest && nest.error().code.rfind("PW031", 0) == 0 && nest.error().code != "PW0314") refuse(nest.error());
+    if (!nest) object("instantiate", words(nest.error()));
+    return std::move(*nest);
   }
 
   void evaluate() {

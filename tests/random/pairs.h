@@ -21,8 +21,9 @@ struct Pair {
   int threads = 1;
   std::string target = "host";
   bool ask_checker = false;
-  bool show_code = false;  ///< print nest, LLVM IR and assembly
-  bool run_code = true;    ///< machine code, too
+  bool base_order = false;  ///< poly's base nest, also where the program has no recurrence; the trace is empty then
+  bool show_code = false;   ///< print nest, LLVM IR and assembly
+  bool run_code = true;     ///< machine code, too
 };
 /// Everything follows from the seed: the program (two generators), the steps, their decisions, the class, the data, the threads.
 Pair random_pair(uint64_t seed);

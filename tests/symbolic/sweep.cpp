@@ -46,11 +46,17 @@ std::string text_of(const Binding& binding) {
   return out;
 }
 
-/// Terms instead of numbers: the nest's in the interpreter, the program's in the evaluator.
-std::string tag_difference(const Program& bound, const LoopNest& nest, const std::vector<TensorData>& inputs) {
+/// What a symbolic nest computes, at these sizes. What is normalized after the sizes are bound may have other equations.
+Program computed(const Program& program, const Binding& binding) {
+  return polyweft::bind(normalize(program), binding);
+}
+
+/// Terms instead of numbers: the nest's in the interpreter, those of the equations that it computes in the evaluator. (As it is written, a reduction that a condition
+/// empties is another term than the identity which takes its place.)
+std::string tag_difference(const Program& normal, const LoopNest& nest, const std::vector<TensorData>& inputs) {
   ir::EvaluateOptions options;
   options.tags = nest.cls;
-  auto expected = ir::evaluate(bound, inputs, options);
+  auto expected = ir::evaluate(normal, inputs, options);
   ir::InterpreterOptions with_tags;
   with_tags.with_tags = true;
   auto found = ir::interpret(nest, inputs, with_tags);
@@ -64,8 +70,8 @@ std::string tag_difference(const Program& bound, const LoopNest& nest, const std
 }
 
 /// The checker's verdict on the nest at these sizes.
-std::string refutation(const Program& bound, const LoopNest& nest) {
-  const poly::NestCheck check = poly::check_nest(normalize(bound), nest);
+std::string refutation(const Program& normal, const LoopNest& nest) {
+  const poly::NestCheck check = poly::check_nest(normal, nest);
   return check.verdict == Verdict::proven ? "" : "not proven: " + check.code + ": " + check.message;
 }
 
@@ -79,7 +85,7 @@ std::string judge(const Program& program, const LoopNest& nest, const targets::L
   options.with_bounds = !exact;
   auto expected = ir::evaluate(bound, inputs, options);
   if (!expected) return "evaluator: " + expected.error().message;
-  if (const std::string wrong = tag_difference(bound, *here, inputs); !wrong.empty()) return wrong;
+  if (const std::string wrong = tag_difference(computed(program, binding), *here, inputs); !wrong.empty()) return wrong;
   const auto called = random_test::guarded_call(*here, code, inputs, random_test::Wall::behind, 1, binding);
   if (!called.trouble.empty()) return called.trouble;
   return difference(*expected, called.outputs, exact);
@@ -158,7 +164,7 @@ Swept sweep(const Program& program, NumericsClass cls, std::vector<Binding> bind
   const size_t proofs = std::getenv("PW_SYMBOLIC_ALL") ? 4 : 1;
   for (size_t k = bindings.size() - std::min(bindings.size(), proofs); k < bindings.size(); ++k) {
     auto here = specialize(vectors, bindings[k]);
-    if (here) out.trouble = refutation(polyweft::bind(program, bindings[k]), *here);
+    if (here) out.trouble = refutation(computed(program, bindings[k]), *here);
     if (!out.trouble.empty()) {
       out.trouble = "at" + text_of(bindings[k]) + ": " + out.trouble;
       return out;
