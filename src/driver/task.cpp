@@ -7,6 +7,32 @@
 
 namespace polyweft {
 
+namespace {
+
+Status extents_fit(const Tensor& tensor, const std::vector<int64_t>& extents) {
+  for (int64_t extent : extents)
+    if (extent > kLargestSize)
+      return fail("PW0809", tensor.name + " has an extent of " + std::to_string(extent) + " at these sizes: at most 2^31 - 1", {"choose smaller sizes"});
+  return Ok{};
+}
+
+// The kernel's interface has 32 bits for each.
+Status arguments_have_extents(const Program& bound) {
+  for (TensorId id : bound.inputs()) {
+    std::vector<int64_t> extents;
+    for (const Affine& extent : bound.tensors[id].shape) extents.push_back(extent.constant);
+    if (auto fit = extents_fit(bound.tensors[id], extents); !fit) return fit;
+  }
+  for (TensorId id : bound.outputs()) {
+    auto extents = ir::output_extents(bound, id);
+    if (!extents) return extents.error();
+    if (auto fit = extents_fit(bound.tensors[id], *extents); !fit) return fit;
+  }
+  return Ok{};
+}
+
+}  // namespace
+
 Result<Task> make_task(const Program& program, const TaskOptions& options, const Target& target) {
   auto binding = make_binding(program, options.parameters);
   if (!binding) return binding.error();
@@ -14,7 +40,7 @@ Result<Task> make_task(const Program& program, const TaskOptions& options, const
   task.source = program;
   task.binding = *binding;
   task.program = normalize(polyweft::bind(program, *binding));
-  if (auto extents = ir::output_extents(task.program); !extents) return extents.error();
+  if (auto fit = arguments_have_extents(task.program); !fit) return fit.error();
   task.canonical_text = lang::canonical_text(program);
   task.source_text = program.source_text.empty() ? print(program) : program.source_text;
   task.key.program = lang::key_of(program);

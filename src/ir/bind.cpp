@@ -1,4 +1,7 @@
 // Binding of parameters: checking values against the assumptions, and replacing parameters by numbers.
+#include <cstdlib>
+
+#include "polyweft/loop_nest.h"
 #include "polyweft/program.h"
 
 namespace polyweft {
@@ -35,6 +38,11 @@ Status check_assumptions(const Program& program, const Binding& binding) {
   return Ok{};
 }
 
+Status check_size(const std::string& name, int64_t value) {
+  if (std::llabs(value) <= kLargestSize) return Ok{};
+  return fail("PW0809", name + " = " + std::to_string(value) + ": a size is at most 2^31 - 1", {"choose a smaller value"});
+}
+
 void bind_tensor(Tensor& tensor, const Substitution& map) {
   for (Affine& extent : tensor.shape) extent = substitute(extent, map);
   if (tensor.values_lo) tensor.values_lo = substitute(*tensor.values_lo, map);
@@ -58,6 +66,8 @@ Result<Binding> make_binding(const Program& program, const std::map<std::string,
     Status known = check_name(program, name);
     if (!known) return known.error();
   }
+  for (const auto& [name, value] : values)
+    if (auto fits = check_size(name, value); !fits) return fits.error();
   Binding binding;
   for (const Parameter& parameter : program.parameters) {
     auto found = values.find(parameter.name);

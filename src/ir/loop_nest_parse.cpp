@@ -58,8 +58,8 @@ std::string NestParser::name() {
   return text;
 }
 
-void NestParser::check_depth(size_t depth) const {
-  if (depth > kMaxNestDepth) over_limit("nesting is deeper than " + std::to_string(kMaxNestDepth));
+void NestParser::check_depth(size_t depth, size_t limit) const {
+  if (depth > limit) over_limit("nesting is deeper than " + std::to_string(limit));
 }
 
 int64_t NestParser::natural_up_to(int64_t limit, const char* limit_text) {

@@ -17,7 +17,7 @@ VarId NestParser::variable_id() {
 }
 
 Affine NestParser::affine(size_t depth) {
-  check_depth(depth);
+  check_depth(depth, kMaxAffineDepth);
   Affine sum = affine_term(accept("-") ? -1 : 1, depth);
   while (is_symbol("+") || is_symbol("-")) {
     if (is_symbol("+") && next().kind == TokenKind::symbol && next().text == "{") break;
@@ -73,7 +73,7 @@ Affine NestParser::clamp_atom(size_t depth) {
 }
 
 Guard NestParser::guard(size_t depth) {
-  check_depth(depth);
+  check_depth(depth, kMaxAffineDepth);
   bool is_call = next().kind == TokenKind::symbol && next().text == "(";
   if (accept_name("true")) return Guard{};
   if (is_call && is_name("not")) return group(Guard::Kind::negation, depth);
@@ -126,7 +126,7 @@ bool NestParser::at_literal() const {
 }
 
 Expr NestParser::expression(size_t depth) {
-  check_depth(depth);
+  check_depth(depth, kMaxExpressionDepth);
   if (at_literal()) return make_literal(literal());
   if (accept("(")) return infix(depth);
   if (is_symbol("$")) return component();

@@ -9,7 +9,7 @@ NodeId NestParser::add(Node node) {
 }
 
 NodeId NestParser::block(size_t depth) {
-  check_depth(depth);
+  check_depth(depth, kMaxStatementDepth);
   expect("{");
   Seq seq;
   while (!accept("}")) seq.children.push_back(statement(depth));
@@ -28,7 +28,7 @@ NodeId NestParser::statement(size_t depth) {
 }
 
 NodeId NestParser::explicit_seq(size_t depth) {
-  check_depth(depth);
+  check_depth(depth, kMaxStatementDepth);
   expect("{");
   Seq seq;
   while (!accept("}")) seq.children.push_back(statement(depth + 1));

@@ -37,7 +37,7 @@ class NestParser {
   void expect(const char* s);
   void expect_name(const char* s);
   std::string name();
-  void check_depth(size_t depth) const;
+  void check_depth(size_t depth, size_t limit) const;
   /// A name without its "@ID".
   static std::string plain(const std::string& text) { return text.substr(0, text.find('@')); }
   int64_t natural() { return natural_up_to(kMaxNestNumber, "2^40"); }

@@ -8,7 +8,8 @@
 namespace polyweft {
 namespace {
 
-using ir::kMaxNestDepth;
+using ir::kMaxExpressionDepth;
+using ir::kMaxStatementDepth;
 
 /// Names by id, made unique by "@ID" where two things share one.
 std::vector<std::string> unique_names(const std::vector<std::string>& wanted) {
@@ -209,7 +210,7 @@ class Printer {
   ElementType read_type(const ExprNode& e) const { return e.access.id < nest_.buffers.size() ? nest_.buffers[e.access.id].type : e.type; }
 
   std::string expression(const Expr& e, size_t depth) const {
-    if (!e || depth > kMaxNestDepth) return "bad_expression@0";
+    if (!e || depth > kMaxExpressionDepth) return "bad_expression@0";
     switch (e->op) {
       case Op::literal:
         return literal_text(e->literal);
@@ -239,7 +240,11 @@ class Printer {
     return text + ")";
   }
 
-  void line(size_t depth) { out_ += "\n" + std::string(2 * depth, ' '); }
+  /// Deeper than some levels nobody reads indentation, and thousands of them would be most of the text.
+  void line(size_t depth) {
+    constexpr size_t kMostLevels = 100;
+    out_ += "\n" + std::string(2 * std::min(depth, kMostLevels), ' ');
+  }
 
   /// A body in braces: the children of a Seq, or one statement. A Seq of one child is written out as `seq`.
   void block(NodeId id, size_t depth) {
@@ -256,7 +261,7 @@ class Printer {
 
   void statement(NodeId id, size_t depth) {
     line(depth);
-    if (id >= nest_.nodes.size() || depth > kMaxNestDepth) {
+    if (id >= nest_.nodes.size() || depth > kMaxStatementDepth) {
       out_ += "bad_node@" + std::to_string(id);
       return;
     }

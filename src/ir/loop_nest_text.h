@@ -26,7 +26,11 @@ namespace polyweft::ir {
 inline constexpr int64_t kNestTextVersion = 1;
 inline constexpr size_t kMaxNestText = 16u << 20;
 inline constexpr size_t kMaxNestNodes = 200000;
-inline constexpr size_t kMaxNestDepth = 200;
+/// Every program that the language takes has a text. Statements: an `alloc` for each local of 256 equations, of whose 12 indices each may be a sum with a local of its own, around
+/// loops. Expressions: trees as high as the language has them (2,000), and what steps put around them. Affine forms and guards: 512 divisions.
+inline constexpr size_t kMaxStatementDepth = 4096;
+inline constexpr size_t kMaxExpressionDepth = 2600;
+inline constexpr size_t kMaxAffineDepth = 600;
 inline constexpr size_t kMaxNestBuffers = 4096;
 inline constexpr size_t kMaxNestVariables = 65536;
 inline constexpr size_t kMaxNestRank = 16;

@@ -97,7 +97,7 @@ class Verifier {
   void body(NodeId id, size_t depth) {
     require(id < nest_.nodes.size(), "PW0411", "nest: a body is missing");
     require(!used_[id], "PW0411", "nest: node " + std::to_string(id) + " is used twice");
-    require(depth <= kMaxNestDepth, "PW0411", "nest: nesting is deeper than " + std::to_string(kMaxNestDepth));
+    require(depth <= kMaxStatementDepth, "PW0411", "nest: nesting is deeper than " + std::to_string(kMaxStatementDepth));
     used_[id] = true;
     std::visit([&](const auto& node) { put(node, depth); }, nest_.nodes[id]);
   }
@@ -338,7 +338,7 @@ class Verifier {
   }
 
   static void check_quasi(const Affine& e, size_t depth) {
-    require(depth <= kMaxNestDepth, "PW0411", "nest: an affine expression is nested too deep");
+    require(depth <= kMaxAffineDepth, "PW0411", "nest: an affine expression is nested too deep");
     for (const Term& t : e.terms) {
       if (!t.quasi) continue;
       require(t.quasi->den >= 1, "PW0411", "nest: division by less than 1");
@@ -349,14 +349,14 @@ class Verifier {
   }
 
   void guard(const Guard& g, size_t depth) const {
-    require(depth <= kMaxNestDepth, "PW0411", "nest: a guard is nested too deep");
+    require(depth <= kMaxAffineDepth, "PW0411", "nest: a guard is nested too deep");
     affine(g.e, 0);
     require(g.kind != Guard::Kind::negation || g.of.size() == 1, "PW0411", "nest: 'not' takes one condition");
     for (const Guard& part : g.of) guard(part, depth + 1);
   }
 
   void expression(const Expr& e, size_t depth) {
-    require(e != nullptr && depth <= kMaxNestDepth, "PW0411", "nest: an expression is missing or too deep");
+    require(e != nullptr && depth <= kMaxExpressionDepth, "PW0411", "nest: an expression is missing or too deep");
     for (const Expr& arg : e->args) expression(arg, depth + 1);
     leaf(*e, depth);
     arity(*e);

@@ -9,7 +9,6 @@ namespace polyweft::lang {
 namespace {
 
 constexpr size_t kMaxAffineSize = 512;
-constexpr int64_t kMaxExtent = (int64_t{1} << 31) - 1;
 
 /// Terms of the form written out, counted up to about `limit`: `i % 2 % 3 ..` doubles with each operator.
 size_t written_size(const Affine& e, size_t limit) {
@@ -254,7 +253,7 @@ std::optional<AffineReader::Bounds> AffineReader::range(const RangeSyntax& synta
   auto hi = affine(*syntax.hi, "range");
   if (!lo || !hi) return std::nullopt;
   Affine extent = *hi - *lo;
-  if (extent.is_constant() && extent.constant > kMaxExtent) {
+  if (extent.is_constant() && extent.constant > kMaxSize) {
     context_.report.error("PW0809", syntax.extent, "the extent " + std::to_string(extent.constant) + " is above 2^31 - 1");
     return std::nullopt;
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "lang/analyzer.h"
+#include "lang/grammar.h"
 #include "lang/number.h"
 #include "lang/wide.h"
 
@@ -12,7 +13,6 @@ namespace polyweft::lang {
 namespace {
 
 constexpr size_t kMaxRank = 8;
-constexpr int64_t kMaxExtent = (int64_t{1} << 31) - 1;
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
 }  // namespace
@@ -79,7 +79,7 @@ std::vector<Affine> Analyzer::shape(const std::vector<Node*>& extents) {
   if (extents.size() > kMaxRank) report_.error("PW0801", extents[kMaxRank]->extent, "rank " + std::to_string(extents.size()) + " is above 8");
   for (const Node* each : extents) {
     auto extent = affine_.affine(*each, "shape");
-    if (extent && extent->is_constant() && extent->constant > kMaxExtent)
+    if (extent && extent->is_constant() && extent->constant > kMaxSize)
       report_.error("PW0809", each->extent, "the extent " + std::to_string(extent->constant) + " is above 2^31 - 1");
     if (extent && extent->is_constant() && extent->constant < 0) report_.error("PW0129", each->extent, "the extent " + std::to_string(extent->constant) + " is negative");
     result.push_back(extent.value_or(Affine::of(1)));
@@ -91,6 +91,11 @@ void Analyzer::check_bytes(const Tensor& tensor, const std::vector<__int128>& ex
   __int128 bytes = size_bytes(tensor.type);
   for (__int128 extent : extents) bytes = std::min(bytes * std::clamp<__int128>(extent, 0, kMaxBytes), __int128{kMaxBytes} * 2);
   if (bytes > kMaxBytes) report_.error("PW0810", where, tensor.name + " takes more than 2^62 bytes at the default sizes");
+  if (tensor.kind == TensorKind::local) return;  // nobody calls with it
+  const auto most = std::max_element(extents.begin(), extents.end());
+  if (bytes <= kMaxBytes && most != extents.end() && *most > kMaxSize)
+    report_.error("PW0809", where,
+                  tensor.name + " has an extent above 2^31 - 1 at the default sizes: " + std::to_string(static_cast<int64_t>(std::min<__int128>(*most, INT64_MAX))));
 }
 
 void Analyzer::declare_input(const InputSyntax& input) {

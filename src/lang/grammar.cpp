@@ -67,7 +67,10 @@ class FileParser {
       return parameter;
     }
     auto value = integer_value(std::string(tokens_.text()));
-    if (!value || *value > static_cast<uint64_t>(kMaxInteger)) tokens_.error("PW0807", tokens_.extent(), parameter.name.text + ": the value is above 2^40");
+    if (parameter.is_const && (!value || *value > static_cast<uint64_t>(kMaxInteger)))
+      tokens_.error("PW0807", tokens_.extent(), parameter.name.text + ": the value is above 2^40");
+    if (!parameter.is_const && (!value || *value > static_cast<uint64_t>(kMaxSize)))
+      tokens_.error("PW0809", tokens_.extent(), parameter.name.text + ": the value is above 2^31 - 1");
     parameter.value = static_cast<int64_t>(value.value_or(1));
     tokens_.advance();
     return parameter;

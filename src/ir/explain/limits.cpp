@@ -14,7 +14,7 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0806", "A source text has at most 1 MiB."},
     {"PW0807", "Integers of affine forms and sizes are at most 2^40 in magnitude, so that no later arithmetic on them can overflow."},
     {"PW0808", "A guard in disjunctive normal form has at most 64 disjuncts; i != c counts as two."},
-    {"PW0809", "A size that is a number is at most 2^31 - 1."},
+    {"PW0809", "A size is at most 2^31 - 1: an extent that is a number, the value of a parameter, and the extents of inputs and outputs at the sizes that are bound."},
     {"PW0810", "A tensor takes at most 2^62 bytes."},
     {"PW0811", "An affine form has at most 512 terms when its divisions are written out; i % 2 % 3 % 4 .. doubles with each operator."},
     {"PW0812", "The naive evaluator keeps every element in memory and walks the expression for each; it is for small sizes."},
