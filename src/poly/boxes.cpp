@@ -33,14 +33,15 @@ Result<std::vector<Box>> boxes(const Program& bound) {
   const auto extents = ir::output_extents(bound);
   if (!extents) return extents.error();
   Context context;
-  auto out = answer(context, kQuota, bound.name + ": boxes of the tensors", [&] {
-    Model model(context, bound, Sizes::bound);
-    std::vector<Box> found;
-    for (TensorId id = 0; id < bound.tensors.size(); ++id) found.push_back(box_of(model, id));
-    return found;
-  });
+  Model model(context, bound, Sizes::bound);
+  std::vector<Box> out;
+  for (TensorId id = 0; id < bound.tensors.size(); ++id) {  // a quota for each: there may be hundreds
+    auto box = answer(context, kQuota, bound.name + ": box of " + bound.tensors[id].name, [&] { return box_of(model, id); });
+    if (!box) return box.error();
+    out.push_back(*std::move(box));
+  }
   const std::vector<TensorId> outputs = bound.outputs();
-  for (size_t k = 0; out && k < outputs.size(); ++k) (*out)[outputs[k]].hi = (*extents)[k];
+  for (size_t k = 0; k < outputs.size(); ++k) out[outputs[k]].hi = (*extents)[k];
   return out;
 }
 
