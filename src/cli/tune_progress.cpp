@@ -229,6 +229,7 @@ void TuneDisplay::json_result(const TuneReport& r) {
                       {"measured", r.measured},
                       {"failed", r.failed},
                       {"failures", failed_by_status_},
+                      {"refuted", r.refuted},
                       {"scored", r.scored},
                       {"sketches", r.sketches},
                       {"wall_s", r.wall_s},
