@@ -182,7 +182,8 @@ struct Dependence {
 /// What no schedule of a task beats on this machine, as TuneStart has it.
 struct Roofline {
   double flops = 0, bytes = 0;  ///< of one call; bytes: of all arguments
-  double peak_gflops = 0, memory_gb_s = 0;  ///< measured now, alone; 0 where they cannot be
+  double peak_gflops = 0, memory_gb_s = 0;  ///< measured now; 0 where they cannot be
+  double kernel_ns = 0;                     ///< the record's kernel now, in turns with the peak; 0: not run, and the peak is of bursts of its own
   double bound_ns = 0, memory_ns = 0;       ///< 0: not known; memory_ns: the part of memory alone, 0 where all arguments fit the caches
 };
 struct CheckReport {
@@ -252,7 +253,7 @@ class PW_EXPORT Tuner {
   /// Of a program for all sizes.
   Result<std::vector<Dependence>> dependences(const Program& program, const TaskOptions& options);
   Result<std::vector<Dependence>> dependences(const TuningRecord& record);
-  /// Measures the machine: some 100 ms.
+  /// Measures the machine, and runs the record's kernel beside the peak where a call takes up to 250 ms: some tenths of a second.
   Result<Roofline> roofline(const TuningRecord& record);
   /// Where the buffers of the kernel that would run lie, and how many bytes they take.
   Result<Storage> storage(const Program& program, const TaskOptions& options);

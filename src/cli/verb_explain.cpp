@@ -80,6 +80,11 @@ Result<Inside> look_inside(Tuner& tuner, const TuningRecord& record) {
   return out;
 }
 
+/// The kernel in the minute of the peak; of a long one the record's time.
+double time_beside(const Roofline& r, double median_ns) {
+  return r.kernel_ns > 0 ? r.kernel_ns : median_ns;
+}
+
 bool is_bound_by_memory(const Roofline& r) {
   return r.memory_ns > 0 && r.memory_ns >= r.bound_ns;
 }
@@ -95,7 +100,8 @@ nlohmann::json inside_json(const Inside& in, double median_ns) {
                        {"by", is_bound_by_memory(r) ? "memory" : "arithmetic"},
                        {"peak_gflops", r.peak_gflops},
                        {"memory_gb_s", r.memory_gb_s},
-                       {"gap", median_ns > 0 ? nlohmann::json(median_ns / r.bound_ns) : nlohmann::json()}};
+                       {"kernel_ns", r.kernel_ns},
+                       {"gap", time_beside(r, median_ns) > 0 ? nlohmann::json(time_beside(r, median_ns) / r.bound_ns) : nlohmann::json()}};
   return out;
 }
 
@@ -109,7 +115,9 @@ void inside_text(const Inside& in, double median_ns) {
   const std::string rate = is_bound_by_memory(r) ? fmt::format("memory, {} at {:.1f} GB/s", human_bytes(r.bytes), r.memory_gb_s)
                                                  : fmt::format("arithmetic, {:.3g} GFLOP at {:.1f} GFLOP/s", r.flops / 1e9, r.peak_gflops);
   std::cout << fmt::format("roofline: at least {} by {} (measured now)", human_time(r.bound_ns), rate);
-  std::cout << (median_ns > 0 ? fmt::format("; this record takes {:.2f} times that\n", median_ns / r.bound_ns) : "\n");
+  const double ns = time_beside(r, median_ns);
+  std::cout << (ns > 0 ? fmt::format("; {} {}, {:.2f} times that\n", r.kernel_ns > 0 ? "in turns with it the kernel takes" : "the record took", human_time(ns), ns / r.bound_ns)
+                       : "\n");
 }
 
 void summary_json(const TuningRecord& r, const Summary& s, const Inside& inside) {

@@ -58,12 +58,13 @@ class Records(CliTest):
         self.assertIn("second best: ", text)
         self.assertRegex(text, r"\nhot loop: \d+ multiply-adds, \d+ loads, \d+ stores, \d+ spills; [\d.]+ cycles an iteration, bound by [a-zA-Z0-9 ]+ \([-a-z0-9]+, every access in L1\)\n"
                                r"spills: \d+ in all innermost loops\n"
-                               r"roofline: at least [\d.]+ [num]?s by arithmetic, [\d.e-]+ GFLOP at [\d.]+ GFLOP/s \(measured now\); this record takes [\d.]+ times that\n")
+                               r"roofline: at least [\d.]+ [num]?s by arithmetic, [\d.e-]+ GFLOP at [\d.]+ GFLOP/s \(measured now\); in turns with it the kernel takes [\d.]+ [num]?s, [\d.]+ times that\n")
         inside = self.json_lines("explain", "1")[0]["inside"]
         hot = [loop for loop in self.json_lines("show", "1", "--stage", "assembly")[0]["loops"] if loop["hot"]][0]
         self.assertEqual({name: inside["hot"][name] for name in ("fmas", "loads", "spills", "cycles", "bound")},
                          {name: hot[name] for name in ("fmas", "loads", "spills", "cycles", "bound")}, "the same loop in both verbs")
         self.assertEqual(inside["roofline"]["by"], "arithmetic")
+        self.assertAlmostEqual(inside["roofline"]["gap"], inside["roofline"]["kernel_ns"] / inside["roofline"]["bound_ns"])
 
     def test_why_not_gives_the_instance_pair_of_a_refusal(self):
         refused = self.succeeds("explain", "1", "--why-not", "parallel C k")
