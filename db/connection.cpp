@@ -1,8 +1,11 @@
 #include "db/connection.h"
 
+#include <SQLiteCpp/Backup.h>
 #include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -16,11 +19,9 @@
 namespace polyweft::db {
 namespace {
 
-constexpr int kBusyTimeoutMs = 30'000;
-
 // Magic numbers of statfs(2) for file systems on which WAL's shared memory does not work.
 bool is_network_file_system(const std::string& path) {
-  struct statfs info{};
+  struct statfs info {};
   const auto folder = std::filesystem::path(path).parent_path();
   if (statfs(folder.empty() ? "." : folder.c_str(), &info) != 0) return false;
   constexpr std::array<long, 6> kNetwork = {0x6969, 0xFF534D42, 0x517B, 0x0BD00BD0, 0x47504653, 0x01021997};
@@ -72,12 +73,7 @@ Status has_known_names_only(SQLite::Database& handle, const std::string& path) {
 }
 
 // One transaction: a file that turns out not to be ours is left as it was. Another process may have been faster.
-Status bring_up_to_date(SQLite::Database& handle, const std::string& path, bool read_only) {
-  if (read_only)
-    return fail("PW0704",
-                "database " + path + ": schema version " + std::to_string(user_version(handle)) + " must be rewritten as " + std::to_string(kSchemaVersion) +
-                    ", and the file is read-only",
-                {"make the file writable, open it once, or choose another path"});
+Status bring_up_to_date(SQLite::Database& handle, const std::string& path) {
   handle.exec("PRAGMA foreign_keys = OFF");
   handle.exec("PRAGMA legacy_alter_table = ON");  // references to a renamed table keep its old name, which the new one gets
   auto work = [&]() -> Status {
@@ -108,7 +104,7 @@ Status create_or_check(SQLite::Database& handle, const std::string& path, bool r
   if (version > kSchemaVersion)
     return fail("PW0702", "database " + path + ": schema version " + std::to_string(version) + " is newer than this polyweft's " + std::to_string(kSchemaVersion),
                 {"use the newer polyweft that wrote it"});
-  if (version > 0 && version < kSchemaVersion) return bring_up_to_date(handle, path, read_only);
+  if (version > 0 && version < kSchemaVersion) return bring_up_to_date(handle, path);
   return check_schema(handle, path);
 }
 
@@ -128,22 +124,108 @@ std::string choose_journal(SQLite::Database& handle, const std::string& path) {
   return journal;
 }
 
-Result<Connection> open_with(const std::string& path, bool read_only) {
+/// How a file is opened.
+enum class Access {
+  read_write,
+  read_only,  ///< SQLite reads the write-ahead log, and needs its shared memory for that
+  immutable,  ///< the file alone, without locks: for a file that nobody changes
+  snapshot,   ///< a copy of it in memory
+};
+
+// Every byte that has a meaning in a URI, and all that are not plain letters, by number.
+std::string uri_of(const std::string& path) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out = "file:";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain =
+        (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '/' || byte == '.' || byte == '-' || byte == '_';
+    if (is_plain)
+      out += c;
+    else
+      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return out + "?immutable=1";
+}
+
+// One object belongs to one thread at a time (polyweft/database.h): SQLite need not lock itself at every column it hands out.
+std::unique_ptr<SQLite::Database> open_handle(const std::string& path, Access access) {
+  const bool as_it_lies = access == Access::immutable || access == Access::snapshot;
+  const int flags =
+      SQLite::OPEN_NOMUTEX | (access == Access::read_write ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY) | (as_it_lies ? SQLite::OPEN_URI : 0);
+  auto handle = std::make_unique<SQLite::Database>(as_it_lies ? uri_of(path) : path, flags, kBusyTimeoutMs);
+  harden(*handle);
+  return handle;
+}
+
+// Read at once, so that nobody who writes meanwhile is seen half.
+std::unique_ptr<SQLite::Database> copy_in_memory(SQLite::Database& file) {
+  auto copy = std::make_unique<SQLite::Database>(":memory:", SQLite::OPEN_NOMUTEX | SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyTimeoutMs);
+  SQLite::Backup(*copy, file).executeStep(-1);
+  harden(*copy);
+  return copy;
+}
+
+struct FileState {
+  int64_t bytes = 0, seconds = 0, nanoseconds = 0;
+  bool operator==(const FileState&) const = default;
+};
+FileState state_of(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return {};
+  return {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+}
+
+Result<Connection> open_with(const std::string& path, Access access) {
   try {
     Connection connection;
     connection.path = path;
-    connection.read_only = read_only;
-    // One object belongs to one thread at a time (polyweft/database.h): SQLite need not lock itself at every column it hands out.
-    const int flags = SQLite::OPEN_NOMUTEX | (read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    connection.handle = std::make_unique<SQLite::Database>(path, flags, kBusyTimeoutMs);
-    harden(*connection.handle);
-    auto checked = create_or_check(*connection.handle, path, read_only);
+    connection.read_only = access != Access::read_write;
+    const FileState before = state_of(path);
+    connection.handle = open_handle(path, access);
+    const int version = user_version(*connection.handle);
+    if (access == Access::snapshot || (connection.read_only && version > 0 && version < kSchemaVersion)) {
+      connection.handle = copy_in_memory(*connection.handle);
+      if (state_of(path) != before) return fail("PW0703", "database " + path + ": another process wrote it while it was read", {"run the same command again"});
+    }
+    auto checked = create_or_check(*connection.handle, path, connection.read_only);
     if (!checked) return checked.error();
-    connection.journal = read_only ? "read-only" : choose_journal(*connection.handle, path);
+    connection.journal = connection.read_only ? "read-only" : choose_journal(*connection.handle, path);
     return connection;
   } catch (const SQLite::Exception& exception) {
     return sqlite_error(path, exception);
   }
+}
+
+bool has_log(const std::string& path) {
+  return state_of(path + "-wal").bytes > 0;
+}
+
+bool is_on_read_only_file_system(const std::string& path) {
+  struct statvfs info {};
+  return statvfs(path.c_str(), &info) == 0 && (info.f_flag & ST_RDONLY) != 0;
+}
+
+Error cannot_be_written(const std::string& path) {
+  return fail("PW0704", "database " + path + ": cannot be written", {"check the rights of the file and of its folder, or give --database"});
+}
+
+// Without rights to its folder SQLite cannot make the log's shared memory. What stands in a log alone must not be left out unsaid.
+Result<Connection> open_for_reading(const std::string& path) {
+  auto opened = open_with(path, Access::read_only);
+  if (opened || opened.error().code != "PW0704") return opened;
+  if (has_log(path))
+    return fail("PW0704", "database " + path + ": cannot be written, and rows stand in its log " + path + "-wal, which SQLite cannot read so",
+                {"copy both files to a folder that you may write, and give --database"});
+  return open_with(path, is_on_read_only_file_system(path) ? Access::immutable : Access::snapshot);
+}
+
+Status may_be_made(const std::string& path, Missing missing) {
+  if (missing == Missing::refuse) return fail("PW0724", "database " + path + ": there is no such file", {"polyweft tune makes one; check the path of --database"});
+  std::error_code ignored;
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return Ok{};
+  return fail("PW0724", "database " + path + ": there is no folder " + folder.string(), {"make the folder, or check the path of --database"});
 }
 
 }  // namespace
@@ -156,7 +238,7 @@ Error sqlite_error(const std::string& path, const SQLite::Exception& exception) 
       return fail("PW0703", subject + "locked by another process for more than 30 s", {"find the process with: fuser " + path});
     case SQLITE_READONLY:
     case SQLITE_PERM:
-      return fail("PW0704", subject + "cannot be written", {"check the rights of the file and of its folder, or give --database"});
+      return cannot_be_written(path);
     case SQLITE_CANTOPEN:
       return fail("PW0704", subject + "cannot be opened", {"does its folder exist, and may you write there?"});
     case SQLITE_FULL:
@@ -169,13 +251,27 @@ Error sqlite_error(const std::string& path, const SQLite::Exception& exception) 
   }
 }
 
-Result<Connection> open_connection(const std::string& path) {
+Result<Connection> open_connection(const std::string& path, Missing missing) {
   std::error_code ignored;
-  const auto folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-  const bool exists = std::filesystem::exists(path, ignored);
-  const bool read_only = exists && access(path.c_str(), W_OK) != 0;
-  return open_with(path, read_only);
+  if (!std::filesystem::exists(path, ignored)) {
+    if (auto may = may_be_made(path, missing); !may) return may.error();
+    return open_with(path, Access::read_write);
+  }
+  if (access(path.c_str(), W_OK) != 0) return open_for_reading(path);
+  auto opened = open_with(path, Access::read_write);
+  return opened || opened.error().code != "PW0704" ? std::move(opened) : open_for_reading(path);
+}
+
+Status is_writable(Connection& connection) {
+  const auto folder = std::filesystem::path(connection.path).parent_path();
+  if (connection.read_only || access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) return cannot_be_written(connection.path);
+  try {
+    connection.handle->exec("BEGIN IMMEDIATE");
+    connection.handle->exec("ROLLBACK");
+    return Ok{};
+  } catch (const SQLite::Exception& exception) {
+    return sqlite_error(connection.path, exception);
+  }
 }
 
 }  // namespace polyweft::db

@@ -48,6 +48,7 @@ void records_that_stand_alone(SQLite::Database& handle) {
 void migrate(SQLite::Database& handle, int version) {
   if (version < 2) records_that_stand_alone(handle);
   if (version < 3) create(handle, "effort");  // what earlier searches took is not known
+  if (version < 4) create(handle, "attestation");  // by nobody yet: each host proves a record again before it serves it
   handle.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
 }
 

@@ -2,18 +2,18 @@
 
 #include <SQLiteCpp/Column.h>
 
-#include <sstream>
-
 #include "db/row_digest.h"
 
 namespace polyweft::db {
 namespace {
 
-std::vector<int64_t> split(const std::string& text) {
-  std::vector<int64_t> out;
-  std::stringstream in(text);
-  for (std::string field; std::getline(in, field, ',');) out.push_back(std::strtoll(field.c_str(), nullptr, 10));
-  return out;
+// A value that no version of Polyweft writes promises nothing; the row's digest does not fit it.
+template <class Enum>
+Enum known(int64_t value, Enum last, Enum otherwise) {
+  return value >= 0 && value <= static_cast<int64_t>(last) ? static_cast<Enum>(value) : otherwise;
+}
+int small(int64_t value) {
+  return value == static_cast<int>(value) ? static_cast<int>(value) : -1;
 }
 
 constexpr int kMeasurementColumn = kDigestColumn + 1, kFirstKeyColumn = kMeasurementColumn + 13;
@@ -72,12 +72,12 @@ std::string measurement_columns(const std::string& table) {
 Measurement measurement_at(SQLite::Statement& row, int c) {
   Measurement m;
   m.nest_hash = row.getColumn(c).getString();
-  m.status = static_cast<RunStatus>(row.getColumn(c + 1).getInt());
+  m.status = known(row.getColumn(c + 1).getInt64(), RunStatus::not_run, RunStatus::not_run);
   m.detail = row.getColumn(c + 2).getString();
   m.timing.median_ns = row.getColumn(c + 3).getDouble();
   m.timing.min_ns = row.getColumn(c + 4).getDouble();
   m.timing.ci_rel = row.getColumn(c + 5).getDouble();
-  m.timing.samples = row.getColumn(c + 6).getInt();
+  m.timing.samples = small(row.getColumn(c + 6).getInt64());
   m.timing.ratio = row.getColumn(c + 7).getDouble();
   m.predicted_ns = row.getColumn(c + 8).getDouble();
   m.strategy = row.getColumn(c + 9).getString();
@@ -98,14 +98,18 @@ std::string record_select() {
          "JOIN target t ON t.id = k.target ";
 }
 
+NumericsClass class_at(SQLite::Statement& row, int column) {
+  return known(row.getColumn(column).getInt64(), NumericsClass::reassoc, NumericsClass::strict);
+}
+
 TaskKey key_at(SQLite::Statement& row, int c) {
   TaskKey key;
   key.program = row.getColumn(c).getString();
   key.binding = split(row.getColumn(c + 1).getString());
-  key.cls = static_cast<NumericsClass>(row.getColumn(c + 2).getInt());
+  key.cls = class_at(row, c + 2);
   key.target = row.getColumn(c + 3).getString();
-  key.abi = row.getColumn(c + 4).getInt();
-  key.threads = row.getColumn(c + 5).getInt();
+  key.abi = small(row.getColumn(c + 4).getInt64());
+  key.threads = small(row.getColumn(c + 5).getInt64());
   return key;
 }
 
@@ -119,8 +123,8 @@ TuningRecord record_at(SQLite::Statement& row, TaskKey key) {
   r.trace_text = row.getColumn(4).getString();
   r.nest_text = row.getColumn(5).getString();
   r.origin = row.getColumn(6).getString();
-  r.certificate.verdict = static_cast<Verdict>(row.getColumn(7).getInt());
-  r.certificate.checker_version = row.getColumn(8).getInt();
+  r.certificate.verdict = known(row.getColumn(7).getInt64(), Verdict::not_proven, Verdict::not_checked);
+  r.certificate.checker_version = small(row.getColumn(8).getInt64());
   r.certificate.isl_version = row.getColumn(9).getString();
   r.certificate.check_ms = row.getColumn(10).getDouble();
   r.measurement = measurement_at(row, kMeasurementColumn);

@@ -19,6 +19,7 @@ Measurement measurement_at(SQLite::Statement& row, int first_column);
 
 /// The columns of a TaskKey, of program p, binding b, task k, target t: what key_at() reads.
 inline constexpr const char* kKeyColumns = "p.key, b.parameters, k.class, t.fingerprint, k.abi, k.threads";
+NumericsClass class_at(SQLite::Statement& row, int column);
 TaskKey key_at(SQLite::Statement& row, int first_column);
 
 /// What a record and its program hold of a TuningRecord: all but the key.

@@ -1,7 +1,9 @@
 #include "db/row_digest.h"
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 #include "support/hash.h"
 
@@ -40,6 +42,13 @@ std::string RowDigest::finish() const {
 std::string join(const std::vector<int64_t>& values) {
   std::string out;
   for (int64_t v : values) out += (out.empty() ? "" : ",") + std::to_string(v);
+  return out;
+}
+
+std::vector<int64_t> split(const std::string& text) {
+  std::vector<int64_t> out;
+  std::stringstream in(text);
+  for (std::string field; std::getline(in, field, ',');) out.push_back(std::strtoll(field.c_str(), nullptr, 10));
   return out;
 }
 

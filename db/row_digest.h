@@ -24,6 +24,8 @@ class RowDigest {
 
 /// The values of a binding, as table `binding` keeps them.
 std::string join(const std::vector<int64_t>& values);
+/// The inverse of join(), for what join() gives.
+std::vector<int64_t> split(const std::string& text);
 /// What column `key` of table `record` holds: 16 bytes, the same for equal keys.
 std::string task_digest(const TaskKey& key);
 

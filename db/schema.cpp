@@ -5,6 +5,7 @@ namespace polyweft::db {
 // One row a fact; every row carries a digest of its own payload, because SQLite does not notice bit rot inside a cell.
 // A record is the winner of a task. It repeats what best() serves of its trace, measurement and certificate, so that a look-up descends three trees (key,
 // record, program) instead of nine; its digest covers all of it. `key` is the digest of the task's key: see task_digest() in row_digest.h.
+// A digest finds damage, no forgery: whether a record's nest was proven, a host knows by its own row in `attestation` only.
 const std::vector<SchemaObject>& schema_objects() {
   static const std::vector<SchemaObject> objects = {
       {"program",
@@ -40,6 +41,9 @@ const std::vector<SchemaObject>& schema_objects() {
       {"effort",
        "CREATE TABLE effort (task INTEGER PRIMARY KEY REFERENCES task(id), wall_s REAL NOT NULL, trials INTEGER NOT NULL, until_share REAL NOT NULL, "
        "exhausted_by TEXT NOT NULL, digest BLOB NOT NULL) STRICT"},
+      {"attestation",
+       "CREATE TABLE attestation (record INTEGER NOT NULL REFERENCES record(id), host BLOB NOT NULL, checker INTEGER NOT NULL, mac BLOB NOT NULL, "
+       "PRIMARY KEY (record, host)) STRICT, WITHOUT ROWID"},
       {"record_by_key", "CREATE INDEX record_by_key ON record (key, median_ns)"},
       {"measurement_by_trace", "CREATE INDEX measurement_by_trace ON measurement (trace)"},
   };

@@ -9,6 +9,7 @@
 
 #include "db/connection.h"
 #include "db/effort_rows.h"
+#include "db/integrity.h"
 #include "db/record_rows.h"
 #include "db/row_digest.h"
 #include "db/schema.h"
@@ -29,8 +30,9 @@ class SqliteDatabase final : public Database {
       : connection_(std::move(connection)),
         best_(*connection_.handle, "SELECT " + record_columns() +
                                        " FROM record r JOIN program p ON p.id = r.program WHERE r.key = ? AND r.verdict = 1 AND r.status = 0 "
-                                       "AND r.origin = 'local' ORDER BY r.median_ns LIMIT 1"),
-        by_id_(*connection_.handle, record_select() + "WHERE r.id = ?") {}
+                                       "AND r.origin IN ('local', 'adopted') ORDER BY r.median_ns LIMIT 1"),
+        by_id_(*connection_.handle, record_select() + "WHERE r.id = ?"),
+        attestation_(*connection_.handle, "SELECT checker, mac FROM attestation WHERE record = ? AND host = ?") {}
 
   Result<std::optional<TuningRecord>> best(const TaskKey& key, const std::string& canonical_text) override;
   Result<std::optional<TuningRecord>> record(int64_t id) override;
@@ -40,7 +42,11 @@ class SqliteDatabase final : public Database {
   Result<SearchEffort> effort(const TaskKey& key) override;
   Result<std::vector<std::pair<std::string, Measurement>>> measurements(const TaskKey& key) override;
   Result<std::optional<NearestRecord>> nearest(const TaskKey& key) override;
-  Result<std::vector<TuningRecord>> list(int64_t limit, int64_t offset) override;
+  Result<std::vector<TuningRecord>> list(const RecordFilter& filter) override;
+  Status erase(int64_t id, Erase what) override;
+  Result<std::optional<Attestation>> attestation(int64_t record, const std::string& host) override;
+  Status attest(int64_t record, const Attestation& attestation) override;
+  Status is_writable() override;
   Result<DatabaseStats> stats() override;
   Result<std::vector<std::string>> integrity() override;
 
@@ -56,6 +62,8 @@ class SqliteDatabase final : public Database {
   }
   SQLite::Database& handle() { return *connection_.handle; }
   Result<std::optional<TuningRecord>> one_row(SQLite::Statement& query, const TaskKey* key);
+  Status may_write();
+  void execute(const std::string& sql, int64_t value);
   int64_t scalar(const std::string& sql) { return handle().execAndGet(sql).getInt64(); }
   int64_t program_row(const TaskKey& key, const std::string& canonical, const std::string& source, const std::string& name);
   void name_program(int64_t id, const std::string& key, const std::string& name);
@@ -66,7 +74,7 @@ class SqliteDatabase final : public Database {
   int64_t id_of(const std::string& sql, const std::vector<std::string>& texts, const std::vector<int64_t>& integers);
 
   Connection connection_;
-  SQLite::Statement best_, by_id_;
+  SQLite::Statement best_, by_id_, attestation_;
 };
 
 // Digest check of one record row, whose key stands in it unless it is given; the statement is reset whatever happens, else it would hold a read lock.
@@ -227,7 +235,12 @@ int64_t SqliteDatabase::record_row(const TuningRecord& r, const std::array<int64
   return handle().getLastInsertRowid();
 }
 
+Status SqliteDatabase::may_write() {
+  return connection_.read_only ? db::is_writable(connection_) : Status(Ok{});  // what is read may be a copy in memory, which would take the row
+}
+
 Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
+  if (auto may = may_write(); !may) return may.error();
   return guarded<int64_t>([&]() -> Result<int64_t> {
     SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
     const int64_t program = program_row(record.key, record.canonical_text, record.program_text, record.program_name);
@@ -249,6 +262,7 @@ Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
 
 Status SqliteDatabase::add_measurements(const TaskKey& key, const std::string& canonical_text, const std::string& program_text,
                                         const std::vector<std::pair<std::string, Measurement>>& rows, const SearchEffort& spent) {
+  if (auto may = may_write(); !may) return may;
   return guarded<Ok>([&]() -> Status {
     if (rows.empty() && spent == SearchEffort{}) return Ok{};
     SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
@@ -328,12 +342,20 @@ Result<std::optional<NearestRecord>> SqliteDatabase::nearest(const TaskKey& key)
   });
 }
 
-Result<std::vector<TuningRecord>> SqliteDatabase::list(int64_t limit, int64_t offset) {
+Result<std::vector<TuningRecord>> SqliteDatabase::list(const RecordFilter& f) {
   using Rows = std::vector<TuningRecord>;
   return guarded<Rows>([&]() -> Result<Rows> {
-    SQLite::Statement query(handle(), record_select() + "ORDER BY r.id LIMIT ? OFFSET ?");
-    query.bind(1, static_cast<int64_t>(limit));
-    query.bind(2, static_cast<int64_t>(offset));
+    std::string where =
+        "WHERE (?1 = '' OR p.name = ?1 OR substr(p.key, 1, length(?1)) = ?1) AND substr(t.fingerprint, 1, length(?2)) = ?2 AND (?3 = '' OR r.origin = ?3) ";
+    if (f.cls) where += "AND k.class = " + std::to_string(static_cast<int>(*f.cls)) + " ";
+    if (f.threads) where += "AND k.threads = " + std::to_string(*f.threads) + " ";
+    if (f.verdict) where += "AND r.verdict = " + std::to_string(static_cast<int>(*f.verdict)) + " ";
+    SQLite::Statement query(handle(), record_select() + where + "ORDER BY r.id LIMIT ?4 OFFSET ?5");
+    query.bind(1, f.program);
+    query.bind(2, f.target);
+    query.bind(3, f.origin);
+    query.bind(4, f.limit);
+    query.bind(5, f.offset);
     Rows rows;
     while (query.executeStep()) rows.push_back(record_at(query));
     return rows;
@@ -361,36 +383,74 @@ Result<DatabaseStats> SqliteDatabase::stats() {
 
 Result<std::vector<std::string>> SqliteDatabase::integrity() {
   using Lines = std::vector<std::string>;
-  return guarded<Lines>([&]() -> Result<Lines> {
-    Lines problems;
-    SQLite::Statement check(handle(), "PRAGMA integrity_check(20)");
-    while (check.executeStep())
-      if (std::string line = check.getColumn(0).getString(); line != "ok") problems.push_back("sqlite: " + line);
-    SQLite::Statement keys(handle(), "PRAGMA foreign_key_check");
-    while (keys.executeStep()) problems.push_back("foreign key broken in table " + keys.getColumn(0).getString());
-    SQLite::Statement records(handle(), record_select());
-    while (records.executeStep())
-      if (blob_at(records, kDigestColumn) != record_digest(record_at(records)))
-        problems.push_back("record #" + std::to_string(records.getColumn(0).getInt64()) + " does not match its digest");
-    SQLite::Statement programs(handle(), "SELECT key, canonical, source, name, digest, id FROM program");
-    while (programs.executeStep())
-      if (blob_at(programs, 4) !=
-          program_digest(programs.getColumn(0).getString(), programs.getColumn(1).getString(), programs.getColumn(2).getString(), programs.getColumn(3).getString()))
-        problems.push_back("program #" + std::to_string(programs.getColumn(5).getInt64()) + " does not match its digest");
-    SQLite::Statement rows(handle(), std::string("SELECT tr.text, m.digest, m.id, ") + measurement_columns("m") + " FROM measurement m JOIN trace tr ON tr.id = m.trace");
-    while (rows.executeStep())
-      if (blob_at(rows, 1) != measurement_digest(rows.getColumn(0).getString(), measurement_at(rows, 3)))
-        problems.push_back("measurement #" + std::to_string(rows.getColumn(2).getInt64()) + " does not match its digest");
-    for (auto& problem : damaged_efforts(handle())) problems.push_back(std::move(problem));
-    return problems;
+  return guarded<Lines>([&]() -> Result<Lines> { return problems_of(handle()); });
+}
+
+Status SqliteDatabase::erase(int64_t id, Erase what) {
+  if (auto may = may_write(); !may) return may;
+  return guarded<Ok>([&]() -> Status {
+    SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
+    const int64_t task = id_of("SELECT task FROM record WHERE id = ?", {}, {id});
+    if (task == 0) return fail("PW0710", "record #" + std::to_string(id) + " is not in the database", {"list them with: polyweft db list"});
+    for (const char* table : {"attestation", "certificate"}) execute(std::string("DELETE FROM ") + table + " WHERE record = ?", id);
+    execute("DELETE FROM record WHERE id = ?", id);
+    execute("DELETE FROM effort WHERE task = ? AND task NOT IN (SELECT task FROM record)", task);  // what was spent led to nothing that is left
+    if (what == Erase::record_and_measurements) {
+      const std::string traces = "(SELECT id FROM trace WHERE task = ? AND id NOT IN (SELECT trace FROM record))";
+      execute("DELETE FROM measurement WHERE trace IN " + traces, task);
+      execute("DELETE FROM trace WHERE task = ? AND id NOT IN (SELECT trace FROM measurement)", task);
+    }
+    transaction.commit();
+    return Ok{};
   });
+}
+
+void SqliteDatabase::execute(const std::string& sql, int64_t value) {
+  SQLite::Statement statement(handle(), sql);
+  statement.bind(1, value);
+  statement.exec();
+}
+
+Result<std::optional<Attestation>> SqliteDatabase::attestation(int64_t record, const std::string& host) {
+  using Found = std::optional<Attestation>;
+  return guarded<Found>([&]() -> Result<Found> {
+    attestation_.reset();
+    attestation_.bind(1, record);
+    attestation_.bind(2, host.data(), static_cast<int>(host.size()));
+    Found found;
+    if (attestation_.executeStep()) found = Attestation{host, static_cast<int>(attestation_.getColumn(0).getInt64()), blob_at(attestation_, 1)};
+    attestation_.reset();
+    return found;
+  });
+}
+
+Status SqliteDatabase::attest(int64_t record, const Attestation& a) {
+  constexpr int kPatienceMs = 1000;
+  if (auto may = may_write(); !may) return may;
+  sqlite3_busy_timeout(handle().getHandle(), kPatienceMs);
+  auto done = guarded<Ok>([&]() -> Status {
+    SQLite::Statement add(
+        handle(), "INSERT INTO attestation (record, host, checker, mac) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET checker = excluded.checker, mac = excluded.mac");
+    add.bind(1, record);
+    add.bind(2, a.host.data(), static_cast<int>(a.host.size()));
+    add.bind(3, a.checker_version);
+    add.bind(4, a.mac.data(), static_cast<int>(a.mac.size()));
+    add.exec();
+    return Ok{};
+  });
+  sqlite3_busy_timeout(handle().getHandle(), kBusyTimeoutMs);
+  return done;
+}
+
+Status SqliteDatabase::is_writable() {
+  return db::is_writable(connection_);
 }
 
 }  // namespace
 }  // namespace db
 
-Result<std::unique_ptr<Database>> open_database(const std::string& path) {
-  auto connection = db::open_connection(path);
+Result<std::unique_ptr<Database>> open_database(const std::string& path, Missing missing) {
+  auto connection = db::open_connection(path, missing);
   if (!connection) return connection.error();
   try {
     return std::unique_ptr<Database>(std::make_unique<db::SqliteDatabase>(std::move(connection).value()));

@@ -2,6 +2,8 @@
 
 #include <SQLiteCpp/Statement.h>
 
+#include "db/record_rows.h"
+
 namespace polyweft::db {
 namespace {
 
@@ -9,7 +11,7 @@ using Key = std::pair<std::string, int>;
 using Table = std::map<Key, TargetStats>;
 
 TargetStats& row_of(Table& table, SQLite::Statement& query) {
-  const Key key{query.getColumn(0).getString(), query.getColumn(1).getInt()};
+  const Key key{query.getColumn(0).getString(), static_cast<int>(class_at(query, 1))};
   TargetStats& row = table[key];
   row.fingerprint = key.first;
   row.cls = static_cast<NumericsClass>(key.second);

@@ -27,6 +27,26 @@ struct DatabaseStats {
   int schema = 0;
   std::vector<TargetStats> by_target;  ///< sorted by fingerprint and class
 };
+/// What a host that has proven a record's nest leaves beside it. Who made it can tell whether it fits the record as it stands; to others it says nothing.
+struct Attestation {
+  std::string host;  ///< 16 bytes that name the host's secret
+  int checker_version = 0;
+  std::string mac;  ///< 32 bytes: by the host's secret, over the record and the checker's version
+  bool operator==(const Attestation&) const = default;
+};
+/// Which records list() gives; what is left out counts for all.
+struct RecordFilter {
+  std::string program = {};  ///< a name, or the first digits of a key
+  std::optional<NumericsClass> cls = std::nullopt;
+  std::optional<int> threads = std::nullopt;
+  std::string target = {};  ///< the first letters of a fingerprint
+  std::string origin = {};
+  std::optional<Verdict> verdict = std::nullopt;
+  int64_t limit = 100, offset = 0;
+};
+enum class Erase : uint8_t { record, record_and_measurements };
+/// What open_database() does where there is no file.
+enum class Missing : uint8_t { create, refuse };
 /// All calls are safe from several processes; one object belongs to one thread at a time. Errors are PW07xx and name the file and the cure.
 class Database {
  public:
@@ -44,13 +64,23 @@ class Database {
   /// All measurements of a task: nothing is measured twice, what failed is not run again.
   virtual Result<std::vector<std::pair<std::string, Measurement>>> measurements(const TaskKey& key) = 0;
   virtual Result<std::optional<NearestRecord>> nearest(const TaskKey& key) = 0;
-  virtual Result<std::vector<TuningRecord>> list(int64_t limit, int64_t offset) = 0;
+  /// By number. Rows as they stand: their digests are not compared, a value that no version of Polyweft writes comes as one that promises nothing.
+  virtual Result<std::vector<TuningRecord>> list(const RecordFilter& filter) = 0;
+  /// Removes the record with its certificate and attestations; measurements of its task (nothing is measured twice) where asked. PW0710 where it is not there.
+  virtual Status erase(int64_t id, Erase what) = 0;
+  /// What `host` left beside a record.
+  virtual Result<std::optional<Attestation>> attestation(int64_t record, const std::string& host) = 0;
+  /// Replaces what the same host left, never another's. Waits for a lock one second only: who cannot store it proves again.
+  virtual Status attest(int64_t record, const Attestation& attestation) = 0;
+  /// PW0704, PW0703 where rows cannot be added: to be asked before hours of work.
+  virtual Status is_writable() = 0;
   virtual Result<DatabaseStats> stats() = 0;
-  /// Checks row digests and SQLite's integrity; the messages of what is damaged (empty: sound).
+  /// Checks SQLite's integrity, row digests, and that rows that repeat each other agree; the messages of what is damaged (empty: sound).
   virtual Result<std::vector<std::string>> integrity() = 0;
 };
-/// Opens or creates. Refuses a newer schema, foreign tables/triggers (PW0701), says the cure for a locked or read-only file.
-Result<std::unique_ptr<Database>> open_database(const std::string& path);
+/// Opens or creates; never makes a folder (PW0724). Refuses a newer schema, foreign tables/triggers (PW0701), says the cure for a locked file.
+/// What cannot be written is opened for reading, on a read-only file system too.
+Result<std::unique_ptr<Database>> open_database(const std::string& path, Missing missing = Missing::create);
 
 }  // namespace polyweft
 #pragma GCC visibility pop

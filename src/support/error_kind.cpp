@@ -12,7 +12,8 @@ struct Exception {
   std::string_view code;
   ErrorKind kind;
 };
-// Codes whose kind is not that of their group.
+// Codes whose kind is not that of their group, one a line.
+// clang-format off
 constexpr auto kExceptions = std::to_array<Exception>({
     {"PW0004", ErrorKind::environment},
     {"PW0172", ErrorKind::environment},
@@ -30,8 +31,13 @@ constexpr auto kExceptions = std::to_array<Exception>({
     {"PW0710", ErrorKind::no},
     {"PW0712", ErrorKind::bad_input},
     {"PW0713", ErrorKind::no},
+    {"PW0721", ErrorKind::no},
+    {"PW0724", ErrorKind::bad_input},
+    {"PW0725", ErrorKind::no},
+    {"PW0726", ErrorKind::bad_input},
     {"PW0833", ErrorKind::internal},
 });
+// clang-format on
 
 ErrorKind kind_of_group(std::string_view group) {
   if (group == "04") return ErrorKind::no;

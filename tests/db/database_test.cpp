@@ -1,49 +1,17 @@
 #include "polyweft/database.h"
 
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <set>
 
-#include "db/record_fixture.h"
+#include "db/database_fixture.h"
 
 namespace polyweft {
 namespace {
-
-std::string text_of(const char* path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-class DatabaseTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "polyweft-db-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    path_ = folder_ / "schedules.db";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::unique_ptr<Database> open() {
-    auto database = open_database(path_);
-    EXPECT_TRUE(database.ok()) << database.error().message;
-    return std::move(database).value();
-  }
-  void execute(const std::string& sql) {
-    sqlite3* handle = nullptr;
-    ASSERT_EQ(sqlite3_open(path_.c_str(), &handle), SQLITE_OK);
-    char* message = nullptr;
-    EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, &message), SQLITE_OK) << (message ? message : "");
-    sqlite3_close(handle);
-  }
-  std::filesystem::path folder_, path_;
-};
 
 TEST_F(DatabaseTest, a_stored_record_comes_back_whole) {
   const TuningRecord stored = numbered_record(1);
@@ -146,6 +114,131 @@ TEST_F(DatabaseTest, a_damaged_row_is_an_error_and_never_a_record) {
   EXPECT_EQ(problems->front(), "record #1 does not match its digest");
 }
 
+struct Change {
+  const char* sql;
+  const char* problem;
+};
+// Of each a digest may fit: what two rows say of one thing must agree all the same.
+TEST_F(DatabaseTest, integrity_finds_a_change_of_every_column_that_is_said_twice) {
+  const Change changes[] = {
+      {"UPDATE record SET key = zeroblob(16)", "record #1 has another task's key"},
+      {"UPDATE record SET program = 2 WHERE id = 1", "record #1 has another task's key"},
+      {"UPDATE record SET key = (SELECT key FROM record WHERE id = 2) WHERE id = 1", "record #1 has another task's key"},
+      {"UPDATE certificate SET verdict = 3 WHERE record = 1", "record #1 differs from its trace, measurement or certificate"},
+      {"UPDATE record SET check_ms = 99 WHERE id = 1", "record #1 differs from its trace, measurement or certificate"},
+      {"DELETE FROM certificate WHERE record = 1", "record #1 differs from its trace, measurement or certificate"},
+      {"UPDATE record SET trace = 2 WHERE id = 1", "record #1 differs from its trace, measurement or certificate"},
+      {"UPDATE trace SET digest = zeroblob(16) WHERE id = 1", "trace #1 does not match its digest"},
+      {"UPDATE binding SET parameters = '0512,1,64' WHERE id = 1", "binding #1 is no list of integers"},
+      {"INSERT INTO attestation VALUES (1, x'00', 1, x'00')", "record #1 has an attestation that no host makes"},
+  };
+  for (const Change& change : changes) {
+    SCOPED_TRACE(change.sql);
+    std::filesystem::remove(path_);
+    for (int number : {1, 2}) ASSERT_TRUE(open()->insert(numbered_record(number)).ok());
+    ASSERT_TRUE(open()->integrity()->empty());
+    execute(change.sql);
+    const auto problems = open()->integrity();
+    ASSERT_TRUE(problems.ok());
+    EXPECT_NE(std::find(problems->begin(), problems->end(), change.problem), problems->end()) << (problems->empty() ? "none" : problems->front());
+  }
+}
+
+TEST_F(DatabaseTest, hosts_that_share_a_file_never_overwrite_each_other) {
+  auto database = open();
+  ASSERT_TRUE(database->insert(numbered_record(1)).ok());
+  const Attestation one{std::string(16, '1'), 1, std::string(32, 'a')}, other{std::string(16, '2'), 1, std::string(32, 'b')};
+  Attestation newer = one;
+  newer.checker_version = 2;
+  for (const Attestation& each : {one, other, newer}) ASSERT_TRUE(database->attest(1, each).ok());
+  EXPECT_EQ(database->attestation(1, one.host)->value(), newer) << "a host replaces its own";
+  EXPECT_EQ(database->attestation(1, other.host)->value(), other);
+  EXPECT_FALSE(database->attest(2, one).ok()) << "there is no record 2";
+}
+
+TEST_F(DatabaseTest, an_erased_record_leaves_what_was_measured_unless_asked) {
+  auto database = open();
+  const TuningRecord kept = numbered_record(1), gone = numbered_record(2);
+  for (const auto& record : {kept, gone}) ASSERT_TRUE(database->insert(record).ok());
+  ASSERT_TRUE(database->attest(2, {std::string(16, '1'), 1, std::string(32, 'a')}).ok());
+  ASSERT_TRUE(database->erase(2, Erase::record).ok());
+  EXPECT_FALSE(database->record(2)->has_value());
+  EXPECT_EQ(database->measurements(gone.key)->size(), 1u);
+  ASSERT_TRUE(database->insert(gone).ok());
+  ASSERT_TRUE(database->erase(2, Erase::record_and_measurements).ok());
+  EXPECT_TRUE(database->measurements(gone.key)->empty());
+  EXPECT_TRUE(database->record(1)->has_value());
+  EXPECT_EQ(database->erase(2, Erase::record).error().code, "PW0710");
+  EXPECT_TRUE(database->integrity()->empty());
+}
+
+TEST_F(DatabaseTest, a_list_takes_what_its_filter_says) {
+  auto database = open();
+  for (int number = 1; number <= 6; ++number) {
+    TuningRecord record = numbered_record(number);
+    record.key.cls = number % 2 ? NumericsClass::strict : NumericsClass::reassoc;
+    record.key.threads = number;
+    record.origin = number == 3 ? "imported" : "local";
+    if (number == 4) record.certificate.verdict = Verdict::not_proven;
+    if (number == 5) record.key.target = "aarch64/neon";
+    ASSERT_TRUE(database->insert(record).ok());
+  }
+  const auto numbers = [&](const RecordFilter& filter) {
+    std::vector<int64_t> out;
+    const auto rows = database->list(filter);
+    for (const auto& record : *rows) out.push_back(record.id);
+    return out;
+  };
+  using Ids = std::vector<int64_t>;
+  EXPECT_EQ(numbers({}), (Ids{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(numbers({.program = "p2"}), Ids{2});
+  EXPECT_EQ(numbers({.program = std::string(31, 'a') + "6"}), Ids{6});
+  EXPECT_EQ(numbers({.program = "aaaa", .limit = 2, .offset = 1}), (Ids{2, 3}));
+  EXPECT_EQ(numbers({.program = "p%"}), Ids{});
+  EXPECT_EQ(numbers({.cls = NumericsClass::strict}), (Ids{1, 3, 5}));
+  EXPECT_EQ(numbers({.threads = 4}), Ids{4});
+  EXPECT_EQ(numbers({.target = "aarch64"}), Ids{5});
+  EXPECT_EQ(numbers({.origin = "imported"}), Ids{3});
+  EXPECT_EQ(numbers({.verdict = Verdict::not_proven}), Ids{4});
+}
+
+TEST_F(DatabaseTest, an_imported_record_is_not_served_until_it_was_measured_here) {
+  auto database = open();
+  TuningRecord record = numbered_record(1);
+  record.origin = "imported";
+  ASSERT_TRUE(database->insert(record).ok());
+  EXPECT_FALSE(database->best(record.key, record.canonical_text)->has_value());
+  record.origin = "adopted";
+  ASSERT_TRUE(database->insert(record).ok());
+  EXPECT_TRUE(database->best(record.key, record.canonical_text)->has_value());
+}
+
+TEST_F(DatabaseTest, a_path_that_is_mistyped_makes_nothing) {
+  EXPECT_EQ(open_database(path_, Missing::refuse).error().message, "database " + path_.string() + ": there is no such file");
+  const auto deep = folder_ / "no/such/folder/schedules.db";
+  const auto refused = open_database(deep);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "PW0724");
+  EXPECT_EQ(refused.error().message, "database " + deep.string() + ": there is no folder " + deep.parent_path().string());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+// Values that no version writes: a digest that fits them cannot be made, and nothing is indexed by them.
+TEST_F(DatabaseTest, values_outside_their_enumeration_are_damage) {
+  for (const char* sql : {"UPDATE task SET class = 77", "UPDATE task SET class = -1", "UPDATE record SET verdict = 300", "UPDATE record SET status = 4294967296",
+                          "UPDATE task SET threads = 1099511627776", "UPDATE record SET samples = -9000000000"}) {
+    SCOPED_TRACE(sql);
+    std::filesystem::remove(path_);
+    ASSERT_TRUE(open()->insert(numbered_record(1)).ok());
+    execute(sql);
+    auto database = open();
+    EXPECT_FALSE(database->record(1).ok());
+    EXPECT_EQ(database->list({})->size(), 1u);
+    EXPECT_TRUE(database->stats().ok());
+    EXPECT_FALSE(database->integrity()->empty());
+  }
+}
+
 TEST_F(DatabaseTest, a_foreign_file_is_refused_and_left_alone) {
   execute("CREATE TABLE recipes (id INTEGER)");
   auto database = open_database(path_);
@@ -176,13 +269,42 @@ TEST_F(DatabaseTest, a_file_of_schema_1_is_rewritten_and_loses_nothing) {
   auto proven = database->best(second.key, second.canonical_text);
   ASSERT_TRUE(proven.ok() && proven->has_value());
   EXPECT_EQ((*proven)->measurement.timing.median_ns, second.measurement.timing.median_ns) << "the faster one of the file is not proven";
-  EXPECT_EQ(database->list(10, 0)->size(), 3u);
+  EXPECT_EQ(database->list({.limit = 10})->size(), 3u);
   EXPECT_EQ(database->measurements(first.key)->size(), 2u);
-  EXPECT_EQ(database->stats()->schema, 3);
+  EXPECT_EQ(database->stats()->schema, 4);
   EXPECT_TRUE(database->integrity()->empty());
   EXPECT_TRUE(database->insert(numbered_record(3)).ok());
   database.reset();
-  EXPECT_TRUE(open()->integrity()->empty()) << "the second opening finds schema 3";
+  EXPECT_TRUE(open()->integrity()->empty()) << "the second opening finds the new schema";
+}
+
+TEST_F(DatabaseTest, a_file_of_schema_2_is_rewritten_and_loses_nothing) {
+  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_2.sql"));
+  auto database = open();
+  const TuningRecord first = numbered_record(1);
+  auto found = database->best(first.key, first.canonical_text);
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ((*found)->nest_text, first.nest_text);
+  EXPECT_EQ(database->list({.limit = 10})->size(), 4u);
+  EXPECT_EQ(database->list({.program = "tiny"})->front().measurement.strategy, "evolve");
+  EXPECT_EQ(database->stats()->schema, 4);
+  EXPECT_TRUE(database->integrity()->empty());
+  const Attestation mine{std::string(16, 'h'), 1, std::string(32, 'm')};
+  EXPECT_FALSE(database->attestation(1, mine.host)->has_value()) << "nobody has attested what an older version stored";
+  EXPECT_TRUE(database->attest(1, mine).ok());
+  database.reset();
+  EXPECT_EQ(open()->attestation(1, mine.host)->value(), mine);
+}
+
+TEST_F(DatabaseTest, a_file_of_schema_3_gets_attestations) {
+  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_2.sql") +
+          "CREATE TABLE effort (task INTEGER PRIMARY KEY REFERENCES task(id), wall_s REAL NOT NULL, trials INTEGER NOT NULL, until_share REAL NOT NULL, "
+          "exhausted_by TEXT NOT NULL, digest BLOB NOT NULL) STRICT; PRAGMA user_version = 3;");
+  auto database = open();
+  EXPECT_EQ(database->stats()->schema, 4);
+  EXPECT_EQ(database->list({})->size(), 4u);
+  EXPECT_TRUE(database->attest(1, {std::string(16, 'h'), 1, std::string(32, 'm')}).ok());
+  EXPECT_TRUE(database->integrity()->empty());
 }
 
 TEST_F(DatabaseTest, a_file_that_calls_itself_schema_1_and_is_not_is_left_alone) {
@@ -193,7 +315,7 @@ TEST_F(DatabaseTest, a_file_that_calls_itself_schema_1_and_is_not_is_left_alone)
   ASSERT_FALSE(database.ok());
   EXPECT_EQ(database.error().code, "PW0701");
   execute("UPDATE record SET origin = 'local'; DROP TRIGGER t");
-  EXPECT_EQ(open()->list(10, 0)->size(), 3u);
+  EXPECT_EQ(open()->list({.limit = 10})->size(), 3u);
 }
 
 TEST_F(DatabaseTest, a_newer_schema_is_refused) {
