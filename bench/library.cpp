@@ -53,7 +53,7 @@ TuningRecord record_of(const Task& task, const std::string& trace, const LoopNes
   return out;
 }
 
-Result<Proof> proof_of(Tuner& tuner, const std::filesystem::path& file) {
+Result<Proof> proof_of(Tuner& tuner, Database& database, const std::filesystem::path& file) {
   const std::string trace = library_test::contents(file);
   const auto program = parse_program(library_test::program_for(file, trace));
   if (!program) return program.error();
@@ -65,9 +65,7 @@ Result<Proof> proof_of(Tuner& tuner, const std::filesystem::path& file) {
   const auto certificate = tuner.prove(record);
   if (!certificate) return certificate.error();
   record.certificate = *certificate;
-  const auto database = tuner.database();
-  if (!database) return database.error();
-  if (const auto id = (*database)->insert(record); !id) return id.error();
+  if (const auto id = database.insert(record); !id) return id.error();
   return Proof{file.stem(), name_of(certificate->verdict), certificate->check_ms};
 }
 
@@ -88,9 +86,11 @@ int main(int argc, char** argv) {
   std::vector<Proof> proofs;
   {
     Tuner tuner(*find_target("host"), options);
+    const auto stores = open_database(database);
+    if (!stores) return std::fprintf(stderr, "%s\n", stores.error().message.c_str()), 3;
     for (const auto& file : library_test::library_files()) {
       if (file.stem().string().find(wanted) == std::string::npos) continue;
-      const auto proof = proof_of(tuner, file);
+      const auto proof = proof_of(tuner, **stores, file);
       proofs.push_back(proof ? *proof : Proof{file.stem(), proof.error().code + " " + proof.error().message});
       std::printf("%-44s %9.1f ms  %s\n", proofs.back().name.c_str(), proofs.back().ms, proofs.back().verdict.c_str());
       std::fflush(stdout);

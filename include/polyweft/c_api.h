@@ -59,6 +59,11 @@ typedef struct pw_tuner_options {
   const char* target;           /* "host" when NULL */
   const char* database;         /* path; none when NULL */
   const char* helper_directory; /* default when NULL */
+  const char* secret;           /* file of this host's secret, by which it knows the records that it has proven; NULL: $XDG_STATE_HOME/polyweft/secret, else
+                                   ~/.local/state/polyweft/secret; "": none, each process proves the records that it serves */
+  /* A line for the user: a record was proven again, or could not be. Not said when NULL. */
+  void (*notice)(void* user, const char* text);
+  void* notice_user;
 } pw_tuner_options;
 
 typedef struct pw_task_options {
@@ -75,7 +80,7 @@ typedef struct pw_task_options {
   /* tune: asked between candidates, on the calling thread; non-zero ends the search, what was found is kept. Never when NULL. */
   int (*cancelled)(void* user);
   void* user;
-  int32_t symbolic; /* build: not 0: sizes stay arguments of the kernel, int64_t after the buffers in program order; takes no parameters and no trace */
+  int32_t symbolic;      /* build: not 0: sizes stay arguments of the kernel, int64_t after the buffers in program order; takes no parameters and no trace */
   int64_t max_workspace; /* bytes that a kernel may ask the runtime for in one call, all tasks at once; no limit when 0, nothing at all when -1 */
   /* tune: called on the calling thread, with `user`. Nothing when NULL. */
   void (*progress)(void* user, const pw_progress* progress);
@@ -130,7 +135,7 @@ PW_C_EXPORT size_t pw_record_list_count(const pw_record_list* list);
 PW_C_EXPORT const pw_record* pw_record_list_at(const pw_record_list* list, size_t index);
 PW_C_EXPORT void pw_record_list_free(pw_record_list* list);
 
-/* What a record holds, compiled: no search, no isl. */
+/* What a record holds, compiled: no search; no isl where this host or this process has proven it, else it is proven again first. */
 PW_C_EXPORT pw_status pw_tuner_compile_record(pw_tuner* tuner, const pw_record* record, pw_kernel** out);
 /* `emit`: "object" "assembly" "llvm" "shared" "static" "header". `symbol`: the program's name when NULL. */
 PW_C_EXPORT pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, const char* emit, const char* symbol, pw_buffer** out);

@@ -215,9 +215,23 @@ struct BenchReport {
   std::vector<std::string> warnings;  ///< what a search would have refused: spilled registers, far slower than the base nest
 };
 
+/// What this host knows of a stored record.
+enum class Standing : uint8_t {
+  unknown,   ///< nothing: its nest is proven before it is served
+  attested,  ///< this host has proven it as it stands
+  altered,   ///< this host had proven it, and it was changed since
+};
+PW_EXPORT const char* name_of(Standing standing);
+/// $XDG_STATE_HOME/polyweft/secret, else ~/.local/state/polyweft/secret; empty where neither is known. Reads the environment, as who fills in TunerOptions may.
+PW_EXPORT std::string default_secret_path();
+
 struct TunerOptions {
-  std::string database;          ///< path; empty: no database
-  std::string helper_directory;  ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
+  std::string database;  ///< path; empty: no database
+  /// File of this host's secret, made with mode 0600 at the first use, which tells the records that this host has proven from all others. Empty, or where it
+  /// cannot be made: each process proves a record again before it serves it.
+  std::string secret = default_secret_path();
+  std::function<void(const std::string&)> notice = {};  ///< a line for the user: a record was proven again, or could not be
+  std::string helper_directory;                         ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
   std::chrono::milliseconds isl_deadline{10'000};
   int64_t workspace_limit_bytes = int64_t{4} << 30;
 };
@@ -240,7 +254,8 @@ class PW_EXPORT Tuner {
   Result<std::optional<TuningRecord>> best(const Program& program, const TaskOptions& options);
   /// Where there is none: the nearest record of the program, and what it differs in. Nothing without a database.
   Result<std::optional<NearestRecord>> nearest(const Program& program, const TaskOptions& options);
-  /// Record's nest to a callable kernel, no isl.
+  /// Record's nest to a callable kernel; no isl where this host or this process has proven it, else it is proven again. PW0720 where it is refuted, PW0721 where
+  /// it cannot be proven here (and is not the base nest).
   Result<Kernel> compile(const TuningRecord& record);
   /// By trace, record, the analytic model's first choice, or the base order, whichever comes first; a trace is proven again.
   Result<Kernel> compile(const Program& program, const TaskOptions& options);
@@ -264,9 +279,16 @@ class PW_EXPORT Tuner {
   Result<BenchReport> bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget, const std::vector<BenchRival>& against = {});
   /// Seeded inputs in program order: integer-valued or random.
   Result<std::vector<TensorData>> make_inputs(const Program& program, const TaskOptions& options, InputSet set, uint64_t seed);
-  /// Proves a stored record again from its texts.
+  /// Proves a stored record again from its texts, and attests it unless it was altered. PW0720 where it is refuted, PW0721 where it is not proven.
   Result<Certificate> prove(const TuningRecord& record);
-  /// The database, opened at first use; PW0709 where none was given.
+  Standing standing(const TuningRecord& record);
+  /// Of one call of the record's kernel: multiply-add counts 2. 0 where this host has not proven it: an unproven nest may take for ever to count.
+  double flops(const TuningRecord& record);
+  /// Takes over a record that was made elsewhere: its texts must belong together (PW0711), its nest is proven, compared and timed here where its target is
+  /// this one, and stored: as "adopted" where it was timed, else as "imported", which best() does not serve. Its canonical text may be left out. PW0725
+  /// where it is here already, PW0651 where it does not run correctly.
+  Result<TuningRecord> adopt(const TuningRecord& foreign);
+  /// The database, opened at first use; PW0709 where none was given, PW0724 where its file is not there.
   Result<Database*> database();
 
  private:

@@ -229,6 +229,8 @@ pw_status pw_tuner_create(const pw_tuner_options* given, pw_tuner** out) {
     polyweft::TunerOptions tuner;
     if (options.database) tuner.database = options.database;
     if (options.helper_directory) tuner.helper_directory = options.helper_directory;
+    if (options.secret) tuner.secret = options.secret;
+    if (options.notice) tuner.notice = [notice = options.notice, user = options.notice_user](const std::string& text) { notice(user, text.c_str()); };
     *out = new pw_tuner{polyweft::Tuner(std::move(target).value(), std::move(tuner))};
     return PW_OK;
   });

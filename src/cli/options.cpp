@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <limits>
 
 #include "deadline.h"
@@ -90,13 +91,31 @@ Status fill_task(const CommonOptions& options, TaskOptions& task) {
   return Ok{};
 }
 
+namespace {
+
+// A path that was given and does not exist is mistyped, unless the verb may make the file. The default's folders are ours to make.
+Status database_is_there(const CommonOptions& options) {
+  std::error_code ignored;
+  const std::string path = database_of(options);
+  if (options.makes_database) {
+    if (options.database.empty()) std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    return Ok{};
+  }
+  if (options.database.empty() || std::filesystem::exists(path, ignored)) return Ok{};
+  return fail("PW0724", "database " + path + ": there is no such file", {"polyweft tune makes one; check the path of --database"});
+}
+
+}  // namespace
+
 Result<Tuner> make_tuner(const CommonOptions& options) {
+  if (auto there = database_is_there(options); !there) return there.error();
   auto description = readable_path(options.target);
   if (!description) return description.error();
   auto target = find_target(*description);
   if (!target) return target.error();
   TunerOptions tuner;
   tuner.database = database_of(options);
+  tuner.notice = [](const std::string& text) { std::cerr << "note: " << printable_line(text) << std::endl; };
   if (!options.deadline.empty()) {
     auto deadline = parse_duration("--deadline", options.deadline);
     if (!deadline) return deadline.error();
@@ -130,8 +149,10 @@ bool is_record_number(const std::string& text) {
 
 Result<TuningRecord> find_record(Tuner& tuner, const std::string& number) {
   auto database = tuner.database();
-  if (!database) return database.error();
-  auto record = (*database)->record(std::stoll(number));
+  const bool is_made = database || database.error().code != "PW0724";  // a default that nobody has made yet holds no record either
+  if (!database && is_made) return database.error();
+  Result<std::optional<TuningRecord>> record = std::optional<TuningRecord>();
+  if (is_made) record = (*database)->record(std::stoll(number));
   if (!record) return record.error();
   if (!*record) return fail("PW0710", "record #" + number + " is not in the database", {"list them with: polyweft db list"});
   return std::move(**record);

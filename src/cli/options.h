@@ -20,7 +20,8 @@ struct CommonOptions : OutputOptions {
   std::string target = "host";
   std::string deadline;  ///< empty: none but the one of each polyhedral analysis
   std::optional<int64_t> max_workspace;
-  std::string schedule;  ///< path of a trace; run, build, bench and show
+  std::string schedule;         ///< path of a trace; run, build, bench and show
+  bool makes_database = false;  ///< the verb stores: where there is no database it makes one, and the default one's folders
 
   void add_to(CLI::App& app);
   void add_schedule_to(CLI::App& app);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 #include <string_view>
 
@@ -113,7 +114,7 @@ nlohmann::json to_json(const TuningRecord& record) {
 
 void print_json(const char* verb, nlohmann::json line) {
   line["schema"] = std::string("polyweft.") + verb + "/1";
-  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n" << std::flush;
+  std::cout << line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << "\n" << std::flush;
 }
 
 std::string printable(const std::string& text) {
@@ -125,6 +126,12 @@ std::string printable(const std::string& text) {
     out += length > 0 ? text.substr(at, length) : fmt::format("\\x{:02x}", c);
     at += length > 0 ? length : 1;
   }
+  return out;
+}
+
+std::string printable_line(const std::string& text) {
+  std::string out;
+  for (const char c : printable(text)) out += c == '\n' ? "\\x0a" : c == '\t' ? "\\x09" : std::string(1, c);
   return out;
 }
 
@@ -154,6 +161,14 @@ std::string human_time(double ns) {
   if (ns < 1e6) return fmt::format("{:.2f} us", ns / 1e3);
   if (ns < 1e9) return fmt::format("{:.2f} ms", ns / 1e6);
   return fmt::format("{:.2f} s", ns / 1e9);
+}
+
+std::string day(int64_t unix_time) {
+  const std::time_t time = unix_time;
+  std::tm parts{};
+  char text[32] = "";
+  if (gmtime_r(&time, &parts)) std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return text;
 }
 
 std::string human_bytes(double bytes) {

@@ -34,7 +34,7 @@ struct OutputOptions {
 /// Prints the error (text on standard error, or a JSON line on standard output) and gives the exit code that fits its code.
 int report(const Error& error, const OutputOptions& options);
 void report_warnings(const std::vector<Diagnostic>& warnings, const Program& program, const OutputOptions& options);
-/// One JSON line on standard output; `verb` names the schema "polyweft.VERB/1".
+/// One JSON line on standard output, in ASCII (a terminal may be behind it, and texts of rows in it); `verb` names the schema "polyweft.VERB/1".
 void print_json(const char* verb, nlohmann::json line);
 nlohmann::json to_json(const Diagnostic& diagnostic, const std::string& file);
 /// What every line about a record says of it.
@@ -44,8 +44,12 @@ std::string painted_messages(const std::string& rendered, bool enabled);
 
 /// Text of others for a terminal: control characters, broken UTF-8 and characters that turn or hide text are shown as \xNN.
 std::string printable(const std::string& text);
+/// The same in one line: a name may not begin another.
+std::string printable_line(const std::string& text);
 /// "2.08 ms".
 std::string human_time(double ns);
+/// "2026-11-23", of the UTC day.
+std::string day(int64_t unix_time);
 std::string human_bytes(double bytes);
 /// "3.1e7" from a million on, with commas below: "8,112".
 std::string human_count(double count);

@@ -90,7 +90,7 @@ void TuneDisplay::start(const TuneProgress& event) {
                                {"wall_s", event.elapsed_s}});
   if (terminal_.watched) return header(plan);
   line(fmt::format("start program={} key={} target={} numerics={} db={} budget_s={:g} seed={} sketches={} peak_gflops={:.1f}", view_.program, plan.key.substr(0, 8),
-                   printable(target_.name), options_.numerics, printable(database_of(options_)), view_.budget_s, view_.seed, plan.sketches, plan.peak_gflops));
+                   printable_line(target_.name), options_.numerics, printable(database_of(options_)), view_.budget_s, view_.seed, plan.sketches, plan.peak_gflops));
   if (plan.before.trials > 0) line(fmt::format("continue before_trials={} before_s={:.1f}", plan.before.trials, plan.before.wall_s));
 }
 
@@ -100,7 +100,8 @@ void TuneDisplay::header_of_before(const TuneStart& plan) {
 
 void TuneDisplay::header(const TuneStart& plan) {
   line(fmt::format("{}  {}  {}   key {}", painted(view_.program, Paint::bold, terminal_.color_err), view_.binding, options_.numerics, plan.key.substr(0, 8)));
-  std::string target = fmt::format("target    {}: {}, {} thread{}", printable(target_.name), describe_units(target_), options_.threads, options_.threads == 1 ? "" : "s");
+  std::string target =
+      fmt::format("target    {}: {}, {} thread{}", printable_line(target_.name), describe_units(target_), options_.threads, options_.threads == 1 ? "" : "s");
   if (peak_gflops_ > 0) target += fmt::format("; peak {:.0f} GFLOP/s, {:.1f} GB/s (measured now)", peak_gflops_, plan.memory_gb_s);
   line(target);
   std::string work = fmt::format("work      {} in and out", human_bytes(plan.bytes));

@@ -71,7 +71,7 @@ Words records() {
   if (!tuner) return out;
   auto database = tuner->database();
   if (!database) return out;
-  if (auto rows = (*database)->list(50, 0))
+  if (auto rows = (*database)->list({.limit = 50}))
     for (const auto& row : *rows) out.push_back(std::to_string(row.id));
   return out;
 }

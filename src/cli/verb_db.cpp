@@ -3,14 +3,11 @@
 #include <iostream>
 #include <memory>
 
+#include "db_records.h"
 #include "verbs.h"
 
 namespace polyweft::cli {
 namespace {
-
-struct DbOptions : CommonOptions {
-  int64_t limit = 100, offset = 0;
-};
 
 int64_t measured_by_others(const TargetStats& row) {
   int64_t count = 0;
@@ -43,14 +40,14 @@ void stats_json(const DatabaseStats& s) {
 }
 
 void stats_text(const DatabaseStats& s) {
-  std::cout << fmt::format("{}   {}   schema {}   {}   {} programs   {} targets   {} measurements\n", printable(s.path), human_bytes(static_cast<double>(s.bytes)),
+  std::cout << fmt::format("{}   {}   schema {}   {}   {} programs   {} targets   {} measurements\n", printable_line(s.path), human_bytes(static_cast<double>(s.bytes)),
                            s.schema, s.journal, s.programs, s.targets, human_count(static_cast<double>(s.measurements)));
   if (s.by_target.empty()) return;
   std::cout << fmt::format("  {:<26}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", "target", "records", "proven", "unproven", "other toolchain", "measurements", "failures kept");
   for (const auto& row : s.by_target) {
     std::string failures;
     for (const auto& [status, count] : row.failures) failures += fmt::format("{}{} {}", failures.empty() ? "" : " · ", status, count);
-    std::cout << fmt::format("  {:<26}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", printable(row.fingerprint.substr(0, row.fingerprint.find(','))) + "/" + name_of(row.cls),
+    std::cout << fmt::format("  {:<26}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", printable_line(row.fingerprint.substr(0, row.fingerprint.find(','))) + "/" + name_of(row.cls),
                              row.records, row.proven, row.records - row.proven, measured_by_others(row), row.measurements, failures.empty() ? "none" : failures);
   }
 }
@@ -65,18 +62,57 @@ int stats(Database& database, const DbOptions& options) {
   return kDone;
 }
 
-int list(Database& database, const DbOptions& options) {
-  auto rows = database.list(options.limit, options.offset);
-  if (!rows) return report(rows.error(), options);
-  for (const auto& r : *rows) {
-    if (options.json)
-      print_json("db.list", to_json(r));
-    else
-      std::cout << fmt::format("#{:<6}{:<24}{}  {:<20}{:<9}{} thr {:>12}  proof {}\n", r.id, printable(r.program_name), r.key.program.substr(0, 8),
-                               binding_text(r.key.binding), name_of(r.key.cls), r.key.threads, human_time(r.measurement.timing.median_ns),
-                               name_of(r.certificate.verdict));
+// "M=64 N=64": the names stand in the program's text, the values in the row.
+std::string parameters_text(const Sizes& sizes) {
+  std::string out;
+  for (const auto& [name, value] : sizes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", printable_line(name), value);
+  return out;
+}
+
+// What this host knows of the proof, which is more than the row claims or less.
+std::string proof_text(const TuningRecord& r, Standing standing) {
+  if (standing == Standing::altered) return "altered";
+  if (r.certificate.verdict != Verdict::proven) return name_of(r.certificate.verdict);
+  return standing == Standing::attested ? "proven" : "unattested";
+}
+
+void list_json(const TuningRecord& r, const Sizes& sizes, Standing standing, double rate) {
+  auto line = to_json(r);
+  auto parameters = nlohmann::json::object();
+  for (const auto& [name, value] : sizes) parameters[name] = value;
+  line.update({{"parameters", parameters},
+               {"standing", name_of(standing)},
+               {"gflops", rate > 0 ? nlohmann::json(rate) : nlohmann::json()},
+               {"unix_time", r.measurement.unix_time},
+               {"date", day(r.measurement.unix_time)}});
+  print_json("db.list", std::move(line));
+}
+
+void list_text(const TuningRecord& r, const Sizes& sizes, Standing standing, double rate) {
+  std::cout << fmt::format("#{:<6}{:<24}{}  {:<20} {:<9}{} thr {:>12} {:>15}  {}  proof {}{}\n", r.id, printable_line(r.program_name),
+                           printable_line(r.key.program.substr(0, 8)), parameters_text(sizes), name_of(r.key.cls), r.key.threads,
+                           human_time(r.measurement.timing.median_ns), rate > 0 ? fmt::format("{:.1f} GFLOP/s", rate) : "", day(r.measurement.unix_time),
+                           proof_text(r, standing), r.origin == "local" ? "" : ", " + printable_line(r.origin));
+}
+
+int list(Tuner& tuner, Database& database, const DbOptions& options) {
+  auto chosen = chosen_records(database, options);
+  if (!chosen) return report(chosen.error(), options);
+  for (const auto& r : *chosen) {
+    const Standing standing = tuner.standing(r);
+    (options.json ? list_json : list_text)(r, sizes_of(r), standing, gflops(tuner.flops(r), r.measurement.timing.median_ns));
   }
   return kDone;
+}
+
+// What a proof of now says against a row; empty: nothing.
+std::string problem_of(Tuner& tuner, const TuningRecord& r, int64_t& proven) {
+  const bool altered = tuner.standing(r) == Standing::altered;
+  auto certificate = tuner.prove(r);
+  proven += certificate.ok();
+  if (!certificate && certificate.error().code == "PW0721" && r.certificate.verdict != Verdict::proven) return "";
+  if (!certificate) return certificate.error().message;
+  return altered ? fmt::format("record #{} was changed after this host had proven it; its nest is still proven", r.id) : "";
 }
 
 // Digests and SQLite's own checks first, then every proof is made again from the stored texts.
@@ -85,30 +121,37 @@ int verify(Tuner& tuner, Database& database, const DbOptions& options) {
   if (!problems) return report(problems.error(), options);
   int64_t proven = 0;
   for (int64_t offset = 0;; offset += 100) {
-    auto rows = database.list(100, offset);
+    auto rows = database.list({.limit = 100, .offset = offset});
     if (!rows) return report(rows.error(), options);
-    for (const auto& r : *rows) {
-      auto certificate = tuner.prove(r);
-      if (!certificate)
-        problems->push_back(fmt::format("record #{}: {}", r.id, certificate.error().message));
-      else if (certificate->verdict == Verdict::proven)
-        ++proven;
-      else if (r.certificate.verdict == Verdict::proven)
-        problems->push_back(fmt::format("record #{}: stored as proven, now {}", r.id, name_of(certificate->verdict)));
-    }
+    for (const auto& r : *rows)
+      if (std::string problem = problem_of(tuner, r, proven); !problem.empty()) problems->push_back(std::move(problem));
     if (rows->size() < 100) break;
   }
   for (const auto& problem : *problems) {
     if (options.json)
       print_json("db.verify", {{"event", "problem"}, {"text", problem}});
     else
-      std::cout << printable(problem) << "\n";
+      std::cout << printable_line(problem) << "\n";
   }
   if (options.json)
     print_json("db.verify", {{"event", "done"}, {"proven", proven}, {"problems", problems->size()}});
   else
     std::cout << fmt::format("{} records proven again, {} problems\n", proven, problems->size());
   return problems->empty() ? kDone : kNo;
+}
+
+int erase(Database& database, const DbOptions& options) {
+  int worst = kDone;
+  for (int64_t id : options.records) {
+    auto erased = database.erase(id, options.measurements ? Erase::record_and_measurements : Erase::record);
+    if (!erased)
+      worst = std::max(worst, report(erased.error(), options));
+    else if (options.json)
+      print_json("db.delete", {{"event", "deleted"}, {"record", id}});
+    else
+      std::cout << fmt::format("record #{} deleted\n", id);
+  }
+  return worst;
 }
 
 int with_database(const DbOptions& options, const std::function<int(Tuner&, Database&)>& action) {
@@ -119,6 +162,19 @@ int with_database(const DbOptions& options, const std::function<int(Tuner&, Data
   return action(*tuner, **database);
 }
 
+void add_filters(CLI::App& app, DbOptions& options) {
+  app.add_option("PROGRAM", options.program, "Only of this program: its name, or the first digits of its key");
+  app.add_option("--proof", options.proof, "Only with this verdict: proven, not_proven, refuted or not_checked")
+      ->type_name("VERDICT")
+      ->check(CLI::IsMember({"proven", "not_proven", "refuted", "not_checked"}));
+  app.add_option("--origin", options.origin, "Only of this origin: local, adopted or imported")->type_name("ORIGIN");
+  // Settings come later: those of a file choose how a kernel is made, not which rows are shown.
+  app.parse_complete_callback([&app, &options] {
+    for (const char* name : {"--numerics", "--threads", "--target"})
+      if (app.get_option(name)->count() > 0) options.given.insert(name);
+  });
+}
+
 }  // namespace
 
 Verb add_db(CLI::App& app) {
@@ -127,13 +183,25 @@ Verb add_db(CLI::App& app) {
   CLI::App* stats_app = app.add_subcommand("stats", "Counts and sizes");
   CLI::App* list_app = app.add_subcommand("list", "Records, one a line");
   CLI::App* verify_app = app.add_subcommand("verify", "Check integrity and prove every record again");
-  for (CLI::App* sub : {stats_app, list_app, verify_app}) options->add_to(*sub);
-  list_app->add_option("--limit", options->limit, "At most this many")->capture_default_str();
-  list_app->add_option("--offset", options->offset, "Skip this many")->capture_default_str();
+  CLI::App* export_app = app.add_subcommand("export", "Write records as JSON Lines, for another database");
+  CLI::App* import_app = app.add_subcommand("import", "Prove, time and store records that 'db export' wrote");
+  CLI::App* delete_app = app.add_subcommand("delete", "Remove records by number");
+  for (CLI::App* sub : {stats_app, list_app, verify_app, export_app, import_app, delete_app}) options->add_to(*sub);
+  for (CLI::App* sub : {list_app, export_app}) add_filters(*sub, *options);
+  list_app->add_option("--limit", options->limit, "At most this many")->check(CLI::NonNegativeNumber)->capture_default_str();
+  list_app->add_option("--offset", options->offset, "Skip this many")->check(CLI::NonNegativeNumber)->capture_default_str();
+  export_app->add_option("--record", options->records, "Only these records, by number")->type_name("N");
+  export_app->add_option("-o,--output", options->file, "Write here (default: standard output)")->type_name("FILE");
+  import_app->add_option("FILE", options->file, "What 'db export' wrote; - is standard input")->required();
+  delete_app->add_option("RECORD", options->records, "Numbers of records")->required();
+  delete_app->add_flag("--measurements", options->measurements, "Forget what was measured for their tasks, too: a search measures it again");
   return [=] {
+    if (import_app->parsed()) return import_records(*options);
     return with_database(*options, [&](Tuner& tuner, Database& database) {
       if (stats_app->parsed()) return stats(database, *options);
-      if (list_app->parsed()) return list(database, *options);
+      if (list_app->parsed()) return list(tuner, database, *options);
+      if (export_app->parsed()) return export_records(database, *options);
+      if (delete_app->parsed()) return erase(database, *options);
       return verify(tuner, database, *options);
     });
   };

@@ -143,7 +143,7 @@ void summary_json(const TuningRecord& r, const Summary& s, const Inside& inside)
 
 void summary_text(const TuningRecord& r, const Summary& s, const Inside& inside) {
   const double best = r.measurement.timing.median_ns;
-  std::cout << fmt::format("record {}   {} {}   {} +-{:.1f} %", r.id, printable(r.program_name), binding_text(r.key.binding), human_time(best),
+  std::cout << fmt::format("record {}   {} {}   {} +-{:.1f} %", r.id, printable_line(r.program_name), binding_text(r.key.binding), human_time(best),
                            100 * r.measurement.timing.ci_rel);
   if (r.measurement.predicted_ns > 0) std::cout << fmt::format("   the model predicted {}", human_time(r.measurement.predicted_ns));
   std::cout << fmt::format("\ntried: {} timed, {} dropped early as slower", s.timed, s.slower);

@@ -88,6 +88,7 @@ void print_page(const CLI::App& app) {
   print_settings_section();
   print_exit();
   std::cout << ".SH FILES\n.TP\n\\fI$XDG_DATA_HOME/polyweft/schedules.db\\fR\nthe schedule database (else \\fI~/.local/share/polyweft/schedules.db\\fR)\n"
+               ".TP\n\\fI$XDG_STATE_HOME/polyweft/secret\\fR\nby which this host knows the records that it has proven (else \\fI~/.local/state/polyweft/secret\\fR)\n"
                ".TP\n\\fIshare/polyweft/schemas\\fR\nJSON Schemas of what \\fB\\-\\-json\\fR prints\n";
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <ctime>
 #include <iostream>
 #include <memory>
 
@@ -14,14 +13,6 @@ struct ShowOptions : CommonOptions {
   std::string what, stage;
   bool symbolic = false;
 };
-
-std::string day(int64_t unix_time) {
-  const std::time_t time = unix_time;
-  std::tm parts{};
-  char text[16] = "";
-  if (gmtime_r(&time, &parts)) std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
-  return text;
-}
 
 Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, ShowStage stage) {
   auto program = load(options.what);
@@ -48,13 +39,13 @@ void record_text(const TuningRecord& r, const ShowOptions& options) {
   const bool proven = r.certificate.verdict == Verdict::proven;
   const std::string target = r.key.target.substr(0, r.key.target.find(','));
   std::cout << fmt::format("{}   {} {}   {}/{}, {} thread{}   {} +-{:.1f} %   tuned {}, proof {}, origin {}\n",
-                           painted("record " + std::to_string(r.id), Paint::bold, color), printable(r.program_name), r.key.program.substr(0, 8), printable(target),
-                           name_of(r.key.cls), r.key.threads, r.key.threads == 1 ? "" : "s", human_time(r.measurement.timing.median_ns),
+                           painted("record " + std::to_string(r.id), Paint::bold, color), printable_line(r.program_name), printable_line(r.key.program.substr(0, 8)),
+                           printable_line(target), name_of(r.key.cls), r.key.threads, r.key.threads == 1 ? "" : "s", human_time(r.measurement.timing.median_ns),
                            100 * r.measurement.timing.ci_rel, day(r.measurement.unix_time),
-                           painted(name_of(r.certificate.verdict), proven ? Paint::green : Paint::red, color), printable(r.origin));
-  std::cout << fmt::format("sizes {}   measured by {}\n", binding_text(r.key.binding), printable(r.measurement.toolchain));
+                           painted(name_of(r.certificate.verdict), proven ? Paint::green : Paint::red, color), printable_line(r.origin));
+  std::cout << fmt::format("sizes {}   measured by {}\n", binding_text(r.key.binding), printable_line(r.measurement.toolchain));
   std::cout << "trace (edit and pass to `run|build|bench --schedule`)\n" << printable(r.trace_text);
-  if (auto nest = parse_loop_nest(r.nest_text)) std::cout << outline(*nest);
+  if (auto nest = parse_loop_nest(r.nest_text); nest && verify(*nest)) std::cout << outline(*nest);
   std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|llvm|assembly · numbers: --json · why: polyweft explain " << r.id << "\n";
 }
 
@@ -63,7 +54,7 @@ int show_stage(const Result<std::string>& text, const std::string& stage, const 
   if (options.json)
     print_json("show", {{"event", "stage"}, {"stage", stage}, {"text", *text}});
   else
-    std::cout << *text << (text->empty() || text->back() == '\n' ? "" : "\n");
+    std::cout << printable(*text) << (text->empty() || text->back() == '\n' ? "" : "\n");
   return kDone;
 }
 
@@ -175,6 +166,13 @@ int show_outline(Tuner& tuner, const ShowOptions& options) {
   return kDone;
 }
 
+// A card shows the nest that would run: what is stored as proven must be proven for this host, too.
+Status may_be_shown(Tuner& tuner, const TuningRecord& record) {
+  if (record.certificate.verdict != Verdict::proven) return Ok{};
+  auto nest = tuner.show(record, ShowStage::loops);
+  return nest ? Status(Ok{}) : nest.error();
+}
+
 int show_record(Tuner& tuner, const ShowOptions& options) {
   auto record = find_record(tuner, options.what);
   if (!record) return report(record.error(), options);
@@ -182,6 +180,7 @@ int show_record(Tuner& tuner, const ShowOptions& options) {
   if (options.stage == "storage") return show_storage(tuner.storage(*record), options);
   if (options.stage == "dependences" && options.json) return show_dependences(tuner.show(*record, ShowStage::dependences), tuner.dependences(*record), options);
   if (!options.stage.empty()) return show_stage(tuner.show(*record, *stage_named(options.stage)), options.stage, options);
+  if (auto may = may_be_shown(tuner, *record); !may) return report(may.error(), options);
   if (options.json)
     record_json(*record);
   else

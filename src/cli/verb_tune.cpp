@@ -30,7 +30,7 @@ extern "C" void on_signal(int number) {
 
 // The first Ctrl-C ends the search and keeps what was found; the second ends the process at once.
 void catch_signals() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = on_signal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
@@ -136,6 +136,7 @@ int run(const TuneCommand& command) {
 
 Verb add_tune(CLI::App& app) {
   auto options = std::make_shared<TuneCommand>();
+  options->makes_database = true;
   options->add_to(app);
   options->add_workspace_to(app);
   app.add_option("--schedule", options->schedule, "Search nothing: prove, measure and store this trace")->type_name("TRACE");

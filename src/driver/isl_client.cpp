@@ -34,8 +34,22 @@ Error error_from(const json& j, const std::string& source_name) {
   return error;
 }
 
+// Never with a byte replaced: what is proven must be what was given.
+Result<std::string> text_of(const json& request) {
+  try {
+    return request.dump();
+  } catch (const json::exception&) {
+    return fail("PW0101", "the text of the program or of its nest is not UTF-8");
+  }
+}
+
+// A file may be called anything; the helper needs its name for messages only.
+std::string name_in_utf8(const std::string& name) {
+  return text_of(name) ? name : "";
+}
+
 json describe(const Program& program) {
-  return {{"source", program.source_text.empty() ? print(program) : program.source_text}, {"file", program.source_name}, {"program", program.name}};
+  return {{"source", program.source_text.empty() ? print(program) : program.source_text}, {"file", name_in_utf8(program.source_name)}, {"program", program.name}};
 }
 
 json describe(const Task& task) {
@@ -76,7 +90,9 @@ struct IslClient::Impl {
   Result<json> ask(const char* operation, json request, const std::string& source_name) {
     if (auto started = start(); !started) return started.error();
     request["op"] = operation;
-    auto answer = worker->call(request.dump(), options.deadline);
+    auto text = text_of(request);
+    if (!text) return text.error();
+    auto answer = worker->call(*text, options.deadline);
     if (!answer) return limit_error(answer.error(), options.deadline);
     try {
       json reply = json::parse(*answer);

@@ -157,12 +157,9 @@ Result<Plan> Planner::plan(const Program& program, const TaskOptions& task_optio
     if (auto ok = checked(program); !ok) return ok.error();
     return plan_by_trace(*t, task_options.trace, limit);
   }
-  auto record = stored_.best(*t);
-  if (!record) return record.error();
-  if (*record) {
-    auto nest = parse_loop_nest((*record)->nest_text);
-    if (nest && limit.admits(*nest)) return Plan{std::move(nest).value(), (*record)->trace_text, "record #" + std::to_string((*record)->id)};
-  }
+  auto served = trust_.best(*t);
+  if (!served) return served.error();
+  if (*served && limit.admits((*served)->nest)) return Plan{std::move((*served)->nest), (*served)->record.trace_text, "record #" + std::to_string((*served)->record.id)};
   if (auto ok = checked(program); !ok) return ok.error();
   return plan_by_model(*t, limit);
 }
@@ -184,16 +181,17 @@ Result<Plan> Planner::symbolic_plan(const Program& program, const TaskOptions& t
 }
 
 Result<Plan> Planner::plan_of_record(const Task& t, int64_t id) {
-  auto db = stored_.open();
+  auto db = stored_.existing();
   if (!db) return db.error();
-  auto record = (*db)->record(id);
+  Result<std::optional<TuningRecord>> record = std::optional<TuningRecord>();
+  if (*db) record = (*db)->record(id);
   if (!record) return record.error();
   const std::string name = "record #" + std::to_string(id);
   if (!*record) return fail("PW0710", name + " is not in the database", {"list them with: polyweft db list"});
   const TaskKey& key = (*record)->key;
   if (key.program != t.key.program || key.binding != t.key.binding || key.cls != t.key.cls)
     return fail("PW0712", name + " is of another program, binding or class: " + (*record)->program_name, {"give the same -p and --numerics, or another record"});
-  auto nest = parse_loop_nest((*record)->nest_text);
+  auto nest = trust_.nest_of(t, **record);
   if (!nest) return nest.error();
   return Plan{std::move(nest).value(), (*record)->trace_text, name};
 }

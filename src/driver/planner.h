@@ -10,6 +10,7 @@
 #include "driver/isl_client.h"
 #include "driver/stored.h"
 #include "driver/task.h"
+#include "driver/trust.h"
 #include "driver/workshop.h"
 #include "driver/workspace_limit.h"
 #include "polyweft/search.h"
@@ -27,8 +28,8 @@ struct Plan {
 
 class Planner {
  public:
-  /// All three must outlive it.
-  Planner(const Workshop& workshop, IslClient& isl, Stored& stored) : workshop_(workshop), isl_(isl), stored_(stored) {}
+  /// All four must outlive it.
+  Planner(const Workshop& workshop, IslClient& isl, Stored& stored, Trust& trust) : workshop_(workshop), isl_(isl), stored_(stored), trust_(trust) {}
 
   Result<Task> task(const Program& program, const TaskOptions& options) const { return make_task(program, options, workshop_.target()); }
   /// A program that fails a check has no meaning: nothing is scheduled for it.
@@ -43,7 +44,7 @@ class Planner {
   Result<Plan> symbolic_plan(const Program& program, const TaskOptions& options);
   /// PW0409 where the nest is not proven.
   Result<Plan> plan_by_trace(const Task& task, const std::string& trace, WorkspaceLimit limit = WorkspaceLimit(std::nullopt));
-  /// PW0712 where the record is of another task.
+  /// PW0712 where the record is of another task, PW0720 and PW0721 where its nest is not proven.
   Result<Plan> plan_of_record(const Task& task, int64_t id);
 
  private:
@@ -57,6 +58,7 @@ class Planner {
   const Workshop& workshop_;
   IslClient& isl_;
   Stored& stored_;
+  Trust& trust_;
 };
 
 }  // namespace polyweft

@@ -15,14 +15,18 @@ class Stored {
   explicit Stored(std::string path) : path_(std::move(path)) {}
   /// Is there a database at all?
   bool is_given() const { return !path_.empty(); }
-  /// PW0709 where none is given.
+  /// Made where there is no file yet; PW0709 where none is given.
   Result<Database*> open();
+  /// Null where none is given or its file is not made yet: who only looks makes no file.
+  Result<Database*> existing();
   /// The task's fastest record; none without a database.
   Result<std::optional<TuningRecord>> best(const Task& task);
   /// What searches of the task have spent; nothing without a database.
   Result<SearchEffort> effort(const Task& task);
 
  private:
+  Result<Database*> open(Missing missing);
+
   std::string path_;
   std::unique_ptr<Database> database_;
 };

@@ -7,6 +7,7 @@
 
 #include "driver/isl_client.h"
 #include "driver/task.h"
+#include "driver/trust.h"
 #include "driver/workshop.h"
 #include "polyweft/database.h"
 #include "polyweft/nest_template.h"
@@ -28,6 +29,7 @@ struct SessionServices {
   const Workshop& workshop;
   IslClient& isl;
   Runner& runner;
+  Trust& trust;
   Database* database = nullptr;  ///< may be null: nothing is kept
 };
 /// A schedule that somebody wrote, proven.

@@ -1,6 +1,8 @@
 // Tuner: joins the layers. Hit: record -> nest -> code. Miss: helper process -> templates -> search -> lab -> proof -> record.
 #include "polyweft/tuner.h"
 
+#include <ctime>
+
 #include "driver/bench_timing.h"
 #include "driver/flops.h"
 #include "driver/kernel_impl.h"
@@ -27,6 +29,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+Error no_database(const std::string& path) {
+  return fail("PW0724", "database " + path + ": there is no such file", {"polyweft tune makes one; check the path of --database"});
+}
+
 std::string helper_in(const std::string& directory, const std::string& name) {
   return directory.empty() ? helper_program(name) : directory + "/" + name;
 }
@@ -34,7 +40,13 @@ std::string helper_in(const std::string& directory, const std::string& name) {
 }  // namespace
 
 struct Tuner::Impl {
-  Impl(Target t, TunerOptions o) : options(std::move(o)), workshop(std::move(t)), isl(isl_options(options)), stored(options.database), planner(workshop, isl, stored) {}
+  Impl(Target t, TunerOptions o)
+      : options(std::move(o)),
+        workshop(std::move(t)),
+        isl(isl_options(options)),
+        stored(options.database),
+        trust({options.secret, options.notice}, isl, stored),
+        planner(workshop, isl, stored, trust) {}
 
   static IslClient::Options isl_options(const TunerOptions& o) {
     IslClient::Options isl;
@@ -95,12 +107,6 @@ struct Tuner::Impl {
   }
   Tolerance tolerance(const Task& t, const LoopNest& base, const std::vector<TensorData>& inputs);
 
-  static bool keeps(std::optional<int64_t> max_workspace, const TuningRecord& record) {
-    if (!max_workspace) return true;
-    const auto nest = parse_loop_nest(record.nest_text);
-    return nest && WorkspaceLimit(max_workspace).admits(*nest);
-  }
-
   Status start_runner() {
     if (runner) return Ok{};
     RunnerOptions runner_options;
@@ -112,8 +118,13 @@ struct Tuner::Impl {
   }
 
   Result<KernelTiming> time_again(const Task& t, const LoopNest& nest, double expected_ns);
+  Result<Database*> writable_database();
+  Result<Timing> timed(const Task& t, const LoopNest& nest);
+  Result<LoopNest> nest_of(const TuningRecord& record, const Task& task);
+  Result<LoopNest> nest_of(const TuningRecord& record);
   Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);
   Result<TuneReport> answer(const Program& program, const Task& t, const TuneOptions& tune_options, Clock::time_point start);
+  Result<std::optional<Served>> served(const Task& t, const TuneOptions& tune_options);
   static TuneReport hit(TuningRecord record, const SearchEffort& spent);
   Result<TuneReport> unmeasured(const Program& program, const Task& t, const TuneOptions& tune_options);
   Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start,
@@ -125,6 +136,7 @@ struct Tuner::Impl {
   Workshop workshop;
   IslClient isl;
   Stored stored;
+  Trust trust;
   Planner planner;
   std::unique_ptr<Runner> runner;
 };
@@ -141,21 +153,32 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   return report;
 }
 
+// Who asks for another search is not stopped by a record that is none.
+Result<std::optional<Served>> Tuner::Impl::served(const Task& t, const TuneOptions& tune_options) {
+  auto found = trust.best(t);
+  const bool may_go_on = tune_options.refresh || !tune_options.trace.empty();
+  if (found || found.error().code != "PW0720" || !may_go_on) return found;
+  if (options.notice) options.notice(found.error().message);
+  return std::optional<Served>();
+}
+
 Result<TuneReport> Tuner::Impl::answer(const Program& program, const Task& t, const TuneOptions& tune_options, Clock::time_point start) {
-  auto record = stored.best(t);
+  auto record = served(t, tune_options);
   if (!record) return record.error();
   auto spent = stored.effort(t);
   if (!spent) return spent.error();
   const bool is_search = tune_options.trace.empty();
-  const bool may_answer = is_search && !tune_options.refresh && *record && keeps(tune_options.max_workspace, **record);
-  if (may_answer && is_answered(*spent, tune_options)) return hit(std::move(**record), *spent);
+  const bool may_answer = is_search && !tune_options.refresh && *record && WorkspaceLimit(tune_options.max_workspace).admits((*record)->nest);
+  if (may_answer && is_answered(*spent, tune_options)) return hit(std::move((*record)->record), *spent);
   if (tune_options.budget.count() == 0) return unmeasured(program, t, tune_options);
   if (auto runs = workshop.kernels_run_here(); !runs) return runs.error();
   if (auto ok = planner.checked(program); !ok) return ok.error();
-  if (is_search) return search(t, tune_options, std::move(*record), start);
+  std::optional<TuningRecord> old;
+  if (*record) old = std::move((*record)->record);
+  if (is_search) return search(t, tune_options, std::move(old), start);
   auto plan = planner.plan_by_trace(t, tune_options.trace, WorkspaceLimit(tune_options.max_workspace));
   if (!plan) return plan.error();
-  return in_lab(t, tune_options, std::move(*record), start, [&](const SessionTask& session, const SessionServices& services) {
+  return in_lab(t, tune_options, std::move(old), start, [&](const SessionTask& session, const SessionServices& services) {
     return schedule_session(session, services, {plan->nest, plan->trace});
   });
 }
@@ -186,11 +209,23 @@ Result<TuneReport> Tuner::Impl::unmeasured(const Program& program, const Task& t
   report.record.measurement.nest_hash = hash(plan->nest);
   report.record.measurement.toolchain = toolchain();
   report.reason = "nothing measured";
+  if (report.record.certificate.verdict == Verdict::proven) trust.vouch(report.record);
   return report;
+}
+
+// Refused at once: rows that cannot be stored are found at the end of a search otherwise.
+Result<Database*> Tuner::Impl::writable_database() {
+  if (!stored.is_given()) return static_cast<Database*>(nullptr);
+  auto db = stored.open();
+  if (!db) return db;
+  if (auto writable = (*db)->is_writable(); !writable) return writable.error();
+  return db;
 }
 
 Result<TuneReport> Tuner::Impl::in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start,
                                        const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work) {
+  auto stores = writable_database();
+  if (!stores) return stores.error();
   auto base = planner.base_nest(t);
   if (!base) return base.error();
   if (auto started = start_runner(); !started) return started.error();
@@ -198,16 +233,11 @@ Result<TuneReport> Tuner::Impl::in_lab(const Task& t, const TuneOptions& tune_op
   if (!lab_task) return lab_task.error();
   lab_task->seed = tune_options.seed;
   if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
-  Database* stores = nullptr;
-  if (stored.is_given()) {
-    auto db = stored.open();
-    if (!db) return db.error();
-    stores = *db;
-  }
-  return work({t, *base, *lab_task, tune_options, std::move(served), start}, {workshop, isl, *runner, stores});
+  return work({t, *base, *lab_task, tune_options, std::move(served), start}, {workshop, isl, *runner, trust, *stores});
 }
 
 Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start) {
+  if (auto stores = writable_database(); !stores) return stores.error();
   auto templates = planner.sketches(t);
   if (!templates) return templates.error();
   return in_lab(t, tune_options, std::move(served), start,
@@ -248,13 +278,20 @@ Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& option
   return impl_->tune(program, options);
 }
 Result<Database*> Tuner::database() {
-  return impl_->stored.open();
+  auto found = impl_->stored.existing();
+  if (!found || *found) return found;
+  return impl_->stored.is_given() ? Result<Database*>(no_database(impl_->options.database)) : impl_->stored.open();
+}
+Standing Tuner::standing(const TuningRecord& record) {
+  return impl_->trust.standing(record);
 }
 
 Result<std::optional<TuningRecord>> Tuner::best(const Program& program, const TaskOptions& options) {
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  return impl_->stored.best(*task);
+  auto served = impl_->trust.best(*task);
+  if (!served) return served.error();
+  return *served ? std::optional(std::move((*served)->record)) : std::nullopt;
 }
 
 Result<std::optional<NearestRecord>> Tuner::nearest(const Program& program, const TaskOptions& options) {
@@ -267,18 +304,32 @@ Result<std::optional<NearestRecord>> Tuner::nearest(const Program& program, cons
 
 namespace {
 
-Result<Task> task_of(const TuningRecord& record, const Target& target) {
+Error mixed_up(const TuningRecord& record, const std::string& what) {
+  return fail("PW0711", "record #" + std::to_string(record.id) + ": " + what, {"run: polyweft db verify"});
+}
+
+// Its texts and its key must belong together: they come from a row.
+Result<Task> task_of_text(const TuningRecord& record, const Target& target) {
+  constexpr int kMostThreads = 1024;
+  if (record.key.threads < 1 || record.key.threads > kMostThreads) return mixed_up(record, "its number of threads is not in 1 .. " + std::to_string(kMostThreads));
   auto parsed = parse_programs(record.program_text, "");
-  if (!parsed) return parsed.error();
+  if (!parsed) return mixed_up(record, "its program is none: " + parsed.error().message);
   for (const auto& program : parsed->programs) {
     if (program_key(program) != record.key.program) continue;
+    if (program.parameters.size() != record.key.binding.size()) return mixed_up(record, "its sizes are not those of its program");
     TaskOptions options;
     options.cls = record.key.cls;
     options.threads = record.key.threads;
-    for (size_t p = 0; p < program.parameters.size() && p < record.key.binding.size(); ++p) options.parameters[program.parameters[p].name] = record.key.binding[p];
+    for (size_t p = 0; p < program.parameters.size(); ++p) options.parameters[program.parameters[p].name] = record.key.binding[p];
     return make_task(program, options, target);
   }
-  return fail("PW0711", "record #" + std::to_string(record.id) + ": its program text does not have its key", {"run: polyweft db verify"});
+  return mixed_up(record, "its program text does not have its key");
+}
+
+Result<Task> task_of(const TuningRecord& record, const Target& target) {
+  auto task = task_of_text(record, target);
+  if (task && task->canonical_text != record.canonical_text) return mixed_up(record, "its canonical text is not its program's");
+  return task;
 }
 
 Result<Kernel> load_kernel(const Workshop& workshop, const LoopNest& nest, const Program& program, const std::string& origin) {
@@ -293,10 +344,24 @@ Result<Kernel> load_kernel(const Workshop& workshop, const LoopNest& nest, const
 
 }  // namespace
 
+// A search may end with the base nest where nothing can be proven of it: it runs for everybody who has no record, so it may for this one.
+Result<LoopNest> Tuner::Impl::nest_of(const TuningRecord& record, const Task& task) {
+  auto nest = trust.nest_of(task, record);
+  if (nest || nest.error().code != "PW0721") return nest;
+  auto base = planner.base_nest(task);
+  auto parsed = parse_loop_nest(record.nest_text);
+  return base && parsed && print(*base) == print(*parsed) ? std::move(base) : std::move(nest);
+}
+
+Result<LoopNest> Tuner::Impl::nest_of(const TuningRecord& record) {
+  auto task = task_of(record, workshop.target());
+  return task ? nest_of(record, *task) : task.error();
+}
+
 Result<Kernel> Tuner::compile(const TuningRecord& record) {
   auto task = task_of(record, target());
   if (!task) return task.error();
-  auto nest = parse_loop_nest(record.nest_text);
+  auto nest = impl_->nest_of(record, *task);
   if (!nest) return nest.error();
   return load_kernel(impl_->workshop, on_threads(std::move(*nest), record.key.threads), task->program, "record #" + std::to_string(record.id));
 }
@@ -364,12 +429,12 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
   }
   if (stage == ShowStage::program) return record.program_text;
   if (stage == ShowStage::trace) return record.trace_text;
-  if (stage == ShowStage::loops) return record.nest_text;
   auto task = task_of(record, target());
   if (!task) return task.error();
-  if (stage == ShowStage::llvm || stage == ShowStage::assembly) {
-    auto nest = parse_loop_nest(record.nest_text);
+  if (stage == ShowStage::loops || stage == ShowStage::llvm || stage == ShowStage::assembly) {
+    auto nest = impl_->nest_of(record, *task);
     if (!nest) return nest.error();
+    if (stage == ShowStage::loops) return print(*nest);
     auto bytes = impl_->workshop.product(on_threads(*nest, record.key.threads), stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
     if (!bytes) return bytes.error();
     return std::string(bytes->begin(), bytes->end());
@@ -384,7 +449,7 @@ Result<Assembly> Tuner::assembly(const Program& program, const TaskOptions& opti
 }
 
 Result<Assembly> Tuner::assembly(const TuningRecord& record) {
-  auto nest = parse_loop_nest(record.nest_text);
+  auto nest = impl_->nest_of(record);
   if (!nest) return nest.error();
   return impl_->workshop.marked_assembly(on_threads(std::move(*nest), record.key.threads));
 }
@@ -429,7 +494,7 @@ Result<Storage> Tuner::storage(const Program& program, const TaskOptions& option
 Result<Storage> Tuner::storage(const TuningRecord& record) {
   auto task = task_of(record, target());
   if (!task) return task.error();
-  auto nest = parse_loop_nest(record.nest_text);
+  auto nest = impl_->nest_of(record, *task);
   if (!nest) return nest.error();
   return storage_of(*nest, task->program);
 }
@@ -437,8 +502,87 @@ Result<Storage> Tuner::storage(const TuningRecord& record) {
 Result<Certificate> Tuner::prove(const TuningRecord& record) {
   auto task = task_of(record, target());
   if (!task) return task.error();
-  if (task->canonical_text != record.canonical_text) return fail("PW0711", "record #" + std::to_string(record.id) + ": its canonical text is not its program's");
-  return impl_->isl.prove(*task, record.nest_text);
+  auto certificate = impl_->trust.prove(*task, record);
+  if (certificate && standing(record) == Standing::unknown) impl_->trust.vouch(record);
+  return certificate;
+}
+
+double Tuner::flops(const TuningRecord& record) {
+  if (standing(record) != Standing::attested) return 0;
+  const auto task = task_of(record, target());
+  return task ? count_flops(task->program) : 0;
+}
+
+namespace {
+
+Status is_new(Database& database, const TuningRecord& record) {
+  for (RecordFilter filter{.program = record.key.program};; filter.offset += filter.limit) {
+    auto rows = database.list(filter);
+    if (!rows) return rows.error();
+    for (const auto& row : *rows)
+      if (row.key == record.key && row.nest_text == record.nest_text)
+        return fail("PW0725", "record #" + std::to_string(row.id) + " is this record already", {"nothing was stored"});
+    if (static_cast<int64_t>(rows->size()) < filter.limit) return Ok{};
+  }
+}
+
+}  // namespace
+
+// Compared with the base nest first, as any candidate.
+Result<Timing> Tuner::Impl::timed(const Task& t, const LoopNest& nest) {
+  constexpr std::chrono::milliseconds kBudget{200};
+  auto base = planner.base_nest(t);
+  if (!base) return base.error();
+  if (auto started = start_runner(); !started) return started.error();
+  auto lab_task = runner_task(t, *base);
+  if (!lab_task) return lab_task.error();
+  if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
+  auto kernel = workshop.for_runner(on_threads(nest, t.key.threads));
+  if (!kernel) return kernel.error();
+  RunRequest request;
+  request.candidate = std::move(kernel).value();
+  request.time_budget = kBudget;
+  auto outcome = runner->run(request);
+  if (!outcome) return outcome.error();
+  if (outcome->status != RunStatus::ok) return fail("PW0651", std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
+  return outcome->timing;
+}
+
+Result<TuningRecord> Tuner::adopt(const TuningRecord& foreign) {
+  TuningRecord record = foreign;
+  record.id = 0;
+  auto task = task_of_text(record, target());
+  if (!task) return task.error();
+  record.canonical_text = task->canonical_text;
+  record.program_name = task->source.name;
+  if (record.key.abi != task->key.abi) return mixed_up(record, "it is of another version of the kernels' ABI");
+  auto trace = parse_trace(record.trace_text);
+  if (!trace) return trace.error();
+  auto stores = impl_->writable_database();
+  if (!stores) return stores.error();
+  if (!*stores) return fail("PW0709", "no database was given", {"give --database PATH, or TunerOptions::database"});
+  if (auto isnew = is_new(**stores, record); !isnew) return isnew.error();
+  auto certificate = impl_->trust.prove(*task, record);
+  if (!certificate) return certificate.error();
+  const LoopNest nest = *parse_loop_nest(record.nest_text);
+  record.certificate = *certificate;
+  record.measurement.nest_hash = hash(nest);
+  record.measurement.status = RunStatus::ok;
+  record.measurement.strategy = "import";
+  record.origin = "imported";
+  if (record.key.target == task->key.target) {
+    auto timing = impl_->timed(*task, nest);
+    if (!timing) return timing.error();
+    record.measurement.timing = *timing;
+    record.measurement.toolchain = toolchain();
+    record.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
+    record.origin = "adopted";
+  }
+  auto id = (*stores)->insert(record);
+  if (!id) return id.error();
+  record.id = *id;
+  impl_->trust.vouch(record);
+  return record;
 }
 
 Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set, uint64_t seed) {

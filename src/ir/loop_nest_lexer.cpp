@@ -79,7 +79,7 @@ class Lexer {
   size_t string_length() {
     kind_ = TokenKind::string;
     size_t n = 1;
-    while (peek(n) != '\0' && peek(n) != '"' && peek(n) != '\n') ++n;
+    while (is_word(peek(n))) ++n;  // names of axes: no byte that means something to a terminal
     return peek(n) == '"' ? n + 1 : 0;
   }
 

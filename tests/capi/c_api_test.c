@@ -29,13 +29,29 @@ static pw_program* parsed(void) {
   return program;
 }
 
-static pw_tuner* created(const char* database) {
+static int notices;
+static void count_notice(void* user, const char* text) {
+  CHECK(user == &notices && strncmp(text, "record #1 was proven again in ", 30) == 0 && strstr(text, "will be by every process"));
+  ++notices;
+}
+
+/* With a secret of its own beside the database, or none. */
+static pw_tuner* created_by(const char* database, const char* secret) {
   pw_tuner_options options = {0};
   pw_tuner* tuner = NULL;
   options.struct_size = sizeof options;
   options.database = database;
+  options.secret = secret;
+  options.notice = count_notice;
+  options.notice_user = &notices;
   CHECK(pw_tuner_create(&options, &tuner) == PW_OK && tuner);
   return tuner;
+}
+
+static pw_tuner* created(const char* database) {
+  char secret[4200];
+  snprintf(secret, sizeof secret, "%s.secret", database);
+  return created_by(database, secret);
 }
 
 static pw_task_options task(void) {
@@ -273,6 +289,28 @@ static void misses_lists_verifies_and_times(pw_tuner* tuner) {
   pw_program_free(program);
 }
 
+/* Who has no secret proves what others have stored, once a process, and says so; who made it does not. */
+static void proves_records_of_others(const char* database) {
+  pw_program* program = parsed();
+  pw_record* record = NULL;
+  const char* secrets[] = {NULL, ""};
+  int k, round;
+  for (k = 0; k < 2; ++k) {
+    pw_tuner* tuner = secrets[k] ? created_by(database, secrets[k]) : created(database);
+    notices = 0;
+    for (round = 0; round < 2; ++round) {
+      pw_kernel* kernel = NULL;
+      CHECK(pw_tuner_best(tuner, program, NULL, &record) == PW_OK && pw_record_id(record) == 1);
+      CHECK(pw_tuner_compile_record(tuner, record, &kernel) == PW_OK);
+      runs_right(kernel);
+      pw_kernel_free(kernel), pw_record_free(record);
+    }
+    CHECK(notices == k);
+    pw_tuner_free(tuner);
+  }
+  pw_program_free(program);
+}
+
 static void builds(pw_tuner* tuner) {
   pw_program* program = parsed();
   pw_buffer* buffer = NULL;
@@ -358,6 +396,7 @@ int main(int argc, char** argv) {
   builds(tuner);
   old_callers(tuner);
   tunes_and_serves(tuner);
+  proves_records_of_others(database);
   misses_lists_verifies_and_times(tuner);
   foreign_targets();
   names_of_kernels(tuner);

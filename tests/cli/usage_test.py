@@ -234,9 +234,9 @@ class Databases(CliTest):
         self.assertIn("[PW0701]", done.stderr)
 
     def test_a_folder_and_a_path_below_a_file(self):
-        for path in (self.folder, self.file("file", "") / "x.db"):
+        for path, code in ((self.folder, 3), (self.file("file", "") / "x.db", 2)):
             done = self.polyweft("db", "stats", "--database", path)
-            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertEqual(done.returncode, code, done.stderr)
             self.assertRegex(done.stderr, r"\[PW07\d\d\]")
 
     def test_a_record_that_is_not_there(self):
@@ -266,6 +266,9 @@ class Settings(CliTest):
         self.refused(2, "error: ./polyweft.toml:1: numerics = 'fast': --numerics: fast not in {strict,contract,reassoc} [PW0009]", "run", self.small())
         self.assertIn("C: f32", self.succeeds("run", self.small(), "--numerics", "strict"))
         self.file("polyweft.toml", "database = \"mine/own.db\"\n")
+        self.assertIn("mine/own.db: there is no such file [PW0724]", self.polyweft("db", "stats").stderr)
+        (self.folder / "mine").mkdir()
+        self.succeeds("tune", self.small(), "--trials", "1")
         self.assertIn("mine/own.db", self.succeeds("db", "stats"))
 
     def test_malformed_files(self):

@@ -35,5 +35,6 @@ std::unique_ptr<Part> shapes_part(uint64_t seed, int vectors, int compiled);
 std::unique_ptr<Part> mutants_part(uint64_t seed);
 std::unique_ptr<Part> pairs_part(uint64_t seed);
 std::unique_ptr<Part> math_part(uint64_t seed);
+std::unique_ptr<Part> rows_part(uint64_t seed);
 
 }  // namespace polyweft::soak

@@ -118,6 +118,7 @@ int soak(const Options& o) {
   add(mutants_part(seed));
   add(pairs_part(seed));
   add(math_part(seed));
+  add(rows_part(seed));
   if (all.empty()) return std::fprintf(stderr, "soak: no such part\n"), 2;
   if (!o.rerun_part.empty()) {
     if (!all[0].part->rerun(o.rerun_unit)) return std::fprintf(stderr, "soak: no such unit\n"), 2;
