@@ -53,6 +53,13 @@ def command_problems(page, text, help_of):
         if known is None:
             out.append(f"{page}: polyweft has no verb {verb}")
             continue
+        subverbs = known.split("\nSubcommands:\n")[1:]
+        if subverbs and len(words) > 2:
+            if not re.search(rf"^  {re.escape(words[2])} ", subverbs[0], re.M):
+                out.append(f"{page}: polyweft {verb} has no verb {words[2]}")
+                continue
+            verb = f"{verb} {words[2]}"
+            known = help_of(verb)
         options = [OPTION.match(word)[0] for word in words[2:] if OPTION.match(word)]
         out += [f"{page}: polyweft {verb} has no option {option}" for option in options if not re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", known)]
     return out
@@ -90,7 +97,7 @@ def problems(root, help_of):
 def help_of_program(program):
     @functools.lru_cache(maxsize=None)
     def help_of(verb):
-        done = subprocess.run([program, verb, "--help"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([program, *verb.split(), "--help"], capture_output=True, text=True, timeout=60)
         return done.stdout if done.returncode == 0 else None
     return help_of
 

@@ -12,7 +12,7 @@ PRESETS = '{"configurePresets": [{"name": "dev"}]}'
 
 
 def help_of(verb):
-    return {"tune": "  --budget TEXT\n  -p,--parameter NAME=VALUE\n"}.get(verb)
+    return {"tune": "  --budget TEXT\n  -p,--parameter NAME=VALUE\n", "db": "Options:\n  -h\n\nSubcommands:\n  list   Records\n", "db list": "  --limit N\n"}.get(verb)
 
 
 class Documents(unittest.TestCase):
@@ -48,6 +48,11 @@ class Documents(unittest.TestCase):
 
     def test_an_unknown_option_is_caught(self):
         self.assertEqual(["docs/a.md: polyweft tune has no option --bud"], self.found({"docs/a.md": "```\npolyweft tune x.weft --bud 3s\n```\n"}))
+
+    def test_verbs_of_verbs_have_options_of_their_own(self):
+        self.assertEqual([], self.found({"docs/a.md": "```\npolyweft db list --limit 3\n```\n"}))
+        self.assertEqual(["docs/a.md: polyweft db list has no option --budget"], self.found({"docs/a.md": "```\npolyweft db list --budget 3s\n```\n"}))
+        self.assertEqual(["docs/a.md: polyweft db has no verb lst"], self.found({"docs/a.md": "```\npolyweft db lst\n```\n"}))
 
     def test_a_readme_that_does_not_open_with_the_two_commands_is_caught(self):
         self.assertEqual(1, len(self.found({"README.md": "# P\n```sh\nmake\n```\n"})))
