@@ -251,7 +251,6 @@ RowAttack::RowAttack(std::filesystem::path folder) : folder_(std::move(folder)) 
     subject.expected = ir::evaluate(bound, subject.inputs, {})->tensors;
     TuneOptions tune;
     tune.trials = 2;
-    tune.budget = std::chrono::milliseconds(0);
     auto report = tuner.tune(subject.program, tune);
     PW_CHECK(report.ok() && report->record.id > 0);
     subject.record = report->record.id;
