@@ -330,7 +330,7 @@ pw_status pw_tuner_list(pw_tuner* tuner, int64_t limit, int64_t offset, pw_recor
   return guarded([&] {
     auto database = tuner->tuner.database();
     if (!database) return fail_with(database.error());
-    auto rows = (*database)->list(limit, offset);
+    auto rows = (*database)->list({.limit = limit, .offset = offset});
     if (!rows) return fail_with(rows.error());
     auto list = std::make_unique<pw_record_list>();
     for (auto& row : *rows) list->records.push_back({std::move(row)});

@@ -297,9 +297,9 @@ Result<std::optional<TuningRecord>> Tuner::best(const Program& program, const Ta
 Result<std::optional<NearestRecord>> Tuner::nearest(const Program& program, const TaskOptions& options) {
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  if (!impl_->stored.is_given()) return std::optional<NearestRecord>();
-  auto database = impl_->stored.open();
-  return database ? (*database)->nearest(task->key) : database.error();
+  auto database = impl_->stored.existing();
+  if (!database) return database.error();
+  return *database ? (*database)->nearest(task->key) : std::optional<NearestRecord>();
 }
 
 namespace {
