@@ -570,7 +570,7 @@ Result<TuningRecord> Tuner::adopt(const TuningRecord& foreign) {
   record.measurement.status = RunStatus::ok;
   record.measurement.strategy = "import";
   record.origin = "imported";
-  if (record.key.target == task->key.target) {
+  if (record.key.target == task->key.target && impl_->workshop.kernels_run_here()) {
     auto timing = impl_->timed(*task, nest);
     if (!timing) return timing.error();
     record.measurement.timing = *timing;
