@@ -33,7 +33,7 @@ FAST = ["-O3", "-ffast-math"]
 REFERENCE = ["gcc", "-O1", "-ffp-contract=off"]
 TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8,
          "u8": np.uint8, "bool": np.uint8}
-CODES = {"f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (3, 16), "i64": (0, 64), "i32": (0, 32), "i16": (0, 16), "i8": (0, 8), "u8": (1, 8), "bool": (1, 1)}
+CODES = {"f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (4, 16), "i64": (0, 64), "i32": (0, 32), "i16": (0, 16), "i8": (0, 8), "u8": (1, 8), "bool": (1, 1)}
 TOLERANCES = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
 BELOW = 0.9
 
