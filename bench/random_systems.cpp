@@ -2,6 +2,10 @@
 //
 // Turns: programs of src/ir/random_program, systems of recurrences of tests/random. All sizes of a program grow together until it takes 10^6 operations; one whose work
 // does not depend on its sizes, or needs more than 10^8 or 256 MB by then, is passed over. Each file says its seed.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -19,6 +23,7 @@ namespace {
 
 using namespace polyweft;
 
+constexpr rlim_t kMostSeconds = 20;
 constexpr double kLeast = 1e6, kMost = 1e8;
 constexpr int64_t kMostBytes = int64_t{256} << 20, kLargest = 1 << 21;
 
@@ -57,6 +62,23 @@ std::optional<Program> large_enough(const Program& program) {
   return std::nullopt;
 }
 
+/// Writes the program of the seed where there is one; in a process of its own, since no limit of isl bounds its time.
+bool write_in_child(uint64_t seed, const std::filesystem::path& file) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{kMostSeconds, kMostSeconds};
+    setrlimit(RLIMIT_CPU, &limit);
+    auto program = drawn(seed);
+    auto large = program ? large_enough(*program) : std::nullopt;
+    if (!large) _exit(1);
+    large->name = "random_" + std::to_string(seed);
+    std::ofstream(file) << "# seed " << seed << "\n" << print(*large);
+    _exit(0);
+  }
+  int status = 1;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -67,13 +89,9 @@ int main(int argc, char** argv) {
   uint64_t seed = std::strtoull(argv[2], nullptr, 0);
   std::filesystem::create_directories(argv[1]);
   for (int made = 0; made < std::atoi(argv[3]); ++seed) {
-    auto program = drawn(seed);
-    auto large = program ? large_enough(*program) : std::nullopt;
-    if (!large) continue;
-    large->name = "random_" + std::to_string(seed);
     char name[32];
-    std::snprintf(name, sizeof name, "%03d.weft", made++);
-    std::ofstream(std::filesystem::path(argv[1]) / name) << "# seed " << seed << "\n" << print(*large);
+    std::snprintf(name, sizeof name, "%03d.weft", made);
+    if (write_in_child(seed, std::filesystem::path(argv[1]) / name)) ++made;
   }
   return 0;
 }

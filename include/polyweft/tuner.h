@@ -46,6 +46,8 @@ PW_EXPORT Status write_npy(const std::string& path, const TensorData& data);
 PW_EXPORT std::string toolchain();
 
 /// What a task is besides its program.
+/// How an emitted kernel takes its arguments. halide: each a halide_buffer_t*; c: addresses of the elements, const for inputs.
+enum class Abi : uint8_t { halide, c };
 struct TaskOptions {
   std::map<std::string, int64_t> parameters;  ///< the rest keep their defaults
   NumericsClass cls = NumericsClass::reassoc;
@@ -56,6 +58,7 @@ struct TaskOptions {
   bool symbolic = false;
   /// Bytes that a kernel may ask of halide_malloc in one call, all tasks at once; a proven bound. PW0821 names the least found where nothing keeps it.
   std::optional<int64_t> max_workspace = std::nullopt;
+  Abi abi = Abi::halide;  ///< of what build() makes, C source apart: its functions take addresses
 };
 /// What is known before the first trial.
 struct TuneStart {

@@ -9,7 +9,7 @@ namespace polyweft::cli {
 namespace {
 
 struct BuildOptions : CommonOptions {
-  std::string file, emit = "object", path, name;
+  std::string file, emit = "object", path, name, abi = "halide";
   bool symbolic = false;
 };
 
@@ -17,6 +17,7 @@ int run(const BuildOptions& options) {
   auto job = make_job(options, options.file);
   if (!job) return report(job.error(), options);
   job->task.symbolic = options.symbolic;
+  job->task.abi = options.abi == "c" ? Abi::c : Abi::halide;
   auto built = job->tuner.build(job->program, job->task, *emit_named(options.emit), options.name);
   if (!built) return report(built.error(), options);
   const std::string bytes(built->bytes.begin(), built->bytes.end());
@@ -43,6 +44,9 @@ Verb add_build(CLI::App& app) {
   app.add_option("--emit", options->emit, "What to write; c: the plain loops of the base order, or of --schedule, as C11")->check(CLI::IsMember({"object", "assembly", "llvm", "shared", "static", "header", "c"}))->capture_default_str();
   app.add_option("-o,--output", options->path, "Where to write it; - for standard output")->required();
   app.add_option("--name", options->name, "Symbol (default: the program's name)");
+  app.add_option("--abi", options->abi, "How the kernel takes its arguments: halide_buffer_t*, or plain pointers to the elements")
+      ->check(CLI::IsMember({"halide", "c"}))
+      ->capture_default_str();
   app.add_flag("--symbolic", options->symbolic, "Keep the sizes as arguments of the kernel: int64_t after the buffers, in program order");
   return [options] { return run(*options); };
 }

@@ -80,6 +80,7 @@ Words values_of_option(const CLI::Option& option, const Words& words) {
   static const std::map<std::string, Words> kClosed = {
       {"numerics", {"strict", "contract", "reassoc"}},
       {"color", {"auto", "always", "never"}},
+      {"abi", {"halide", "c"}},
       {"emit", {"object", "assembly", "llvm", "shared", "static", "header", "c"}},
       {"stage", {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}},
       {"budget", {"10s", "60s", "5m"}},

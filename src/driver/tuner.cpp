@@ -396,7 +396,7 @@ Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& opti
   const bool is_base = emit == Emit::c && options.trace.empty();
   auto plan = is_base ? impl_->base_plan(program, options) : options.symbolic ? impl_->planner.symbolic_plan(program, options) : impl_->planner.plan(program, options);
   if (!plan) return plan.error();
-  auto bytes = impl_->workshop.product(on_threads(plan->nest, options.threads), emit, symbol);
+  auto bytes = impl_->workshop.product(on_threads(plan->nest, options.threads), emit, symbol, options.abi);
   if (!bytes) return bytes.error();
   return BuildResult{std::move(bytes).value(), plan->origin};
 }

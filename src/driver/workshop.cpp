@@ -222,13 +222,14 @@ Status Workshop::may_be_named(const std::string& symbol) {
   return targets::symbol_is_free(symbol);
 }
 
-Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit emit, const std::string& name) const {
+Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit emit, const std::string& name, Abi abi) const {
   const std::string symbol = name.empty() ? symbol_of(nest) : name;
-  if (emit == Emit::assembly) return as_bytes(targets::assembly_text(nest, target_, symbol));
-  if (emit == Emit::llvm) return as_bytes(targets::llvm_text(nest, target_, symbol));
-  if (emit == Emit::header) return bytes_of(targets::c_header(nest, symbol));
+  const auto caller = abi == Abi::c ? targets::Caller::plain_c : targets::Caller::anyone;
+  if (emit == Emit::assembly) return as_bytes(targets::assembly_text(nest, target_, symbol, caller));
+  if (emit == Emit::llvm) return as_bytes(targets::llvm_text(nest, target_, symbol, caller));
+  if (emit == Emit::header) return bytes_of(abi == Abi::c ? targets::plain_c_header(nest, symbol) : targets::c_header(nest, symbol));
   if (emit == Emit::c) return as_bytes(targets::c_source(nest, symbol));
-  auto object = targets::compile_object(nest, target_, symbol);
+  auto object = targets::compile_object(nest, target_, symbol, caller);
   if (!object) return object.error();
   if (emit == Emit::object) return std::move(object->object);
   if (emit == Emit::static_library) return targets::static_library(*object);

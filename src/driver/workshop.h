@@ -42,7 +42,7 @@ class Workshop {
   /// PW0513 where a product's symbol cannot have this name.
   static Status may_be_named(const std::string& symbol);
   /// `name` empty: the nest's, where a symbol can have that.
-  Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& name) const;
+  Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& name, Abi abi = Abi::halide) const;
   /// Calibrated once a process where the target is this machine.
   MachineModel machine_model(int threads) const;
   /// A kernel that runs `instructions` of the unit that bounds the nest on each of `threads` threads, in registers; none where no such unit is known.

@@ -5,6 +5,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/kernel_codes.h"
 #include "ir/scalar.h"
@@ -14,6 +15,8 @@
 
 namespace polyweft::targets {
 namespace {
+
+constexpr int kAddressIsNull = -12, kUnaligned = -24;  // halide_error_code_t
 
 // Linux, x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).
 constexpr uint64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
@@ -116,7 +119,8 @@ class ModuleCode {
     auto* body = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name + "_body", *module_);
     llvm::Function* f = function(name, type);
     if (nest_.symbolic) return symbolic_kernel(f, body, arguments, root);
-    ArgumentChecks checks(*module_, b_, nest_, arguments, name, f->getAttributes(), options_.explains);
+    std::optional<ArgumentChecks> checks;
+    if (!options_.plain_pointers) checks.emplace(*module_, b_, nest_, arguments, name, f->getAttributes(), options_.explains);
     entry(f, body, arguments, checks, true);
     if (has_promises(nest_, arguments)) entry(function(name + "_unchecked", type), body, arguments, checks, false);
     body->setAttributes(f->getAttributes());
@@ -137,12 +141,8 @@ class ModuleCode {
   void symbolic_entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, bool is_kernel, bool scans) {
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
     SizeChecks checks(b_, nest_, arguments, f, is_kernel);
-    checks.emit();
-    std::vector<llvm::Value*> passed;
-    for (size_t a = 0; a < arguments.size(); ++a) {
-      llvm::Value* address = b_.CreateInBoundsGEP(b_.getInt8Ty(), f->getArg(static_cast<unsigned>(a)), b_.getInt64(kHostOffset));
-      passed.push_back(b_.CreateAlignedLoad(b_.getPtrTy(), address, llvm::Align(1)));
-    }
+    options_.plain_pointers ? checks.emit_for_pointers() : checks.emit();
+    std::vector<llvm::Value*> passed = addresses(f, arguments);
     for (size_t a = 0; a < arguments.size() && scans; ++a) {
       const Buffer& buffer = nest_.buffers[arguments[a]];
       if (buffer.values)
@@ -177,15 +177,33 @@ class ModuleCode {
     fail_if(f, any, ir::kValueOutOfRange);
   }
 
-  /// What the caller calls: checks the arguments, then hands their addresses to the body.
-  void entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, ArgumentChecks& checks, bool scans) {
-    b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
-    checks.emit(f);
-    std::vector<llvm::Value*> hosts;
-    for (auto& argument : f->args()) {
-      llvm::Value* address = b_.CreateInBoundsGEP(b_.getInt8Ty(), &argument, b_.getInt64(kHostOffset));
-      hosts.push_back(b_.CreateAlignedLoad(b_.getPtrTy(), address, llvm::Align(1)));
+  /// Of the elements of all arguments; packed ones begin where a cache line does.
+  std::vector<llvm::Value*> addresses(llvm::Function* f, const std::vector<BufferId>& arguments) {
+    std::vector<llvm::Value*> out;
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      llvm::Value* argument = f->getArg(static_cast<unsigned>(a));
+      llvm::Value* field = options_.plain_pointers ? nullptr : b_.CreateInBoundsGEP(b_.getInt8Ty(), argument, b_.getInt64(kHostOffset));
+      out.push_back(field ? b_.CreateAlignedLoad(b_.getPtrTy(), field, llvm::Align(1)) : argument);
     }
+    return out;
+  }
+  void refuse_pointers(llvm::Function* f, const std::vector<BufferId>& arguments) {
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      const Buffer& buffer = nest_.buffers[arguments[a]];
+      llvm::Value* argument = f->getArg(static_cast<unsigned>(a));
+      if (elements_of(buffer) == 0) continue;
+      fail_if(f, b_.CreateIsNull(argument), kAddressIsNull);
+      const uint64_t alignment = alignment_of_argument(buffer);
+      llvm::Value* rest = b_.CreateAnd(b_.CreatePtrToInt(argument, b_.getInt64Ty()), b_.getInt64(alignment - 1));
+      if (alignment > 1) fail_if(f, b_.CreateICmpNE(rest, b_.getInt64(0)), kUnaligned);
+    }
+  }
+
+  /// What the caller calls: checks the arguments, then hands their addresses to the body.
+  void entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, std::optional<ArgumentChecks>& checks, bool scans) {
+    b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
+    checks ? checks->emit(f) : refuse_pointers(f, arguments);
+    const std::vector<llvm::Value*> hosts = addresses(f, arguments);
     for (size_t a = 0; a < arguments.size(); ++a)
       if (scans && nest_.buffers[arguments[a]].values) scan_values(f, nest_.buffers[arguments[a]], hosts[a]);
     llvm::CallInst* call = b_.CreateCall(body, hosts);

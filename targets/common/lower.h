@@ -16,6 +16,7 @@ struct LowerOptions {
   std::string cpu = "x86-64";
   int vector_bits = 256;
   FloatUnits units;
+  bool plain_pointers = false;         ///< arguments are addresses of elements, packed ones of bytes: no halide_buffer_t
   bool explains = true;                ///< answers bounds queries, and refuses wrong arguments with the code of what is wrong
   int64_t instruction_limit = 40'000;  ///< PW0502 above: such a block would take seconds in code generation
 };

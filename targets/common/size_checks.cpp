@@ -95,6 +95,17 @@ void SizeChecks::emit() {
   for (size_t a = 0; a < arguments_.size(); ++a) dimensions(a);
 }
 
+void SizeChecks::emit_for_pointers() {
+  sizes();
+  for (size_t a = 0; a < arguments_.size(); ++a) {
+    llvm::Value *address = f_->getArg(static_cast<unsigned>(a)), *has_elements = b_.CreateICmpNE(elements_[a], b_.getInt64(0));
+    leave_if(b_.CreateAnd(b_.CreateIsNull(address), has_elements), kBufferIsNull);
+    const uint64_t alignment = alignment_of_argument(nest_.buffers[arguments_[a]]);
+    llvm::Value* rest = b_.CreateAnd(b_.CreatePtrToInt(address, b_.getInt64Ty()), b_.getInt64(alignment - 1));
+    leave_if(b_.CreateAnd(b_.CreateICmpNE(rest, b_.getInt64(0)), has_elements), kUnaligned);
+  }
+}
+
 /// Before anything is computed of them: their range; then what the program assumes, and that storage can be counted.
 void SizeChecks::sizes() {
   for (size_t k = arguments_.size(); k < f_->arg_size(); ++k) {

@@ -29,6 +29,8 @@ class SizeChecks {
   SizeChecks(llvm::IRBuilder<>& builder, const LoopNest& nest, const std::vector<BufferId>& arguments, llvm::Function* f, bool heap);
   /// Checks in the entry of `f`, where the builder stands; it ends where all is well.
   void emit();
+  /// The same where the arguments are addresses of elements: only sizes, and that none is null which has elements.
+  void emit_for_pointers();
   const SizeCode& code() const { return code_; }
   /// Elements of an argument, known after emit().
   llvm::Value* elements(size_t argument) const { return elements_[argument]; }

@@ -120,6 +120,7 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.cpu_features = feature_string(target);
   options.vector_bits = target.vector_bits;
   options.explains = caller == Caller::anyone;
+  options.plain_pointers = caller == Caller::plain_c;
   options.units.fma = target.fuses_products();
   options.units.rounding = target.has("sse4.1");
   options.units.half = target.has("f16c") || target.has("avx512f");
@@ -212,16 +213,16 @@ Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target
   return out;
 }
 
-Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol) {
-  auto code = lowered(nest, target, symbol);
+Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller) {
+  auto code = lowered(nest, target, symbol, caller);
   if (!code) return code.error();
   auto bytes = emit(*code, nest, llvm::CodeGenFileType::AssemblyFile);
   if (!bytes) return bytes.error();
   return std::string(bytes->begin(), bytes->end());
 }
 
-Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol) {
-  auto code = lowered(nest, target, symbol);
+Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller) {
+  auto code = lowered(nest, target, symbol, caller);
   if (!code) return code.error();
   std::string text;
   llvm::raw_string_ostream stream(text);

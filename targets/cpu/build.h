@@ -33,13 +33,14 @@ struct CompiledObject {
 };
 /// Kernels for the lab are called by our runner only: they answer no bounds queries and do not say what is wrong with arguments, which is a tenth of
 /// the time that a candidate's code takes.
-enum class Caller : uint8_t { anyone, lab };
+/// Callers from plain C pass addresses of elements, which are not checked for more than being there.
+enum class Caller : uint8_t { anyone, lab, plain_c };
 /// `symbol` empty: the nest's name.
 Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
-Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol = "");
+Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
 /// Assembly text with its innermost loops marked and costed; assembly.cpp. `assembly` is AT&T text of x86-64, for a CPU like `target`.
 Result<Assembly> marked_assembly(const std::string& assembly, const Target& target);
-Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol = "");
+Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
 /// An ELF shared object; `with_runtime`: Halide's runtime inside, hidden; else halide_* is resolved by whoever loads it.
 enum class Runtime : uint8_t { external, inside };
 Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std::string>& exported, Runtime runtime);
@@ -54,6 +55,8 @@ Status symbol_is_free(const std::string& symbol);
 bool may_name_parameter(const std::string& name);
 /// A header for C11 and C++17.
 std::string c_header(const LoopNest& nest, const std::string& symbol = "");
+/// The same for kernels made for Caller::plain_c.
+std::string plain_c_header(const LoopNest& nest, const std::string& symbol = "");
 
 /// Code in this process. Symbols are found by name; the memory lives as long as the object.
 class LoadedCode {

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
+#include "c_source/cases.h"
 #include "c_source/compiled.h"
 #include "cpu.h"
 #include "ir/evaluator.h"
@@ -14,108 +13,27 @@
 #include "ir/scalar.h"
 #include "ir/seeded_data.h"
 #include "lang/parser.h"
-#include "poly/base_nest.h"
 
 namespace polyweft::c_source_test {
 namespace {
 
-namespace fs = std::filesystem;
 using targets::c_source;
 constexpr const char* kStrict = "-O1 -ffp-contract=off -Wall -Wextra -Werror";
 constexpr const char* kSanitized = "-O1 -ffp-contract=off -fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all";
 
-std::vector<Program> programs_of(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  auto parsed = lang::parse(text.str(), file.string());
-  EXPECT_TRUE(parsed) << file;
-  return parsed ? parsed->programs : std::vector<Program>();
-}
-
-/// Sizes of some 4 to 12 that the assumptions admit, found by halving all at once.
-Binding small_sizes(const Program& program) {
-  Binding best;
-  for (int halvings = 0; halvings < 12; ++halvings) {
-    std::map<std::string, int64_t> sizes;
-    for (const Parameter& p : program.parameters) sizes[p.name] = std::max(p.value >> halvings, std::min<int64_t>(p.value, 5));
-    auto binding = make_binding(program, sizes);
-    for (const Parameter& p : program.parameters) sizes[p.name] = std::max(p.value >> halvings, std::min<int64_t>(p.value, 4));
-    if (!binding) binding = make_binding(program, sizes);
-    if (binding) best = *binding;
+std::vector<std::string> sources_of(const Cases& cases) {
+  std::vector<std::string> out;
+  for (const Case& one : cases.all()) {
+    auto text = c_source(one.nest, one.symbol);
+    EXPECT_TRUE(text) << one.what;
+    out.push_back(text ? *text : "");
   }
-  return best;
-}
-
-/// A program, its nest in a class, and what is expected of it.
-struct Case {
-  std::string symbol, what;
-  Program program;
-  LoopNest nest;
-  bool is_exact = false;  ///< strict, and no function of the C library that rounds in its own way
-};
-
-bool calls_functions(const Program& program) {
-  bool found = false;
-  const auto look = [&](const ExprNode& e) { found |= (e.op >= Op::exp && e.op <= Op::cos && e.op != Op::sqrt) || e.op == Op::pow; };
-  for (const Equation& q : program.equations) visit(q.rhs, look);
-  for (const Combiner& c : program.combiners)
-    for (const Expr& e : c.result) visit(e, look);
-  return found;
-}
-
-class Cases {
- public:
-  void add(const Program& source, const Binding& sizes, NumericsClass cls, const std::string& what) {
-    Case one;
-    one.symbol = "k" + std::to_string(cases_.size());
-    one.what = what + ", " + name_of(cls);
-    one.program = normalize(bind(source, sizes));
-    one.is_exact = cls == NumericsClass::strict && !calls_functions(source);
-    auto nest = poly::base_nest(one.program, cls);
-    if (!nest && nest.error().code.rfind("PW08", 0) == 0) return;  // too hard, or too large
-    ASSERT_TRUE(nest) << one.what << ": " << nest.error().message;
-    one.nest = std::move(*nest);
-    cases_.push_back(std::move(one));
-  }
-
-  std::vector<std::string> sources() const {
-    std::vector<std::string> out;
-    for (const Case& one : cases_) {
-      auto text = c_source(one.nest, one.symbol);
-      EXPECT_TRUE(text) << one.what;
-      out.push_back(text ? *text : "");
-    }
-    return out;
-  }
-
-  size_t size() const { return cases_.size(); }
-  const std::vector<Case>& all() const { return cases_; }
-
- private:
-  std::vector<Case> cases_;
-};
-
-/// "" or the first element that differs by more than the class allows.
-std::string difference(const Case& one, const std::vector<TensorData>& got, const ir::Evaluation& wanted) {
-  for (size_t k = 0; k < got.size(); ++k)
-    for (int64_t e = 0; e < got[k].elements(); ++e) {
-      if (!wanted.written.empty() && !wanted.written[k].empty() && !wanted.written[k][static_cast<size_t>(e)]) continue;
-      const Literal a = got[k].at(e), b = wanted.tensors[k].at(e);
-      const double bound = wanted.bound.empty() || wanted.bound[k].empty() ? 0 : wanted.bound[k][static_cast<size_t>(e)];
-      const bool both_nan = is_float(a.type) && std::isnan(a.f) && std::isnan(b.f);
-      const bool is_near = is_float(a.type) && (a.f == b.f || std::abs(a.f - b.f) <= bound || std::isinf(bound));
-      const bool same = a == b || both_nan || (is_float(a.type) && a.f == b.f && one.nest.cls != NumericsClass::strict);
-      const bool undetermined = std::isinf(bound) && !one.is_exact;
-      if (same || undetermined || (!one.is_exact && is_near)) continue;
-      const auto text = [](const Literal& v) { return is_float(v.type) ? std::to_string(v.f) : std::to_string(v.i); };
-      return "output " + std::to_string(k) + " element " + std::to_string(e) + ": " + text(a) + " instead of " + text(b);
-    }
-  return "";
+  return out;
 }
 
 /// Returns how many ran.
 int expect_same(const std::string& name, const Cases& cases, const std::string& flags) {
-  const Compiled code(name, cases.sources(), flags);
+  const Compiled code(name, sources_of(cases), flags);
   int ran = 0;
   if (!code.is_complete()) return 0;
   for (const Case& one : cases.all()) {
@@ -131,22 +49,6 @@ int expect_same(const std::string& name, const Cases& cases, const std::string& 
     }
   }
   return ran;
-}
-
-std::vector<fs::path> files_of(const std::string& folder) {
-  std::vector<fs::path> out;
-  for (const auto& entry : fs::directory_iterator(fs::path(PW_SOURCE_DIR) / folder))
-    if (entry.path().extension() == ".weft") out.push_back(entry.path());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-Cases cases_of(const std::string& folder, const std::vector<NumericsClass>& classes) {
-  Cases cases;
-  for (const fs::path& file : files_of(folder))
-    for (const Program& program : programs_of(file))
-      for (const NumericsClass cls : classes) cases.add(program, small_sizes(program), cls, file.filename().string() + ":" + program.name);
-  return cases;
 }
 
 Cases random_cases(uint64_t first, int count) {
@@ -236,7 +138,7 @@ TEST(CSource, all_operators_on_all_types_have_the_language_s_bits) {
     cases.add(parsed->programs[0], {64}, NumericsClass::strict, t);
   }
   for (const std::string& flags : {std::string(kStrict), std::string(kStrict) + " -O3 " + test::march(), std::string(kSanitized)}) {
-    const Compiled code("operators", cases.sources(), flags);
+    const Compiled code("operators", sources_of(cases), flags);
     ASSERT_TRUE(code.is_complete());
     for (const Case& one : cases.all())
       for (uint64_t seed = 1; seed <= 19; ++seed) {
