@@ -60,7 +60,8 @@ std::string helper_beside_bench() {
 Subject subject_of(const Program& program, const Workshop& workshop) {
   static IslClient isl({.helper = helper_beside_bench()});
   static Stored none{""};
-  Planner planner(workshop, isl, none);
+  static Trust trust({}, isl, none);
+  Planner planner(workshop, isl, none, trust);
   Subject out{take(make_task(program, {}, workshop.target())), {}};
   out.templates = take(planner.sketches(out.task));
   return out;
