@@ -79,8 +79,10 @@ std::vector<Affine> Analyzer::shape(const std::vector<Node*>& extents) {
   if (extents.size() > kMaxRank) report_.error("PW0801", extents[kMaxRank]->extent, "rank " + std::to_string(extents.size()) + " is above 8");
   for (const Node* each : extents) {
     auto extent = affine_.affine(*each, "shape");
-    if (extent && extent->is_constant() && extent->constant > kMaxSize)
+    if (extent && extent->is_constant() && extent->constant > kMaxSize) {
       report_.error("PW0809", each->extent, "the extent " + std::to_string(extent->constant) + " is above 2^31 - 1");
+      extent = std::nullopt;  // said once
+    }
     if (extent && extent->is_constant() && extent->constant < 0) report_.error("PW0129", each->extent, "the extent " + std::to_string(extent->constant) + " is negative");
     result.push_back(extent.value_or(Affine::of(1)));
   }
