@@ -40,7 +40,9 @@ WITHIN = 4  # times the distance of a kernel that keeps the running bound
 
 
 def run(command, timeout=600):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    """Where no database is named there is none: the user's own lies elsewhere."""
+    with tempfile.TemporaryDirectory() as nowhere:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env={**os.environ, "XDG_DATA_HOME": nowhere})
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit {done.returncode}"]
         raise RuntimeError(lines[-1 if lines[0].startswith("Traceback") else 0][-200:])
@@ -77,7 +79,7 @@ def built(case, options, folder):
     words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
     words += ["--target", options.target] if options.target else []
     source = os.path.join(folder, "plain.c")
-    run([options.polyweft, "build", program, *words, "--emit", "c", "--name", job["symbol"], "-o", source, "--database", os.path.join(folder, "none.db")])
+    run([options.polyweft, "build", program, *words, "--emit", "c", "--name", job["symbol"], "-o", source])
     with open(source, encoding="utf-8") as f:
         job["arguments"] = arguments_in(f.read())
     job["libraries"]["reference"] = compiled(REFERENCE, source, os.path.join(folder, "reference.so"))
@@ -85,16 +87,16 @@ def built(case, options, folder):
         compiler = [*command, *FAST, *march(options)]
         job["libraries"][name] = compiled(compiler, source, os.path.join(folder, name + ".so"))
         job["libraries"][name + " with infinities"] = compiled([*compiler, "-fno-finite-math-only"], source, os.path.join(folder, name + "_inf.so"))
-    kernels = {"first": os.path.join(folder, "first.db")}
+    kernels = {"first": []}
     if options.tune:
-        kernels["tuned"] = os.path.join(folder, "tuned.db")
+        kernels["tuned"] = ["--database", os.path.join(folder, "tuned.db")]
     for name, database in kernels.items():
         try:
             start = time.monotonic()
             if name == "tuned":
-                run([options.polyweft, "tune", program, *words, "--budget", options.tune, "--database", database])
+                run([options.polyweft, "tune", program, *words, "--budget", options.tune, *database])
             library = os.path.join(folder, name + ".so")
-            run([options.polyweft, "build", program, *words, "--emit", "shared", "--name", job["symbol"], "-o", library, "--database", database])
+            run([options.polyweft, "build", program, *words, "--emit", "shared", "--name", job["symbol"], "-o", library, *database])
             job["libraries"][name] = library
             job["notes"].append(f"{name} in {time.monotonic() - start:.1f} s")
         except (RuntimeError, subprocess.TimeoutExpired) as problem:
@@ -107,7 +109,7 @@ def verified(case, options):
     words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
     with tempfile.TemporaryDirectory() as folder:
         try:
-            run([options.polyweft, "run", os.path.join(ROOT, case["path"]), *words, "--verify", "--database", os.path.join(folder, "none.db")])
+            run([options.polyweft, "run", os.path.join(ROOT, case["path"]), *words, "--verify"])
             return True
         except (RuntimeError, subprocess.TimeoutExpired):
             return False

@@ -108,8 +108,9 @@ def main():
         for name in filter(is_wanted, PROGRAMS):
             program = str(ROOT / "examples" / (name + ".weft"))
             staged.write_text("trace 1\n" + "\n".join(PROGRAMS[name]) + "\n")
-            shown = [polyweft, "show", program, *IMAGE, "--stage", "trace", "--database", str(pathlib.Path(folder) / "none.db")]
-            chosen.write_text(subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
+            shown = [polyweft, "show", program, *IMAGE, "--stage", "trace"]
+            no_records = {**os.environ, "XDG_DATA_HOME": folder}
+            chosen.write_text(subprocess.run(shown, check=True, capture_output=True, text=True, env=no_records).stdout)
             print(name, flush=True)
             race(bench, program, [staged, chosen], IMAGE, options.rounds, 1)
         for name in filter(is_wanted, NETWORKS):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -52,10 +53,14 @@ class Examples(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="polyweft-examples-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        self.common = ["--database", self.folder / "schedules.db"]
+        self.database = self.folder / "schedules.db"
+        others = mock.patch.dict(os.environ, {"XDG_DATA_HOME": str(self.folder / "data")})  # where no database is named: none
+        others.start()
+        self.addCleanup(others.stop)
 
     def polyweft(self, verb, *words):
-        return output_of(POLYWEFT, verb, self.file, *words, *self.sizes, *self.common)
+        named = ["--database", self.database] if verb == "tune" or self.database.exists() else []
+        return output_of(POLYWEFT, verb, self.file, *words, *self.sizes, *named)
 
     def compare(self, what, got, expected):
         self.assertEqual(expected.shape, got.shape, what)
