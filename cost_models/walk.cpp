@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "ir/instruction.h"
-#include "ir/row_walk.h"
 
 namespace polyweft::cost {
 namespace {
@@ -195,22 +194,16 @@ class Walk::Walker {
     out.coeff.assign(loops_.size(), std::vector<int64_t>(access.index.size(), 0));
     out.at.assign(access.index.size(), 0);
     out.gathers_along.assign(loops_.size(), 0);
-    for (const Subscript& s : access.index)
-      for (size_t l = 0; s.data && l < loops_.size(); ++l) out.gathers_along[l] |= mentions(s.data, loops_[l].var);
+    for (const Subscript& s : access.index) {
+      if (!s.data) continue;
+      const std::vector<VarId> used = free_variables(s.data);
+      for (size_t l = 0; l < loops_.size(); ++l) out.gathers_along[l] |= std::binary_search(used.begin(), used.end(), loops_[l].var);
+    }
     for (size_t d = 0; d < access.index.size(); ++d) {
       out.has_gather |= access.index[d].data != nullptr;
       for (size_t l = 0; l < loops_.size(); ++l) out.coeff[l][d] = slope(access.index[d].affine, loops_[l].var) * loops_[l].step;
     }
     return out;
-  }
-  static bool mentions(const Expr& data, VarId var) {
-    bool found = false;
-    polyweft::visit(data, [&](const ExprNode& node) {
-      found |= node.op == Op::variable && node.var == var;
-      found |= node.op == Op::affine && ir::mentions(node.affine, var);
-      for (const Subscript& s : node.access.index) found |= node.op == Op::read && ir::mentions(s.affine, var);
-    });
-    return found;
   }
   // A quasi-affine term counts with the slope of its argument: floor(e / den) moves by slope / den, at least 1 when it moves.
   int64_t slope(const Affine& e, VarId var) const {

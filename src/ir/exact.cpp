@@ -167,23 +167,6 @@ Int128 exact_apply(Op op, std::span<const Int128> args) {
   return 0;
 }
 
-bool exact_compare(Op op, Int128 a, Int128 b) {
-  switch (op) {
-    case Op::eq:
-      return a == b;
-    case Op::ne:
-      return a != b;
-    case Op::lt:
-      return a < b;
-    case Op::le:
-      return a <= b;
-    case Op::gt:
-      return a > b;
-    default:
-      return a >= b;
-  }
-}
-
 std::optional<ExactRange> exact_range_of(Op op, std::span<const ExactRange> args) {
   const ExactRange a = args[0], b = args.size() > 1 ? args[1] : ExactRange{};
   switch (op) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 
+#include "ir/compare.h"
 #include "polyweft/program.h"
 
 namespace polyweft::ir {
@@ -34,7 +35,6 @@ bool is_exact_condition(const ExprNode& e);
 
 /// An operator on exact integers but select and guarded; x // 0 = x % 0 = 0, a shift count is taken modulo 64. Wraps at 128 bits.
 Int128 exact_apply(Op op, std::span<const Int128> args);
-bool exact_compare(Op op, Int128 a, Int128 b);
 
 /// Holds every value that exact_apply gives for operands in these ranges (select and guarded: either of the last two); none where 128 bits may not.
 std::optional<ExactRange> exact_range_of(Op op, std::span<const ExactRange> args);
@@ -76,7 +76,7 @@ class ExactValue {
   bool condition(const ExprNode& e) {
     if (!is_exact_condition(e)) return leaves_.truth(e);
     if (e.op == Op::logical_not) return !condition(*e.args[0]);
-    if (e.op != Op::logical_and && e.op != Op::logical_or) return exact_compare(e.op, of(*e.args[0]), of(*e.args[1]));
+    if (e.op != Op::logical_and && e.op != Op::logical_or) return compares(e.op, of(*e.args[0]), of(*e.args[1]));
     const bool a = condition(*e.args[0]), b = condition(*e.args[1]);
     return e.op == Op::logical_and ? a && b : a || b;
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/compare.h"
 #include "ir/scalar_math.h"
 
 namespace polyweft::ir {
@@ -196,24 +197,6 @@ int64_t integer_value(Op op, ElementType type, std::span<const Literal> args) {
       PW_CHECK(!"an operator on integers");
   }
   return 0;
-}
-
-template <class T>
-bool compares(Op op, T a, T b) {
-  switch (op) {
-    case Op::eq:
-      return a == b;
-    case Op::ne:
-      return a != b;
-    case Op::lt:
-      return a < b;
-    case Op::le:
-      return a <= b;
-    case Op::gt:
-      return a > b;
-    default:
-      return a >= b;
-  }
 }
 
 bool truth(Op op, std::span<const Literal> args) {
