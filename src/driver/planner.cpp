@@ -1,5 +1,6 @@
 #include "driver/planner.h"
 
+#include <map>
 #include <set>
 
 #include "driver/first_choices.h"
@@ -9,6 +10,7 @@
 #include "ir/register_blocks.h"
 #include "ir/suit_target.h"
 #include "ir/vectorize_rows.h"
+#include "poly/band_json.h"
 #include "schedules/sketches/sketches.h"
 
 namespace polyweft {
@@ -57,7 +59,13 @@ Result<schedules::Isl> Planner::isl_for(const Task& t, bool needs_nest) {
     out.recurrence_nest = std::move(*recurrence);
   }
   out.propose_bands = [this, &t] { return isl_.propose_bands(t); };
-  out.band_facts = [this, &t](const poly::BandQuestion& question) { return isl_.band_facts(t, question); };
+  // Sketches begin with the same bands and folds, and each is replayed: nothing is asked twice.
+  using Answers = std::map<std::string, Result<poly::BandFacts>>;
+  out.band_facts = [this, &t, answers = std::make_shared<Answers>()](const poly::BandQuestion& question) {
+    const std::string text = poly::to_json(question).dump();
+    const auto known = answers->find(text);
+    return known != answers->end() ? known->second : answers->emplace(text, isl_.band_facts(t, question)).first->second;
+  };
   return out;
 }
 
