@@ -23,6 +23,7 @@ constexpr double kWindow = 256;  // instructions in flight that wait for one ano
 // and that products which add to one tile follow each other every 16 cycles, and that loads from L1 hide behind them altogether.
 constexpr double kTileRows = 16, kTileLatency = 52, kTiles = ir::kLiveTiles;
 constexpr double kBesides = 0.1;  // of the loads that hide behind arithmetic, or of arithmetic behind loads (12 x 2 and 14 x 2 vectors beside 9 x 3: 2 to 3 % slower)
+constexpr double kTurned = 2;  // lanes that lie side by side the other way round: a vector and a shuffle
 constexpr double kGather = 3;  // load or store slots a lane of a gather or scatter: 1.3 to 2 cycles a lane on current cores
 constexpr double kCompilersGather = 8;   // places in 64 bits: two gathers for a vector of 32-bit elements, and the arithmetic for them
 constexpr int64_t kMostInterleaved = 8;  // stride of a group of accesses that LLVM loads in whole vectors and takes apart by shuffles
@@ -50,9 +51,16 @@ bool has_cells(const Layout& layout, uint32_t dim) {
   return std::any_of(layout.pieces.begin(), layout.pieces.end(), [&](const Piece& piece) { return piece.dim == dim && piece.factor > 1; });
 }
 
+// A table that a vector holds (targets: load_of_table).
+bool is_one_vector(const Buffer& buffer, double lanes) {
+  const auto bytes = static_cast<double>(size_bytes(buffer.type));
+  return bytes >= 4 && bytes * lanes == 64 && static_cast<double>(allocated_elements(buffer)) <= lanes;
+}
+
 // Vector loads or stores for the lanes of one vector: one where they lie side by side, two where they are every second element, else one a lane.
 double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes) {
   const auto& layout = nest.buffers[use.buffer].layout;
+  if (use.gathers_along[loop] && is_one_vector(nest.buffers[use.buffer], lanes)) return kTurned;
   if (layout.pieces.empty() || use.gathers_along[loop]) return (nest.auto_vectorized ? kCompilersGather : kGather) * lanes;
   // A dimension of one cell (a fold by 1) is no dimension of memory.
   auto dense = std::find_if(layout.pieces.rbegin(), layout.pieces.rend(), [](const Piece& piece) { return piece.factor > 1; });
@@ -61,6 +69,7 @@ double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, 
     if (d != last && use.coeff[loop][d] != 0 && has_cells(layout, static_cast<uint32_t>(d))) return kGather * lanes;
   const int64_t stride = std::abs(use.coeff[loop][last]);
   if (stride == 1 && use.coeff[loop][last] == 1) return 1;
+  if (stride == 1 && !nest.auto_vectorized) return std::min(kTurned, lanes);
   if (nest.auto_vectorized && stride <= kMostInterleaved) return std::min(1 + std::log2(std::max<double>(1, static_cast<double>(stride))), kGather * lanes);  // a share of whole vectors, and shuffles
   return stride == 2 ? std::min(2.0, lanes) : kGather * lanes;
 }

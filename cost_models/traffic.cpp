@@ -179,8 +179,8 @@ class Traffic {
     const bool is_short_store = uses_[a]->is_store && !leaf_.is_tile && !level.is_near && store_share > kStreamExposed;
     const double cycles = granules * level.cycles * (level.is_cache && !level.is_near && (is_short_store || is_only_written(a)) ? 2 : 1);
     if (!level.is_cache) {
-      out.exposed += kTlbExposed * cycles;
-      out.hidden += cycles;
+      out.exposed += kTlbExposed * cycles / pages_at_once(a);
+      out.hidden += cycles / pages_at_once(a);
       return;
     }
     const double share = is_short_store ? store_share : leaf_.is_tile && level.is_near ? kTilesExposed : is_stream ? kStreamExposed : kScatterExposed;
@@ -190,6 +190,14 @@ class Traffic {
     if (!is_stream || level.is_near || uses_[a]->is_store || uses_[a]->is_asked_for) return;
     // Sixteen lines asked for at once cross from page to page without a pause, but not from piece to piece.
     out.exposed += leaf_.is_tile ? granules * kLineBytes / run_bytes * kPageStartCycles : page_starts(a, granules);
+  }
+  /// Lanes that lie apart ask for their pages together: a vector waits for as many of them as for one.
+  double pages_at_once(size_t a) const {
+    double out = 1;
+    for (size_t l = block_; l < leaf_.loops.size(); ++l)
+      if (leaf_.loops[l].mark == MarkKind::vector)
+        out = std::max(out, std::min(1.0, windows_[a].stride(l) / kPageBytes) * std::min<double>(leaf_.loops[l].trips, leaf_.loops[l].width));
+    return out;
   }
   /// Do all rows of a tile lie in one set of the first cache?
   bool rows_share_a_set(size_t a) const {

@@ -217,5 +217,23 @@ TEST(AnalyticModel, rows_on_pages_of_their_own_wait_for_translation) {
   EXPECT_GT(predicted(shape), 1.1 * predicted(shape, many));
 }
 
+/// A row of 4096 vectors of what is read at this place of X or T.
+double reading(const std::string& what, const std::string& extents = "65536", const std::string& table = "16") {
+  const auto nest =
+      parse_loop_nest("nest 1 reads class reassoc\nloops i, v\nbuffer X: f32[" + extents + "] argument align 4\nbuffer T: f32[" + table +
+                      "] argument align 4\nbuffer K: i32[65536] argument align 4 values 0 .. 16\nbuffer Y: f32[65536] argument align 4 output\narguments X, T, K, Y\n"
+                      "body {\nfor i in 0 .. 65536 step 16 { for v in 0 .. 16 vector 16 { compute 0(i, v) store: Y[i + v] <- " +
+                      what + " } }\n}\n");
+  EXPECT_TRUE(nest) << nest.error().message;
+  return nest ? analytic_model(machine())->predict_ns(*nest) : 0;
+}
+
+TEST(AnalyticModel, lanes_the_other_way_round_and_tables_of_one_vector_are_no_gathers) {
+  const double forward = reading("X[i + v]"), backward = reading("X[65535 - i - v]"), apart = reading("X[3 * i + 3 * v]", "196608");
+  EXPECT_LT(backward, 2 * forward);
+  EXPECT_GT(apart, 3 * backward);
+  EXPECT_LT(2 * reading("T[{convert:i64(K[i + v]) in 0 .. 15}]"), reading("T[{convert:i64(K[i + v]) in 0 .. 15}]", "65536", "17"));
+}
+
 }  // namespace
 }  // namespace polyweft
