@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "ir/trace_names.h"
+#include "schedules/sketches/plans.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -73,6 +74,19 @@ std::optional<BandStep> in_running_order(const NestTemplate& t, uint32_t band, c
     out.statements.push_back(step.statements[next]);
   }
   return out == step ? std::nullopt : std::optional(out);
+}
+
+void fold_storage(Sketcher& s, uint32_t band) {
+  std::vector<TensorId> tensors;
+  for (uint32_t guest : stages_of(s.t_, band))
+    for (TensorId id : equation_of(s.t_, s.t_.stages[guest]).targets)
+      if (s.t_.program.tensors[id].kind == TensorKind::local && std::find(tensors.begin(), tensors.end(), id) == tensors.end()) tensors.push_back(id);
+  for (TensorId id : tensors) {
+    const Tensor& tensor = s.t_.program.tensors[id];
+    if (tensor.rank < 2 || bytes_of(s.t_, id) < 4096) continue;
+    for (int64_t window : {1, 2, 3})
+      if (window < s.t_.boxes[id].hi[0] - s.t_.boxes[id].lo[0] && s.take(FoldStep{tensor.name, "d0", window, true})) break;
+  }
 }
 
 }  // namespace polyweft::schedules

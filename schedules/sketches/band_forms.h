@@ -3,6 +3,7 @@
 
 #include "poly/band.h"
 #include "schedules/bands.h"
+#include "schedules/sketches/sketcher.h"
 
 namespace polyweft::schedules {
 
@@ -11,6 +12,8 @@ std::optional<BandStep> whole_sums(const Program& program, poly::BandProposal pr
 /// The statements in a sequence that every relation allows whose distance may be 0 along the first `depth` members. Nothing where there is none, or it is the one that
 /// the step has.
 std::optional<BandStep> in_running_order(const NestTemplate& t, uint32_t band, const BandStep& step, size_t depth);
+/// Tensors of a band keep as few planes along its first member as their readers allow.
+void fold_storage(Sketcher& s, uint32_t band);
 /// Does some read have neighbours along the index in neighbouring cells?
 bool reads_along(const Equation& equation, VarId index);
 

@@ -3,6 +3,7 @@
 //   plain        band | loops that carry | each statement: the other loops, lanes along the one that is dense
 //   panels       first values, finished values, folds of sums as statements | tiles of j, k, i | k | rows of vectors; tiles of folds alone in registers
 //   time tiles   time_tiles.h
+//   diagonals    diagonals.h
 //   lanes, jams  side_by_side.h
 //
 // A step that its relations refuse is left out; a trace is kept if something was gained.
@@ -15,6 +16,7 @@
 #include "ir/trace_names.h"
 #include "schedules/bands.h"
 #include "schedules/sketches/band_forms.h"
+#include "schedules/sketches/diagonals.h"
 #include "schedules/sketches/guests.h"
 #include "schedules/sketches/plans.h"
 #include "schedules/sketches/side_by_side.h"
@@ -23,20 +25,6 @@
 
 namespace polyweft::schedules {
 namespace {
-
-/// Tensors of a band keep as few planes along its first member as their readers allow.
-void fold_storage(Sketcher& s, uint32_t band) {
-  std::vector<TensorId> tensors;
-  for (uint32_t guest : stages_of(s.t_, band))
-    for (TensorId id : equation_of(s.t_, s.t_.stages[guest]).targets)
-      if (s.t_.program.tensors[id].kind == TensorKind::local && std::find(tensors.begin(), tensors.end(), id) == tensors.end()) tensors.push_back(id);
-  for (TensorId id : tensors) {
-    const Tensor& tensor = s.t_.program.tensors[id];
-    if (tensor.rank < 2 || bytes_of(s.t_, id) < 4096) continue;
-    for (int64_t window : {1, 2, 3})
-      if (window < s.t_.boxes[id].hi[0] - s.t_.boxes[id].lo[0] && s.take(FoldStep{tensor.name, "d0", window, true})) break;
-  }
-}
 
 /// Operations at each point; functions are some twenty.
 double work_at_point(const Equation& equation) {
@@ -312,7 +300,7 @@ std::optional<Trace> sketch_side_by_side(Sketcher s, const Program& program, con
   return s.trace_;
 }
 
-enum class Style : uint8_t { panels, time, diamonds, rows };
+enum class Style : uint8_t { panels, time, diamonds, diagonals, strips, rows };
 
 std::optional<Trace> sketch(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
                             Style style, int64_t panel = 0) {
@@ -329,6 +317,10 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
         gained |= done;
         if (done) s = std::move(panels);
       }
+    if (style == Style::diagonals || style == Style::strips) {
+      done = add_diagonals(s, program, proposals[p], style == Style::strips ? Diagonals::strips : Diagonals::whole);
+      gained |= done;
+    }
     if (style == Style::time || style == Style::diamonds) {
       const int64_t lanes = facts.vector_bytes / 8;
       Sketcher first = s;
@@ -347,6 +339,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
       }
     }
     if (done) continue;
+    if (style != Style::rows && !gained && p + 1 == proposals.size()) return std::nullopt;
     const auto has_rows = add_plain(s, program, proposals[p]);
     if (!has_rows) return std::nullopt;
     gained |= *has_rows && style == Style::rows;
@@ -370,7 +363,7 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
   for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, facts, isl, *proposals, Style::panels, panel));
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::time));
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::diamonds));
-  keep(sketch(normalized, cls, facts, isl, *proposals, Style::rows));
+  for (const Style style : {Style::diagonals, Style::strips, Style::rows}) keep(sketch(normalized, cls, facts, isl, *proposals, style));
   if (const auto wide = side_by_side(normalized, cls, facts, isl, *proposals); !wide.empty())
     for (const SideBySide form : {SideBySide::lanes, SideBySide::jammed})
       keep(sketch_side_by_side(Sketcher(normalized, cls, facts, isl), normalized, wide, *proposals, form));

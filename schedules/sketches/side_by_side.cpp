@@ -6,6 +6,7 @@
 
 #include "schedules/bands.h"
 #include "schedules/sketches/guests.h"
+#include "schedules/sketches/neighbours.h"
 #include "schedules/sketches/plans.h"
 
 namespace polyweft::schedules {
@@ -61,49 +62,6 @@ std::set<TensorId> inputs_of(const Program& program, const BandProposal& proposa
   return out;
 }
 
-Affine coordinate(const Slot& slot) {
-  return slot.var == kNoVar ? slot.position : Affine::variable(slot.var);
-}
-
-/// The members at the element with these coordinates, as the tensor's widest statement has them; nothing where an index of its is no coordinate.
-std::optional<std::vector<Affine>> members_at(const Program& program, const BandProposal& proposal, TensorId tensor, const std::vector<Affine>& element) {
-  const BandPlace* widest = nullptr;
-  for (const BandPlace& place : proposal.statements) {
-    const auto& targets = program.equations[place.equation].targets;
-    const bool writes = std::count(targets.begin(), targets.end(), tensor) > 0;
-    if (writes && (!widest || program.equations[place.equation].index_names.size() > program.equations[widest->equation].index_names.size())) widest = &place;
-  }
-  if (!widest) return std::nullopt;
-  const Equation& equation = program.equations[widest->equation];
-  std::map<VarId, Affine> at;
-  for (size_t d = 0; d < equation.slots.size(); ++d)
-    if (equation.slots[d].var != kNoVar) at[equation.slots[d].var] = element[d];
-  std::vector<Affine> out;
-  for (const Affine& member : widest->members) {
-    for (const Term& term : member.terms)
-      if (term.quasi || (term.var >= program.index_var(0) && !at.count(term.var))) return std::nullopt;
-    out.push_back(substitute(member, at));
-  }
-  return out;
-}
-
-/// The one element of the band's tensors that the equation reads, where it reads one alone.
-std::optional<std::pair<TensorId, std::vector<Affine>>> element_read(const Program& program, const Equation& equation, const std::set<TensorId>& tensors) {
-  std::optional<std::pair<TensorId, std::vector<Affine>>> out;
-  bool is_one = true;
-  visit(equation.rhs, [&](const ExprNode& e) {
-    if (e.op != Op::read || !tensors.count(e.access.id)) return;
-    std::vector<Affine> element;
-    for (const Subscript& s : e.access.index) {
-      is_one &= !s.data && s.affine.is_linear();
-      element.push_back(s.affine);
-    }
-    is_one &= !out || *out == std::pair(e.access.id, element);
-    out = {e.access.id, std::move(element)};
-  });
-  return is_one ? out : std::nullopt;
-}
-
 /// First values before, readers after, where the band stays legal.
 void add_neighbours(const Sketcher& begun, const Program& program, const std::set<EquationId>& taken, Known& known) {
   BandProposal& proposal = known.proposal;
@@ -122,7 +80,7 @@ void add_neighbours(const Sketcher& begun, const Program& program, const std::se
       element = {equation.targets[0], {}};
       for (const Slot& slot : equation.slots) element->second.push_back(coordinate(slot));
     } else {
-      element = element_read(program, equation, tensors);
+      element = element_read(equation, tensors);
     }
     const auto members = element ? members_at(program, proposal, element->first, element->second) : std::nullopt;
     if (!members) continue;
