@@ -150,6 +150,10 @@ struct Walker {
   }
   /// Does the class let these folds go in any order? Then only what runs at once must keep apart.
   bool is_free(const BandRelation& r) const { return r.kind == BandRelation::Kind::order && is_order_free(t.cls, t.program, equation_of(t, t.stages[guests[r.source]])); }
+  /// Inside a loop over folds that is no member all elements of a sum grow at once: none of them is finished for another one to read.
+  static bool is_in_pieces(const BandRelation& r, const Stage& stage, const TemplateLoop& loop) {
+    return !stage.is_frame && r.kind != BandRelation::Kind::order && loop.index >= stage.data_indices && !runs_once(stage, loop);
+  }
   /// The outermost loops of a stage; `carried` once a loop surely has a distance above 0. `m_of`: the member of an index, if it has one. folds_apart: lanes do.
   template <class F>
   Status walk(const BandRelation& r, const Stage& stage, std::span<const TemplateLoop> loops, const F& m_of, bool& carried, bool folds_apart = false) const {
@@ -164,6 +168,7 @@ struct Walker {
       const TemplateLoop& loop = loops[k];
       if (carried) return Ok{};
       const std::optional<uint32_t> m = m_of(loop.index);
+      if (!m && is_in_pieces(r, stage, loop)) return broken("PW0305", r, "needs the whole sum, of which loop " + loop.name + " does a part before others");
       if (!m) continue;
       const int64_t lo = r.lo[*m], hi = r.hi[*m];
       if (loop.wave > 0) in_wave = loop.wave;
