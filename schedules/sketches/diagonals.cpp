@@ -8,6 +8,7 @@
 #include "schedules/sketches/guests.h"
 #include "schedules/sketches/neighbours.h"
 #include "schedules/sketches/plans.h"
+#include "schedules/sketches/time_tiles.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -193,25 +194,58 @@ bool fits_near(const Sketcher& s, const Program& program, const BandProposal& pr
   return bytes <= 2 * static_cast<double>(s.facts_->cache_bytes.front());
 }
 
+/// Blocks of time pay where a plane leaves the second cache by far (seidel_2d: 0.9 at two of its sizes, 1.0 at five, 1.8 at thirty).
+bool has_near_planes(const Sketcher& s, const Program& program, const BandProposal& proposal, const Stage& frame) {
+  if (s.facts_->cache_bytes.size() < 2) return true;
+  double bytes = 0;
+  for (const TensorId id : tensors_of(program, proposal)) bytes += static_cast<double>(size_bytes(program.tensors[id].type));
+  for (size_t m = frame.lo.size() - 2; m < frame.lo.size(); ++m) bytes *= static_cast<double>(frame.hi[m] - frame.lo[m]);
+  return bytes <= 4 * static_cast<double>(s.facts_->cache_bytes[1]);
+}
+
+/// The band with these statements in its form, before its loops are changed. False where it is refused.
+bool take_band(Sketcher& s, const Program& program, const BandProposal& bare, const Skew& skew, Diagonals form) {
+  const auto number = static_cast<uint32_t>(s.t_.bands.size());
+  const int64_t lanes = widest_lanes(s, program, bare);
+  BandProposal moved = bare;
+  if (form == Diagonals::strips)
+    for (BandPlace& place : moved.statements) place.members.back() = place.members.back() + lanes * place.members[skew.outer];
+  const BandStep step = poly::band_step(program, moved, s.band_name());
+  if (form == Diagonals::time) {
+    Sketcher first = s;
+    if (!first.take(step)) return false;
+    fold_storage(first, number);
+    const auto in_time = permutable(first.t_, number, step, lanes);
+    if (!in_time || !s.take(*in_time)) return false;
+  } else if (!s.take(step)) {
+    return false;
+  }
+  if (skew.outer > 0) fold_storage(s, number);
+  return true;
+}
+
+bool take_tiles(Sketcher& s, uint32_t number, const BandProposal& bare, Diagonals form) {
+  const std::string name = s.t_.stages[s.t_.bands[number].frame].name;
+  const std::string &d = bare.names[bare.names.size() - 2], &x = bare.names.back();
+  if (form == Diagonals::strips) return s.take_all({TileStep{name, {{d, Size{kDeep, ""}}, {x, Size{kStrip, ""}}}}, PermuteStep{name, {d + ".1", x + ".1", d, x}}});
+  if (form == Diagonals::whole) return true;
+  const std::string t = bare.names.front(), suffix = std::to_string(number + 1), steps = "tt" + suffix, columns = "jj" + suffix, diagonals = "dd" + suffix;
+  s.decide(steps, 16, {8, 16, 32});
+  s.decide(columns, 128, {32, 64, 128, 256});
+  s.decide(diagonals, 256, {64, 128, 256, 512});
+  const TileStep tile{name, {{t, Size{0, steps}}, {x, Size{0, columns}}, {d, Size{0, diagonals}}}};
+  const PermuteStep order{name, {t + ".1", x + ".1", d + ".1", t, d, x}};
+  return s.take(tile) && s.take(order);
+}
+
 /// The band with these statements; what is made or read beside it as it is.
 bool add_band(Sketcher& s, const Program& program, const BandProposal& bare, const Skew& skew, Diagonals form) {
   const auto number = static_cast<uint32_t>(s.t_.bands.size());
-  const std::string name = s.band_name();
-  const std::string &diagonal = bare.names[skew.outer], &lane = bare.names.back();
-  BandProposal moved = bare;
-  if (form == Diagonals::strips) {
-    const int64_t lanes = widest_lanes(s, program, bare);
-    for (BandPlace& place : moved.statements) place.members.back() = place.members.back() + lanes * place.members[skew.outer];
-  }
-  if (!s.take(poly::band_step(program, moved, name))) return false;
-  if (skew.outer > 0) fold_storage(s, number);
+  if (!take_band(s, program, bare, skew, form)) return false;
   const bool folded = arrange_cells(s, program, bare, skew);
-  if (form == Diagonals::strips) {
-    const TileStep tile{name, {{diagonal, Size{kDeep, ""}}, {lane, Size{kStrip, ""}}}};
-    const PermuteStep order{name, {diagonal + ".1", lane + ".1", diagonal, lane}};
-    if (!folded || !s.take(tile) || !s.take(order)) return false;
-  }
-  return s.take(DistributeStep{name, diagonal}) && vectorize_along(s, number, lane, diagonal);
+  if ((form == Diagonals::strips && !folded) || !take_tiles(s, number, bare, form)) return false;
+  const DistributeStep apart{s.t_.stages[s.t_.bands[number].frame].name, bare.names[skew.outer]};
+  return s.take(apart) && vectorize_along(s, number, bare.names.back(), bare.names[skew.outer]);
 }
 
 }  // namespace
@@ -220,12 +254,14 @@ bool add_diagonals(Sketcher& s, const Program& program, const BandProposal& prop
   Sketcher plain = s;
   const auto number = static_cast<uint32_t>(s.t_.bands.size());
   if (!plain.take(poly::band_step(program, proposal, s.band_name()))) return false;
-  const std::optional<Skew> skew = least_skew(plain.t_, number);
+  std::optional<Skew> skew = least_skew(plain.t_, number);
   if (!skew) return false;
   const Stage& frame = plain.t_.stages[plain.t_.bands[number].frame];
   const size_t lane = skew->along_last ? skew->outer + 1 : skew->outer;
   const int64_t length = frame.hi[lane] - frame.lo[lane];
   if (form == Diagonals::strips && (skew->outer > 0 || fits_near(s, program, proposal, *skew, length))) return false;
+  if (form == Diagonals::time && (skew->outer != 1 || has_near_planes(s, program, proposal, frame))) return false;
+  if (form == Diagonals::time) skew->along_last = false;  // no distance along the member in front is negative at one time
   const BandProposal bare = skewed(proposal, *skew);
   std::vector<BandProposal> forms = {bare};
   if (skew->outer == 0) {

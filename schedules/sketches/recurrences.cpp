@@ -4,6 +4,7 @@
 //   panels       first values, finished values, folds of sums as statements | tiles of j, k, i | k | rows of vectors; tiles of folds alone in registers
 //   time tiles   time_tiles.h
 //   diagonals    diagonals.h
+//   folds        right_looking.h
 //   lanes, jams  side_by_side.h
 //
 // A step that its relations refuse is left out; a trace is kept if something was gained.
@@ -19,6 +20,7 @@
 #include "schedules/sketches/diagonals.h"
 #include "schedules/sketches/guests.h"
 #include "schedules/sketches/plans.h"
+#include "schedules/sketches/right_looking.h"
 #include "schedules/sketches/side_by_side.h"
 #include "schedules/sketches/sketcher.h"
 #include "schedules/sketches/time_tiles.h"
@@ -300,7 +302,13 @@ std::optional<Trace> sketch_side_by_side(Sketcher s, const Program& program, con
   return s.trace_;
 }
 
-enum class Style : uint8_t { panels, time, diamonds, diagonals, strips, rows };
+enum class Style : uint8_t { panels, time, diamonds, diagonals, strips, diagonals_in_time, right_looking, rows };
+
+std::optional<Diagonals> diagonals_as(Style style) {
+  if (style == Style::diagonals) return Diagonals::whole;
+  if (style == Style::strips) return Diagonals::strips;
+  return style == Style::diagonals_in_time ? std::optional(Diagonals::time) : std::nullopt;
+}
 
 std::optional<Trace> sketch(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
                             Style style, int64_t panel = 0) {
@@ -317,8 +325,12 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
         gained |= done;
         if (done) s = std::move(panels);
       }
-    if (style == Style::diagonals || style == Style::strips) {
-      done = add_diagonals(s, program, proposals[p], style == Style::strips ? Diagonals::strips : Diagonals::whole);
+    if (const auto form = diagonals_as(style)) {
+      done = add_diagonals(s, program, proposals[p], *form);
+      gained |= done;
+    }
+    if (style == Style::right_looking) {
+      done = add_right_looking(s, program, proposals[p]);
       gained |= done;
     }
     if (style == Style::time || style == Style::diamonds) {
@@ -363,7 +375,8 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
   for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, facts, isl, *proposals, Style::panels, panel));
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::time));
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::diamonds));
-  for (const Style style : {Style::diagonals, Style::strips, Style::rows}) keep(sketch(normalized, cls, facts, isl, *proposals, style));
+  for (const Style style : {Style::diagonals, Style::strips, Style::diagonals_in_time, Style::right_looking, Style::rows})
+    keep(sketch(normalized, cls, facts, isl, *proposals, style));
   if (const auto wide = side_by_side(normalized, cls, facts, isl, *proposals); !wide.empty())
     for (const SideBySide form : {SideBySide::lanes, SideBySide::jammed})
       keep(sketch_side_by_side(Sketcher(normalized, cls, facts, isl), normalized, wide, *proposals, form));

@@ -195,5 +195,25 @@ TEST(Diagonals, in_strips_where_they_leave_the_first_cache) {
   EXPECT_FALSE(diagonals_of(program, {}, Diagonals::strips).has_value());
 }
 
+// Blocks of time, where a plane leaves the second cache by far: diagonals and lanes move with time until no distance is negative.
+TEST(Diagonals, in_blocks_of_time_where_planes_leave_the_second_cache) {
+  schedules::TargetFacts small;
+  small.cache_bytes = {64, 256};
+  for (const auto& [path, sizes, steps] : std::vector<std::tuple<std::string, std::map<std::string, int64_t>, std::vector<std::string>>>{
+           {"examples/polybench/seidel_2d.weft",
+            {{"TSTEPS", 5}, {"N", 27}},
+            {"A@2: [t, 2*i + j + 3*t, i + 8*t]", "tile band1 [t: tt1, i: jj1, d: dd1]", "distribute band1 at d"}},
+           {"bench/floor/gauss_seidel.weft", {{"T", 5}, {"N", 19}}, {"u@2: [t, i + j + t, i + 8*t]", "permute band1 [t.1, i.1, d.1, t, d, i]", "vectorize u@2 i 8"}}}) {
+    const Program program = program_in(path, sizes);
+    auto trace = diagonals_of(program, small, Diagonals::time);
+    ASSERT_TRUE(trace.has_value()) << path;
+    for (const std::string& step : steps) EXPECT_TRUE(mentions(*trace, step)) << step << "\n" << trace->text();
+    for (auto& decision : trace->decisions) decision.value = decision.candidates.front() / (decision.name[0] == 't' ? 4 : 8), decision.candidates = {decision.value};
+    expect_right(program, *trace, path);
+    EXPECT_FALSE(diagonals_of(program, {}, Diagonals::time).has_value()) << path;
+  }
+  EXPECT_FALSE(diagonals_of(program_in("bench/floor/lcs.weft", {{"M", 50}, {"N", 50}}), small, Diagonals::time).has_value()) << "there is no time";
+}
+
 }  // namespace
 }  // namespace polyweft::test
