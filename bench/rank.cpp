@@ -82,7 +82,7 @@ struct Memory {
 struct Contestant {
   std::string trace;
   uint32_t sketch = 0;
-  double predicted_ns = 0, ns = 1e300;
+  double predicted_ns = 0, by_code_ns = 0, ns = 1e300;
   std::shared_ptr<LoadedKernel> kernel;
 };
 
@@ -126,6 +126,12 @@ void add_plain_ones(const Subject& subject, const CostModel& model, std::vector<
   }
 }
 
+/// What the model predicts where it knows the machine code; 0: nothing.
+double by_code_ns(const LoopNest& nest, const CostModel& model, const Workshop& workshop) {
+  const auto cycles = workshop.expected_cycles(nest, 1);
+  return cycles ? model.predict_ns(nest, *cycles) : 0;
+}
+
 std::vector<Contestant> contestants_of(const Subject& subject, const Workshop& workshop, size_t wanted) {
   const auto model = analytic_model(workshop.machine_model(1));
   std::vector<Contestant> out;
@@ -137,7 +143,7 @@ std::vector<Contestant> contestants_of(const Subject& subject, const Workshop& w
     const LoopNest nest = take(instantiate(nest_template, candidate.decisions));
     if (!workshop.for_runner(nest)) continue;  // spills
     auto kernel = workshop.load(nest);
-    if (kernel) out.push_back({trace_text(nest_template, candidate.decisions), candidate.sketch, candidate.predicted_ns, 1e300, *kernel});
+    if (kernel) out.push_back({trace_text(nest_template, candidate.decisions), candidate.sketch, candidate.predicted_ns, by_code_ns(nest, *model, workshop), 1e300, *kernel});
   }
   return out;
 }
@@ -182,7 +188,7 @@ Json measured(const Program& program, const std::string& text, const Workshop& w
       for (int part = 0; part < (once < 2e7 ? 3 : 1); ++part) c.ns = std::min(c.ns, call_ns(*c.kernel, memory.raw, repetitions));
     }
   for (const auto& c : contestants)
-    std::printf("  predicted %10.1f us  measured %10.1f us  %s\n", c.predicted_ns / 1e3, c.ns / 1e3, one_line(c.trace).substr(0, 100).c_str());
+    std::printf("  predicted %10.1f us  by its code %10.1f us  measured %10.1f us  %s\n", c.predicted_ns / 1e3, c.by_code_ns / 1e3, c.ns / 1e3, one_line(c.trace).substr(0, 100).c_str());
   Json out = {{"program", text}, {"schedules", Json::array()}};
   for (const auto& c : contestants) out["schedules"].push_back({{"trace", c.trace}, {"ns", c.ns}});
   return out;

@@ -29,6 +29,7 @@ constexpr double kCompilersGather = 8;   // places in 64 bits: two gathers for a
 constexpr int64_t kMostInterleaved = 8;  // stride of a group of accesses that LLVM loads in whole vectors and takes apart by shuffles
 constexpr double kForwarding = 4;  // from a store to a load of the same cell
 constexpr double kVectorEntryCycles = 16;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a branch to the rest that is guessed wrongly
+constexpr double kBesideCode = 0.5;  // of the traffic that arithmetic could hide, where instructions are known: real code hides about half (bench_rank)
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
 bool is_block_loop(MarkKind mark) {
@@ -78,6 +79,7 @@ class Estimate {
  public:
   Estimate(const LoopNest& nest, const MachineModel& machine) : nest_(nest), machine_(machine) {}
 
+  TrafficCycles traffic(const Leaf& leaf, double elsewhere_bytes) const { return traffic_of(nest_, leaf, block_begin(leaf), machine_, elsewhere_bytes); }
   double cycles(const Leaf& leaf, double elsewhere_bytes) const {
     const size_t begin = block_begin(leaf);
     const TrafficCycles traffic = traffic_of(nest_, leaf, begin, machine_, elsewhere_bytes);
@@ -339,6 +341,19 @@ class Samples {
     for (const Leaf* leaf : leaves) cycles += cycles_of(*leaf, touched_.elsewhere(*leaf));
     return cycles / machine_.clock_ghz + forks(leaves, machine_.threads) * machine_.fork_join_ns;
   }
+  /// With `instruction_cycles` for all leaves together.
+  double ns(int sample, double instruction_cycles) {
+    const std::vector<const Leaf*>& leaves = walk_.at(sample);
+    touched_.set(leaves);
+    TrafficCycles all;
+    for (const Leaf* leaf : leaves) {
+      const TrafficCycles own = estimate_.traffic(*leaf, touched_.elsewhere(*leaf));
+      const double factor = parallel_factor(*leaf, machine_.threads);
+      all.hidden += factor * own.hidden;
+      all.exposed += factor * own.exposed;
+    }
+    return (instruction_cycles + kBesideCode * all.hidden + all.exposed) / machine_.clock_ghz + forks(leaves, machine_.threads) * machine_.fork_join_ns;
+  }
 
  private:
   // All that the estimate sees of a leaf and that differs between samples: trips, and how far accesses of one buffer lie apart.
@@ -375,18 +390,22 @@ class AnalyticModel final : public CostModel {
   explicit AnalyticModel(MachineModel machine) : machine_(std::move(machine)) {}
   std::string name() const override { return "analytic/2"; }
   double predict_ns(const LoopNest& nest) const override {
-    if (nest.auto_vectorized) return predicted(compiler_view(nest, machine_.vector_bytes));
-    return predicted(nest);
+    const auto ns = [](Samples& all, int sample) { return all.ns(sample); };
+    return nest.auto_vectorized ? predicted(compiler_view(nest, machine_.vector_bytes), ns) : predicted(nest, ns);
+  }
+  double predict_ns(const LoopNest& nest, double instruction_cycles) const override {
+    return predicted(nest, [&](Samples& all, int sample) { return all.ns(sample, instruction_cycles); });
   }
 
  private:
-  double predicted(const LoopNest& nest) const {
+  template <class Ns>
+  double predicted(const LoopNest& nest, const Ns& ns_of) const {
     Samples all(nest, machine_);
     double sum = 0, least = 0, most = 0;
     int samples = 0;
     for (int wanted : {kSamples, kManySamples}) {
       for (; samples < wanted; ++samples) {
-        const double ns = all.ns(samples);
+        const double ns = ns_of(all, samples);
         sum += ns;
         least = samples == 0 ? ns : std::min(least, ns);
         most = std::max(most, ns);

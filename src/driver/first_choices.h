@@ -1,6 +1,7 @@
-// What the model would serve without measuring: the planner proves and serves one of these, a search measures them first.
+// What would be served without measuring: the planner proves and serves one of these, a search measures them first.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "polyweft/cost_model.h"
@@ -12,8 +13,12 @@ namespace polyweft {
 /// The `count` candidates that the model predicts to be fastest, best first. Where it sees no clear difference between the base order and the same loops through the
 /// compiler's vectorizers (both wait for memory), the latter come first. Up to 4000 predictions.
 std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count);
-/// What a search measures before anything else, so that it ends no slower than what is served untuned: the first choice, the first that is in no band (whose proof
-/// may fail), and the base order left to the compiler. `model`: that of the planner.
-std::vector<Candidate> search_seeds(const std::vector<NestTemplate>& templates, const CostModel& model);
+/// Of each way to make code the candidate that the model predicts to be fastest, best first: bands, other schedules, the base order, and what is left to the compiler. The model ranks
+/// candidates of one way well; which way is best shows in the code.
+std::vector<Candidate> finalists(const std::vector<NestTemplate>& templates, const CostModel& model);
+/// Cycles of a call's instructions by its machine code; an error where there is none.
+using CyclesOfCode = std::function<Result<double>(const LoopNest&)>;
+/// The finalists again, best first by what the model predicts of the nest and of its code together. Those without code come last.
+std::vector<Candidate> ordered_by_code(std::vector<Candidate> finalists, const std::vector<NestTemplate>& templates, const CostModel& model, const CyclesOfCode& cycles);
 
 }  // namespace polyweft

@@ -149,8 +149,10 @@ Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   auto templates = sketches(t);
   if (templates && !templates->empty()) {
     const auto model = analytic_model(workshop_.machine_model(t.key.threads));
-    const size_t choices = limit.is_set() ? kBoundedChoices : kFirstChoices;
-    if (auto plan = first_that_fits(t, *templates, first_choices(*templates, *model, choices), limit)) return std::move(*plan);
+    const auto cycles_of = [&](const LoopNest& nest) { return workshop_.expected_cycles(nest, t.key.threads); };
+    std::vector<Candidate> candidates = ordered_by_code(finalists(*templates, *model), *templates, *model, cycles_of);
+    for (Candidate& next : first_choices(*templates, *model, limit.is_set() ? kBoundedChoices : kFirstChoices)) candidates.push_back(std::move(next));
+    if (auto plan = first_that_fits(t, *templates, candidates, limit)) return std::move(*plan);
   }
   auto base = base_nest(t, limit);
   if (!base) return base.error();

@@ -26,7 +26,7 @@ struct TuneWorld {
   Database* database = nullptr;  ///< may be null
   std::function<double()> elapsed_s;
   std::function<int64_t()> unix_time;
-  std::vector<Candidate> seeds = {};  ///< measured first: what is served untuned, and the floor
+  std::vector<Candidate> seeds = {};  ///< measured first: what may be served untuned, and the floor
   TuneStart plan;  ///< rates, roofline, and what earlier searches spent
   /// A kernel's time and the peak in turns; may be empty. Changes the runner's incumbent.
   std::function<Result<KernelTiming>(const LoopNest&, const LoadableKernel&)> time_with_peak;

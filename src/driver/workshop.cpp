@@ -218,6 +218,10 @@ Result<Assembly> Workshop::marked_assembly(const LoopNest& nest) const {
   return targets::marked_assembly(*text, target_);
 }
 
+Result<double> Workshop::expected_cycles(const LoopNest& nest, int threads) const {
+  return targets::expected_cycles(nest, target_, threads);
+}
+
 Status Workshop::may_be_named(const std::string& symbol) {
   return targets::symbol_is_free(symbol);
 }

@@ -28,7 +28,9 @@ constexpr int64_t kInlinedInstructions = 200;
 class ModuleCode {
  public:
   ModuleCode(llvm::LLVMContext& context, const LoopNest& nest, const LowerOptions& options)
-      : module_(std::make_unique<llvm::Module>(nest.name, context)), nest_(nest), options_(options), b_(context) {}
+      : module_(std::make_unique<llvm::Module>(nest.name, context)), nest_(nest), options_(options), b_(context) {
+    if (options.expected_threads > 0) frequencies_ = ir::frequencies_of(nest);
+  }
 
   std::unique_ptr<llvm::Module> run() {
     add_constants();
@@ -119,6 +121,7 @@ class ModuleCode {
     auto* body = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name + "_body", *module_);
     llvm::Function* f = function(name, type);
     if (nest_.symbolic) return symbolic_kernel(f, body, arguments, root);
+    if (options_.expected_threads > 0 && root != nest_.root) f->addFnAttr(kRunsAttribute, "0");
     std::optional<ArgumentChecks> checks;
     if (!options_.plain_pointers) checks.emplace(*module_, b_, nest_, arguments, name, f->getAttributes(), options_.explains);
     entry(f, body, arguments, checks, true);
@@ -269,6 +272,7 @@ class ModuleCode {
       bases[arguments[a]] = argument;
     }
     NestCode code(*module_, nest_, body, bases, options_.units);
+    if (frequencies_) code.expect(*frequencies_, options_.expected_threads);
     code.builder().SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", body));
     llvm::BasicBlock* entry = code.builder().GetInsertBlock();
     llvm::BasicBlock* start = llvm::BasicBlock::Create(b_.getContext(), "start", body);
@@ -343,6 +347,7 @@ class ModuleCode {
   std::unique_ptr<llvm::Module> module_;
   const LoopNest& nest_;
   const LowerOptions& options_;
+  std::optional<ir::Frequencies> frequencies_;
   llvm::IRBuilder<> b_;
   std::vector<llvm::Value*> bases_;
 };

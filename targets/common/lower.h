@@ -17,9 +17,13 @@ struct LowerOptions {
   int vector_bits = 256;
   FloatUnits units;
   bool plain_pointers = false;         ///< arguments are addresses of elements, packed ones of bytes: no halide_buffer_t
+  int expected_threads = 0;            ///< 0: nothing; else branches say how often they are taken, by samples of the nest's iterations, with so many threads at work
   bool explains = true;                ///< answers bounds queries, and refuses wrong arguments with the code of what is wrong
   int64_t instruction_limit = 40'000;  ///< PW0502 above: such a block would take seconds in code generation
 };
+
+/// Of functions, where branches say how often they are taken: how often a call of the kernel runs them one after the other, in decimal; none: once.
+inline constexpr const char* kRunsAttribute = "polyweft-runs";
 
 /// A verified module with the kernel and its pack functions. PW0501.. where the nest cannot be lowered.
 Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest, const LowerOptions& options);

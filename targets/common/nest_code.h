@@ -9,10 +9,12 @@
 #include <bit>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "ir/frequencies.h"
 #include "ir/instruction.h"
 #include "ir/shared_memory.h"
 #include "ir/workspace.h"
@@ -51,6 +53,8 @@ class NestCode {
   /// Value of a serial loop variable in this function.
   void bind_variable(VarId var, llvm::Value* value, VarFacts facts);
   void open_sizes(const std::vector<llvm::Value*>& values);
+  /// Branches say how often they are taken. `frequencies` are of this nest and must outlive this.
+  void expect(const ir::Frequencies& frequencies, int threads) { frequencies_ = &frequencies, expected_threads_ = threads; }
   /// Frees and returns `code` from here; the builder continues in a block of its own.
   int64_t instructions() const;
   /// Does what was emitted use the tile unit, in this function or in a task of it?
@@ -222,7 +226,7 @@ class NestCode {
   void over_lanes(const Loop&, const std::function<void()>& inside);
   void parallel_loop(const Loop&);
   void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
-  void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
+  void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise, llvm::MDNode* weights = nullptr);
   // the workspace: nest_heap.cpp
   llvm::Value* allocate(llvm::Value* bytes);  ///< aligned
   void free_last();
@@ -470,7 +474,14 @@ class NestCode {
   void forget_lanes();
 
   llvm::Module& module_;
+  /// What LLVM is told of a branch that is taken in this share of its executions; null: not known.
+  llvm::MDNode* weights(std::optional<double> taken) const;
+  std::optional<double> share_of(const void* condition) const;
+  ir::LoopFrequency frequency_of(const Loop& loop) const;
+
   const LoopNest& nest_;
+  const ir::Frequencies* frequencies_ = nullptr;
+  int expected_threads_ = 1;
   llvm::Function* function_;
   llvm::IRBuilder<> b_;
   ScalarCode scalar_;

@@ -81,12 +81,30 @@ void NestCode::merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const
   file_ = std::move(merged);
 }
 
-void NestCode::branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
+llvm::MDNode* NestCode::weights(std::optional<double> taken) const {
+  constexpr double kOf = 1 << 20;
+  if (!taken) return nullptr;
+  const auto yes = static_cast<uint32_t>(std::clamp(*taken, 0.0, 1.0) * kOf);
+  return llvm::MDBuilder(b_.getContext()).createBranchWeights(yes, static_cast<uint32_t>(kOf) - yes);
+}
+
+std::optional<double> NestCode::share_of(const void* condition) const {
+  if (!frequencies_) return std::nullopt;
+  const auto found = frequencies_->holds.find(condition);
+  return found == frequencies_->holds.end() ? std::nullopt : std::optional(found->second);
+}
+
+ir::LoopFrequency NestCode::frequency_of(const Loop& loop) const {
+  const auto found = frequencies_->loops.find(loop.var);
+  return found == frequencies_->loops.end() ? ir::LoopFrequency{} : found->second;
+}
+
+void NestCode::branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise, llvm::MDNode* weights) {
   auto& context = module_.getContext();
   llvm::BasicBlock* yes = llvm::BasicBlock::Create(context, "then", function_);
   llvm::BasicBlock* no = llvm::BasicBlock::Create(context, "else", function_);
   llvm::BasicBlock* join = llvm::BasicBlock::Create(context, "join", function_);
-  b_.CreateCondBr(condition, yes, no);
+  b_.CreateCondBr(condition, yes, no, weights);
   const RegFile before = file_;
   const auto integers = integers_;
   const auto loads = loads_;
@@ -121,7 +139,7 @@ void NestCode::on(const If& node) {
       facts_ = before;
     };
     return branch(
-        condition(g), [&] { side(true); }, [&] { side(false); });
+        condition(g), [&] { side(true); }, [&] { side(false); }, weights(share_of(&node)));
   }
   llvm::Value* chosen = scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;

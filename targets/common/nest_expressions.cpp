@@ -265,7 +265,7 @@ llvm::Value* NestCode::guarded(const ExprNode& node, const std::function<llvm::V
       ends[i] = b_.GetInsertBlock();
     };
     branch(
-        condition(g), [&] { branch_of(0); }, [&] { branch_of(1); });
+        condition(g), [&] { branch_of(0); }, [&] { branch_of(1); }, weights(share_of(&node)));
     llvm::PHINode* phi = llvm::PHINode::Create(values[0]->getType(), 2, "", b_.GetInsertBlock()->begin());
     for (int i = 0; i < 2; ++i) phi->addIncoming(values[i], ends[i]);
     return phi;

@@ -162,7 +162,9 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   const bool always = std::find(written.begin(), written.end(), true) != written.end() && is_entered(loop);
   std::vector<Carried> carried = carried_along(loop);
   llvm::BasicBlock* first = carried.empty() ? header : llvm::BasicBlock::Create(context, "entered", function_, header);
-  always ? b_.CreateBr(first) : b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), first, after);
+  llvm::MDNode* const entered = frequencies_ ? weights(frequency_of(loop).entered) : nullptr;
+  llvm::MDNode* const repeated = frequencies_ ? weights(1 - 1 / frequency_of(loop).trips) : nullptr;
+  always ? b_.CreateBr(first) : b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), first, after, entered);
   before = b_.GetInsertBlock();
   llvm::BasicBlock* const skipped = before;
   if (!carried.empty()) {
@@ -229,7 +231,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   for (const Carried& each : carried) each.phi->addIncoming(each.last, latch);
   b_.SetInsertPoint(latch);
   move_streams(streams, latch);
-  b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, kept.empty() ? after : left);
+  b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, kept.empty() ? after : left, repeated);
   iv->addIncoming(next, latch);
   RegFile leaving = entry;
   for (const auto& [key, phi] : phis) {

@@ -1,4 +1,7 @@
 // Parallel loops: tasks of halide_do_par_for, each a function of its own.
+#include <cmath>
+
+#include "targets/common/lower.h"
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
@@ -46,6 +49,10 @@ void NestCode::parallel_loop(const Loop& loop) {
       llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i32, pointer}, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
   work->setAttributes(attributes);
   task->setAttributes(attributes);
+  if (frequencies_) {
+    const ir::LoopFrequency often = frequency_of(loop);
+    for (llvm::Function* f : {work, task}) f->addFnAttr(kRunsAttribute, std::to_string(often.met * often.entered * std::ceil(often.trips / expected_threads_)));
+  }
   for (unsigned k = 0; k < buffers.size(); ++k)
     if (!is_shared(buffers[k])) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
   unpack_closure(task, work, loop.step);
@@ -60,6 +67,7 @@ void NestCode::parallel_loop(const Loop& loop) {
     llvm::BasicBlock* first = llvm::BasicBlock::Create(context, "entry", work);
     llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);
     ib.SetInsertPoint(start);
+    if (frequencies_) inner.expect(*frequencies_, expected_threads_);
     inner.substitution_ = substitution_;
     inner.aligned_ = aligned_;
     inner.is_tested_ = is_tested_;

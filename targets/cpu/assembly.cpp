@@ -1,24 +1,9 @@
 // Assembly as people want to read it: innermost loops with what is in them and what an iteration costs.
-#include <llvm/MC/MCAsmInfo.h>
-#include <llvm/MC/MCContext.h>
-#include <llvm/MC/MCExpr.h>
-#include <llvm/MC/MCObjectFileInfo.h>
-#include <llvm/MC/MCParser/MCAsmParser.h>
-#include <llvm/MC/MCParser/MCTargetAsmParser.h>
-#include <llvm/MC/MCStreamer.h>
-#include <llvm/MC/MCSymbol.h>
-#include <llvm/MC/MCTargetOptions.h>
-#include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/MemoryBuffer.h>
-#include <llvm/Support/SourceMgr.h>
-#include <llvm/Support/TargetSelect.h>
-#include <llvm/TargetParser/Host.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <memory>
 
+#include "targets/cpu/assembly_reader.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/port_model.h"
 #include "targets/cpu/spills.h"
@@ -26,113 +11,21 @@
 namespace polyweft::targets {
 namespace {
 
-struct Placed {
-  llvm::MCInst inst;
-  size_t line = 0;  ///< from 1
-};
-
-/// Keeps instructions and labels with their lines.
-class Reader : public llvm::MCStreamer {
- public:
-  Reader(llvm::MCContext& context, const llvm::SourceMgr& source) : llvm::MCStreamer(context), source_(source) {}
-
-  std::vector<Placed> code;
-  std::map<std::string, size_t> labels;                   ///< -> index of the next instruction
-  std::vector<std::pair<size_t, std::string>> functions;  ///< first instruction, name
-  std::map<std::string, size_t> line_of_label;
-
-  void emitInstruction(const llvm::MCInst& inst, const llvm::MCSubtargetInfo&) override { code.push_back({inst, line()}); }
-  void emitLabel(llvm::MCSymbol* symbol, llvm::SMLoc loc) override {
-    llvm::MCStreamer::emitLabel(symbol, loc);
-    const std::string name = symbol->getName().str();
-    labels[name] = code.size();
-    line_of_label[name] = line();
-    if (name.rfind(".L", 0) != 0) functions.push_back({code.size(), name});
-  }
-  bool emitSymbolAttribute(llvm::MCSymbol*, llvm::MCSymbolAttr) override { return true; }
-  void emitCommonSymbol(llvm::MCSymbol*, uint64_t, llvm::Align) override {}
-  void emitZerofill(llvm::MCSection*, llvm::MCSymbol*, uint64_t, llvm::Align, llvm::SMLoc) override {}
-  void emitSubsectionsViaSymbols() override {}
-
- private:
-  size_t line() const { return getStartTokLoc().isValid() ? source_.FindLineNumber(getStartTokLoc()) : 0; }
-  const llvm::SourceMgr& source_;
-};
-
-std::string features_of(const Target& target) {
-  std::string out;
-  for (const auto& feature : target.features) out += (out.empty() ? "+" : ",+") + feature;
-  return out;
-}
-
-/// The host's own model where LLVM has one; else that of a CPU with these units. LLVM 22 gives 512-bit multiply-adds one port in every Intel model after
-/// Skylake's (as the first client had it; servers have two): Skylake's serves for all of them.
-std::string modelled_cpu(const Target& target, const llvm::Target& llvm_target, const llvm::Triple& triple) {
-  const std::string host = target.is_host && target.name == "host" ? llvm::sys::getHostCPUName().str() : "generic";
-  const bool is_amd = host.rfind("znver", 0) == 0;
-  if (target.has("avx512f") && !is_amd) return "skylake-avx512";
-  const std::unique_ptr<llvm::MCSubtargetInfo> info(llvm_target.createMCSubtargetInfo(triple, host, ""));
-  if (host != "generic" && info && info->getSchedModel().hasInstrSchedModel()) return host;
-  return target.has("avx2") ? "haswell" : "sandybridge";
-}
-
-struct Machine {
-  std::string cpu;
-  llvm::MCTargetOptions options;
-  std::unique_ptr<llvm::MCRegisterInfo> registers;
-  std::unique_ptr<llvm::MCAsmInfo> assembly;
-  std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
-  std::unique_ptr<llvm::MCInstrInfo> instructions;
-  std::unique_ptr<llvm::MCInstrAnalysis> analysis;
-  MachineDescription described() const { return {*registers, *subtarget, *instructions, analysis.get()}; }
-};
-
-struct Span {
-  size_t begin = 0, end = 0;  ///< instructions; end is behind the last
-  std::string label;
-};
-
-std::string branch_target(const llvm::MCInst& inst) {
-  for (const llvm::MCOperand& operand : inst)
-    if (operand.isExpr())
-      if (const auto* symbol = llvm::dyn_cast<llvm::MCSymbolRefExpr>(operand.getExpr())) return symbol->getSymbol().getName().str();
-  return "";
-}
-
-/// Jumps back, one span a header.
-std::vector<Span> loops_of(const Reader& reader, const llvm::MCInstrInfo& instructions) {
-  std::map<size_t, Span> by_header;
-  for (size_t k = 0; k < reader.code.size(); ++k) {
-    if (!instructions.get(reader.code[k].inst.getOpcode()).isBranch()) continue;
-    auto label = reader.labels.find(branch_target(reader.code[k].inst));
-    if (label == reader.labels.end() || label->second > k) continue;
-    Span& span = by_header[label->second];
-    span = {label->second, std::max(span.end, k + 1), label->first};
-  }
-  std::vector<Span> out;
-  for (const auto& [header, span] : by_header) out.push_back(span);
-  return out;
-}
-
-bool is_inside(const Span& inner, const Span& outer) {
-  return outer.begin <= inner.begin && inner.end <= outer.end && (outer.begin != inner.begin || outer.end != inner.end);
-}
-
 class Marker {
  public:
-  Marker(const Reader& reader, const Machine& machine) : reader_(reader), machine_(machine), spans_(loops_of(reader, *machine.instructions)) {
+  explicit Marker(const AssemblyCode& reader) : reader_(reader), machine_(reader.cpu), spans_(loops_of(reader)) {
     bool has_frame_pointer = false;
-    for (const Placed& placed : reader.code) {
-      const llvm::MCInstrDesc& desc = machine.instructions->get(placed.inst.getOpcode());
+    for (const PlacedInst& placed : reader.code) {
+      const llvm::MCInstrDesc& desc = machine_.instructions->get(placed.inst.getOpcode());
       has_frame_pointer &= !desc.isReturn();
-      has_frame_pointer |= makes_frame_pointer(placed.inst, *machine.registers);
+      has_frame_pointer |= makes_frame_pointer(placed.inst, *machine_.registers);
       marks_.push_back(mark_of(placed.inst, has_frame_pointer));
     }
   }
 
   Assembly marked(const std::string& text) {
     Assembly out;
-    out.model = machine_.cpu;
+    out.model = machine_.name;
     std::vector<Span> shown;
     for (const Span& span : spans_)
       if (std::none_of(spans_.begin(), spans_.end(), [&](const Span& other) { return is_inside(other, span); })) shown.push_back(span);
@@ -250,8 +143,8 @@ class Marker {
     }
   }
 
-  const Reader& reader_;
-  const Machine& machine_;
+  const AssemblyCode& reader_;
+  const ModelledCpu& machine_;
   std::vector<Span> spans_;
   std::vector<Mark> marks_;
 };
@@ -259,32 +152,9 @@ class Marker {
 }  // namespace
 
 Result<Assembly> marked_assembly(const std::string& assembly, const Target& target) {
-  LLVMInitializeX86TargetInfo();
-  LLVMInitializeX86TargetMC();
-  LLVMInitializeX86AsmParser();
-  const llvm::Triple triple("x86_64-unknown-linux-gnu");
-  std::string problem;
-  const auto* llvm_target = llvm::TargetRegistry::lookupTarget(triple, problem);
-  if (!llvm_target) return fail("PW0512", "LLVM has no x86-64 back end: " + problem);
-  Machine machine;
-  machine.cpu = modelled_cpu(target, *llvm_target, triple);
-  machine.registers.reset(llvm_target->createMCRegInfo(triple));
-  machine.assembly.reset(llvm_target->createMCAsmInfo(*machine.registers, triple, machine.options));
-  machine.subtarget.reset(llvm_target->createMCSubtargetInfo(triple, machine.cpu, features_of(target)));
-  machine.instructions.reset(llvm_target->createMCInstrInfo());
-  machine.analysis.reset(llvm_target->createMCInstrAnalysis(machine.instructions.get()));
-
-  llvm::SourceMgr source;
-  source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(assembly, "kernel.s"), llvm::SMLoc());
-  llvm::MCContext context(triple, machine.assembly.get(), machine.registers.get(), machine.subtarget.get(), &source, &machine.options);
-  const std::unique_ptr<llvm::MCObjectFileInfo> sections(llvm_target->createMCObjectFileInfo(context, true));
-  context.setObjectFileInfo(sections.get());
-  Reader reader(context, source);
-  const std::unique_ptr<llvm::MCAsmParser> parser(llvm::createMCAsmParser(source, context, reader, *machine.assembly));
-  const std::unique_ptr<llvm::MCTargetAsmParser> words(llvm_target->createMCAsmParser(*machine.subtarget, *parser, *machine.instructions, machine.options));
-  parser->setTargetParser(*words);
-  if (parser->Run(false)) return fail("PW0512", "LLVM cannot read its own assembly");
-  return Marker(reader, machine).marked(assembly);
+  auto read = read_assembly(assembly, target);
+  if (!read) return read.error();
+  return Marker(*read).marked(assembly);
 }
 
 }  // namespace polyweft::targets

@@ -16,8 +16,10 @@
 #include "ir/instruction.h"
 #include "targets/common/lower.h"
 #include "targets/common/nest_walk.h"
+#include "targets/cpu/expected_cycles.h"
 #include "targets/cpu/pipeline.h"
 #include "targets/cpu/spills.h"
+#include "targets/cpu/trip_counts.h"
 
 namespace polyweft::targets {
 namespace {
@@ -110,7 +112,7 @@ LoopNest with_small_arrays(LoopNest nest) {
   return nest;
 }
 
-Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::string& symbol, Caller caller = Caller::anyone) {
+Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::string& symbol, Caller caller = Caller::anyone, int expected_threads = 0) {
   const LoopNest nest = given.auto_vectorized ? with_small_arrays(given) : given;
   if (auto status = has_instructions(nest, target); !status) return status.error();
   auto machine = machine_for(target);
@@ -120,6 +122,7 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.cpu_features = feature_string(target);
   options.vector_bits = target.vector_bits;
   options.explains = caller == Caller::anyone;
+  options.expected_threads = expected_threads;
   options.plain_pointers = caller == Caller::plain_c;
   options.units.fma = target.fuses_products();
   options.units.rounding = target.has("sse4.1");
@@ -167,13 +170,15 @@ double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llvm::CodeGenFileType kind, CodegenTimes* times = nullptr) {
+Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llvm::CodeGenFileType kind, CodegenTimes* times = nullptr,
+                                        std::vector<BlockFrequency>* frequencies = nullptr) {
   const auto start = std::chrono::steady_clock::now();
   nest.auto_vectorized ? run_vectorizing_passes(*code.module, *code.machine) : run_light_passes(*code.module, *code.machine);
   store_single_lanes(*code.module);
+  if (frequencies) tell_trip_counts(*code.module);
   if (times) times->light_ms = ms_since(start);
   // Values of tile registers go through passes that LLVM keeps to itself; what its vectorizers leave needs all of them.
-  return write_machine_code(*code.module, *code.machine, kind, has_tiles(nest) || nest.auto_vectorized ? Pipeline::full : Pipeline::lean, times);
+  return write_machine_code(*code.module, *code.machine, kind, has_tiles(nest) || nest.auto_vectorized ? Pipeline::full : Pipeline::lean, times, frequencies);
 }
 
 }  // namespace
@@ -219,6 +224,15 @@ Result<std::string> assembly_text(const LoopNest& nest, const Target& target, co
   auto bytes = emit(*code, nest, llvm::CodeGenFileType::AssemblyFile);
   if (!bytes) return bytes.error();
   return std::string(bytes->begin(), bytes->end());
+}
+
+Result<double> expected_cycles(const LoopNest& nest, const Target& target, int threads) {
+  auto code = lowered(nest, target, "", Caller::lab, threads);
+  if (!code) return code.error();
+  std::vector<BlockFrequency> frequencies;
+  auto bytes = emit(*code, nest, llvm::CodeGenFileType::AssemblyFile, nullptr, &frequencies);
+  if (!bytes) return bytes.error();
+  return expected_cycles(std::string(bytes->begin(), bytes->end()), frequencies, target);
 }
 
 Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller) {

@@ -6,12 +6,16 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/CodeGen/CodeGenTargetMachineImpl.h>
+#include <llvm/CodeGen/MachineBlockFrequencyInfo.h>
+#include <llvm/CodeGen/MachineBranchProbabilityInfo.h>
 #include <llvm/CodeGen/MachineFunctionPass.h>
+#include <llvm/CodeGen/MachineLoopInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/MC/MCSymbol.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -19,7 +23,9 @@
 #include <llvm/Transforms/Scalar.h>
 
 #include <chrono>
+#include <cstdlib>
 
+#include "targets/common/lower.h"
 #include "targets/cpu/carried_values.h"
 #include "targets/cpu/integer_sums.h"
 #include "targets/cpu/iterations_at_once.h"
@@ -77,6 +83,46 @@ class MachineMark final : public llvm::MachineFunctionPass {
 };
 char MachineMark::ID = 0;
 
+/// Lists the blocks of the code as it will be printed, and has every one printed with its label.
+class BlockFrequencies final : public llvm::MachineFunctionPass {
+ public:
+  static char ID;
+  explicit BlockFrequencies(std::vector<BlockFrequency>& out) : MachineFunctionPass(ID), out_(out) {}
+  bool runOnMachineFunction(llvm::MachineFunction& function) override {
+    const auto& frequencies = getAnalysis<llvm::MachineBlockFrequencyInfoWrapperPass>().getMBFI();
+    const auto& branches = getAnalysis<llvm::MachineBranchProbabilityInfoWrapperPass>().getMBPI();
+    const auto& loops = getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
+    const llvm::Attribute attribute = function.getFunction().getFnAttribute(kRunsAttribute);
+    const double runs = attribute.isValid() ? std::strtod(attribute.getValueAsString().str().c_str(), nullptr) : 1;
+    const auto visits = [&](const llvm::MachineBasicBlock& block) { return runs * frequencies.getBlockFreqRelativeToEntryBlock(&block); };
+    for (llvm::MachineBasicBlock& block : function) {
+      block.setLabelMustBeEmitted();
+      BlockFrequency out{block.getSymbol()->getName().str(), visits(block), 0, ""};
+      const llvm::MachineLoop* loop = loops.getLoopFor(&block);
+      if (loop && loop->isInnermost()) out.loop = loop->getHeader()->getSymbol()->getName().str();
+      if (loop && loop->getHeader() == &block)
+        for (const llvm::MachineBasicBlock* before : block.predecessors())
+          if (!loop->contains(before)) {
+            const llvm::BranchProbability taken = branches.getEdgeProbability(before, &block);
+            out.entries += visits(*before) * taken.getNumerator() / llvm::BranchProbability::getDenominator();
+          }
+      out_.push_back(std::move(out));
+    }
+    return false;
+  }
+  void getAnalysisUsage(llvm::AnalysisUsage& usage) const override {
+    usage.setPreservesAll();
+    usage.addRequired<llvm::MachineBlockFrequencyInfoWrapperPass>();
+    usage.addRequired<llvm::MachineBranchProbabilityInfoWrapperPass>();
+    usage.addRequired<llvm::MachineLoopInfoWrapperPass>();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+
+ private:
+  std::vector<BlockFrequency>& out_;
+};
+char BlockFrequencies::ID = 0;
+
 /// Opens a step of the pipeline that LLVM offers to its targets only.
 struct Steps : llvm::TargetPassConfig {
   using TargetPassConfig::addCoreISelPasses;
@@ -117,7 +163,7 @@ void add_lean_preparation(llvm::TargetPassConfig& config, llvm::legacy::PassMana
 }  // namespace
 
 Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, Pipeline pipeline,
-                                                      CodegenTimes* times) {
+                                                      CodegenTimes* times, std::vector<BlockFrequency>* frequencies) {
   CodegenTimes ignored;
   CodegenTimes& parts = times ? *times : ignored;
   Stopwatch watch;
@@ -143,6 +189,7 @@ Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm
   }
   config->addMachinePasses();
   config->setInitialized();
+  if (frequencies) passes.add(new BlockFrequencies(*frequencies));
   if (generator.addAsmPrinter(passes, stream, nullptr, kind, machine_module->getMMI().getContext())) return cannot();
   passes.add(new MachineMark(watch, &parts.emission_ms));
   passes.add(llvm::createFreeMachineFunctionPass());

@@ -4,6 +4,9 @@
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Support/CodeGen.h>
 
+#include <string>
+#include <vector>
+
 #include "polyweft/result.h"
 #include "targets/cpu/build.h"
 
@@ -25,9 +28,16 @@ void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine);
 /// LLVM's own pipeline with its vectorizers (O3), for nests that leave vectors to it. It may make calls of memcpy, memmove and memset and of no other library function.
 void run_vectorizing_passes(llvm::Module& module, llvm::TargetMachine& machine);
 
+/// Of a basic block in the code that was written: by LLVM's analysis of what branches say.
+struct BlockFrequency {
+  std::string label;   ///< in the assembly text
+  double visits = 0;   ///< a call of the kernel
+  double entries = 0;  ///< of the loop whose first block this is, from outside; else 0
+  std::string loop;    ///< label of the first block of the loop around it, where that has no loop inside; else empty
+};
 /// `full`: every pass that LLVM's own pipeline has before instruction selection; tile registers need some of them.
 enum class Pipeline : uint8_t { lean, full };
 Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, Pipeline pipeline,
-                                                      CodegenTimes* times);
+                                                      CodegenTimes* times, std::vector<BlockFrequency>* frequencies = nullptr);
 
 }  // namespace polyweft::targets

@@ -21,8 +21,7 @@ namespace {
 namespace mca = llvm::mca;
 using Ports = std::set<unsigned>;
 
-constexpr unsigned kIterations = 200;
-constexpr unsigned kWarmUp = 40;  ///< iterations until the simulated queues are in their steady state
+constexpr unsigned kWarmUpShare = 5;  ///< of the iterations, until the simulated queues are in their steady state
 
 /// A port: a unit that instructions are issued to, not a group of them.
 bool is_port(const llvm::MCProcResourceDesc& resource) {
@@ -126,23 +125,24 @@ std::string name_of_bound(unsigned port, const PortClasses& classes, const LoopC
   return "port " + loop.busiest_port;
 }
 
-void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop) {
+void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop, unsigned iterations) {
   const llvm::MCSchedModel& model = machine.subtarget.getSchedModel();
   std::map<unsigned, double> busy;
   for (const auto& [resource, cycles] : seen.busy)
     if (resource < model.getNumProcResourceKinds() && is_port(*model.getProcResource(resource)))
-      busy[resource] = cycles / kIterations / model.getProcResource(resource)->NumUnits;
+      busy[resource] = cycles / iterations / model.getProcResource(resource)->NumUnits;
   const PortClasses classes = classes_for(code, machine);
   loop.fma_ports = most_of(classes.fma, busy);
   loop.load_ports = most_of(classes.load, busy);
   loop.store_ports = most_of(classes.store, busy);
-  loop.front_end = static_cast<double>(seen.micro_operations) / kIterations / model.IssueWidth;
+  loop.front_end = static_cast<double>(seen.micro_operations) / iterations / model.IssueWidth;
   unsigned busiest = 0;
   for (const auto& [port, cycles] : busy)
     if (cycles > loop.port_bound + 1e-9) loop.port_bound = cycles, busiest = port;
   if (busiest != 0) loop.busiest_port = model.getProcResource(busiest)->Name;
-  if (seen.retired_at.size() > kWarmUp + 1)
-    loop.cycles = static_cast<double>(seen.retired_at.back() - seen.retired_at[kWarmUp]) / static_cast<double>(seen.retired_at.size() - 1 - kWarmUp);
+  const size_t warm = iterations / kWarmUpShare;
+  if (seen.retired_at.size() > warm + 1)
+    loop.cycles = static_cast<double>(seen.retired_at.back() - seen.retired_at[warm]) / static_cast<double>(seen.retired_at.size() - 1 - warm);
   const double throughput = std::max(loop.port_bound, loop.front_end);
   if (loop.cycles > 1.1 * throughput + 0.2 && seen.waits_for_registers > seen.waits_for_ports)
     loop.bound = "latency";
@@ -167,7 +167,7 @@ bool is_vector_arithmetic(const llvm::MCInst& inst, const MachineDescription& ma
   return name.find("MOVU") == std::string::npos && name.find("MOVA") == std::string::npos && name.find("MOVDQ") == std::string::npos;
 }
 
-void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop) {
+void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop, unsigned iterations) {
   mca::InstrumentManager instruments(machine.subtarget, machine.instructions, false);
   mca::InstrBuilder builder(machine.subtarget, machine.instructions, machine.registers, machine.analysis, instruments, 100);
   std::vector<std::unique_ptr<mca::Instruction>> sequence;
@@ -180,7 +180,7 @@ void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& m
       llvm::consumeError(made.takeError());  // the model lacks it
   }
   if (sequence.empty()) return;
-  mca::CircularSourceMgr source(sequence, kIterations);
+  mca::CircularSourceMgr source(sequence, iterations);
   mca::Context context(machine.registers, machine.subtarget);
   mca::CustomBehaviour behaviour(machine.subtarget, source, machine.instructions);
   // Sizes of 0: as the model has them.
@@ -190,7 +190,7 @@ void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& m
   pipeline->addEventListener(&seen);
   auto cycles = pipeline->run();
   if (!cycles) return llvm::consumeError(cycles.takeError());
-  sum_up(seen, code, machine, loop);
+  sum_up(seen, code, machine, loop, iterations);
 }
 
 }  // namespace polyweft::targets

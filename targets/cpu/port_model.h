@@ -24,6 +24,6 @@ bool is_multiply_add(const llvm::MCInst& inst, const llvm::MCInstrInfo& instruct
 /// Writes a vector register and is no plain load.
 bool is_vector_arithmetic(const llvm::MCInst& inst, const MachineDescription& machine);
 /// Fills in cycles, ports, front end and bound of `loop`, whose instructions these are.
-void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop);
+void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop, unsigned iterations = 200);
 
 }  // namespace polyweft::targets

@@ -1,0 +1,100 @@
+#include "ir/frequencies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+
+namespace polyweft::ir {
+namespace {
+
+constexpr int kSamples = 100;
+
+/// Weighted means: a sample stands for all iterations of the loops around that it was drawn from.
+struct Share {
+  double of = 0, all = 0;
+  void add(double value, double weight) { of += weight * value, all += weight; }
+  double mean() const { return all > 0 ? of / all : 0; }
+};
+struct Loops {
+  Share entered, trips;
+};
+
+class Sampler {
+ public:
+  explicit Sampler(const LoopNest& nest) : nest_(nest), values_(nest.params.size() + nest.loop_names.size(), 0) {
+    for (size_t p = 0; p < nest.params.size(); ++p) values_[p] = nest.params[p].value;
+  }
+  Frequencies all() {
+    for (sample_ = 0; sample_ < kSamples; ++sample_) {
+      visit(nest_.root, 1);
+      for (const Pack& pack : nest_.packs) visit(pack.root, 1);
+    }
+    Frequencies out;
+    for (const auto& [var, loop] : loops_) out.loops[var] = {loop.entered.all / kSamples, loop.entered.mean(), std::max(1.0, loop.trips.mean())};
+    for (const auto& [condition, share] : conditions_) out.holds[condition] = share.mean();
+    return out;
+  }
+
+ private:
+  void visit(NodeId id, double weight) {
+    if (id != kNoNode) std::visit([&](const auto& node) { on(node, weight); }, nest_.nodes[id]);
+  }
+  void on(const Seq& seq, double weight) {
+    for (NodeId child : seq.children) visit(child, weight);
+  }
+  void on(const Alloc& alloc, double weight) { visit(alloc.body, weight); }
+  void on(const Sync&, double) {}
+  void on(const Copy&, double) {}
+  void on(const If& node, double weight) { visit(holds(&node, node.condition, weight) ? node.then : node.otherwise, weight); }
+  void on(const Compute& compute, double weight) {
+    for (const Expr& e : compute.rhs) look_into(e, weight);
+  }
+  void on(const Loop& loop, double weight) {
+    const int64_t lo = bound(loop.lo, true), hi = bound(loop.hi, false);
+    Loops& seen = loops_[loop.var];
+    seen.entered.add(hi > lo ? 1 : 0, weight);
+    if (hi <= lo) return;
+    const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
+    seen.trips.add(static_cast<double>(trips), weight);
+    values_[loop.var] = lo + loop.step * chosen(trips);
+    ++depth_;
+    visit(loop.body, weight * static_cast<double>(trips));
+    --depth_;
+  }
+  void look_into(const Expr& e, double weight) {
+    if (e->op == Op::guarded) return look_into(e->args[holds(e.get(), e->guard, weight) ? 0 : 1], weight);
+    for (const Expr& arg : e->args) look_into(arg, weight);
+  }
+  bool holds(const void* condition, const Guard& guard, double weight) {
+    const bool out = evaluate(guard, values_);
+    conditions_[condition].add(out ? 1 : 0, weight);
+    return out;
+  }
+  /// Samples move by the fractions of roots of primes, another one for each depth: they fill the product of the loops evenly.
+  int64_t chosen(int64_t trips) const {
+    constexpr int kPrimes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
+    const double u = 0.5 + sample_ * std::sqrt(static_cast<double>(kPrimes[depth_ % std::size(kPrimes)]));
+    return std::min<int64_t>(trips - 1, static_cast<int64_t>((u - std::floor(u)) * static_cast<double>(trips)));
+  }
+  int64_t bound(const Bound& b, bool is_lower) const {
+    int64_t out = evaluate(b.of.front(), values_);
+    for (const Affine& e : b.of) out = is_lower ? std::max(out, evaluate(e, values_)) : std::min(out, evaluate(e, values_));
+    return out;
+  }
+
+  const LoopNest& nest_;
+  std::vector<int64_t> values_;
+  int sample_ = 0;
+  size_t depth_ = 0;
+  std::map<VarId, Loops> loops_;
+  std::map<const void*, Share> conditions_;
+};
+
+}  // namespace
+
+Frequencies frequencies_of(const LoopNest& nest) {
+  return Sampler(nest).all();
+}
+
+}  // namespace polyweft::ir
