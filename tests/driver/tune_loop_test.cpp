@@ -140,6 +140,23 @@ TEST_F(TuneLoopTest, three_trials_are_no_answer_to_twenty) {
   EXPECT_EQ(std::set<std::string>(lab_.runs.begin(), lab_.runs.end()).size(), 20u);
 }
 
+TEST_F(TuneLoopTest, the_code_decides_which_way_to_make_code_comes_first) {
+  const std::vector<Candidate> ways = finalists(templates_, *model_);
+  ASSERT_GE(ways.size(), 2u);
+  EXPECT_EQ(ways.front().nest_hash, first_choices(templates_, *model_, 6).front().nest_hash);
+  for (const Candidate& wanted : ways) {
+    const auto cycles = [&](const LoopNest& nest) -> Result<double> { return hash(nest) == wanted.nest_hash ? 1e-6 : 1e15; };
+    EXPECT_EQ(ordered_by_code(ways, templates_, *model_, cycles).front().nest_hash, wanted.nest_hash);
+    const auto fails = [&](const LoopNest& nest) -> Result<double> {
+      if (hash(nest) == wanted.nest_hash) return fail("PW0502", "too long");
+      return 1000.0;
+    };
+    const auto ordered = ordered_by_code(ways, templates_, *model_, fails);
+    EXPECT_EQ(ordered.size(), ways.size());
+    EXPECT_EQ(ordered.back().nest_hash, wanted.nest_hash);
+  }
+}
+
 TEST_F(TuneLoopTest, what_is_served_untuned_and_the_floor_are_measured_first) {
   seeds_ = finalists(templates_, *model_);
   ASSERT_GE(seeds_.size(), 2u);
