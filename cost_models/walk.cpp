@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/instruction.h"
+#include "ir/shared_memory.h"
 
 namespace polyweft::cost {
 namespace {
@@ -105,6 +106,7 @@ class Walk::Walker {
     loops_.pop_back();
   }
   void on(const Compute& compute, NodeId id) {
+    if (compute.how == Write::store && compute.rhs[0]->op == Op::read && ir::stays_in_place(nest_, compute, compute.rhs[0]->access.id)) return;
     if (!known_[id]) {
       Known& known = start(id);
       Leaf& leaf = known.leaf;

@@ -89,4 +89,24 @@ void fold_storage(Sketcher& s, uint32_t band) {
   }
 }
 
+std::optional<Trace> in_outputs(const NestTemplate& t, Trace trace) {
+  const auto has_own_cells = [&](const std::string& tensor) {
+    return std::none_of(trace.steps.begin(), trace.steps.end(), [&](const Step& step) {
+      const auto* fold = std::get_if<FoldStep>(&step);
+      const auto* store = std::get_if<StoreStep>(&step);
+      return (fold && fold->tensor == tensor) || (store && store->tensor == tensor);
+    });
+  };
+  const size_t before = trace.steps.size();
+  for (const Equation& equation : t.program.equations) {
+    const Tensor& output = t.program.tensors[equation.targets[0]];
+    if (output.kind != TensorKind::output || equation.rhs->op != Op::read) continue;
+    const TensorId from = equation.rhs->access.id;
+    const Tensor& local = t.program.tensors[from];
+    if (local.kind != TensorKind::local || local.type != output.type || bytes_of(t, from) != bytes_of(t, equation.targets[0]) || !has_own_cells(local.name)) continue;
+    trace.steps.push_back(StoreStep{local.name, {}, output.name});
+  }
+  return trace.steps.size() > before ? std::optional(std::move(trace)) : std::nullopt;
+}
+
 }  // namespace polyweft::schedules

@@ -338,7 +338,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
       Sketcher first = s;
       if (!first.take(plain)) return std::nullopt;
       fold_storage(first, number);
-      const bool is_small = stages_of(first.t_, number).size() <= kMostInTiles;
+      const bool is_small = stages_of(first.t_, number).size() <= kMostInTiles && !has_near_past(first, number);
       const auto made = style == Style::time ? permutable : diamonds;
       if (const auto skewed = is_small ? made(first.t_, number, plain, lanes) : std::nullopt) {
         Sketcher tiled = s;
@@ -370,7 +370,16 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
   if (!proposals || proposals->empty()) return out;
   const auto keep = [&](std::optional<Trace> trace) {
     if (!trace) return;
-    if (auto made = replay(normalized, cls, *trace, isl); made && instantiate(*made, values_of(*trace))) out.push_back(std::move(*trace));
+    const auto stands = [&](const Trace& tried) {
+      const auto made = replay(normalized, cls, tried, isl);
+      return made && instantiate(*made, values_of(tried));
+    };
+    const auto in_place = in_outputs(unscheduled_template(normalized, cls), *trace);
+    if (in_place && stands(*in_place))
+      trace = in_place;
+    else if (!stands(*trace))
+      return;
+    out.push_back(std::move(*trace));
   };
   for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, facts, isl, *proposals, Style::panels, panel));
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::time));

@@ -1,6 +1,7 @@
 #include "schedules/sketches/time_tiles.h"
 
 #include <algorithm>
+#include <set>
 
 #include "schedules/bands.h"
 #include "schedules/sketches/guests.h"
@@ -68,6 +69,25 @@ std::vector<std::string> index_names(const NestTemplate& t, const Stage& frame) 
 }
 
 }  // namespace
+
+bool has_near_past(const Sketcher& s, uint32_t number) {
+  const Band& band = s.t_.bands[number];
+  const Stage& frame = s.t_.stages[band.frame];
+  std::set<TensorId> tensors;
+  for (const uint32_t guest : stages_of(s.t_, number)) {
+    const Equation& equation = equation_of(s.t_, s.t_.stages[guest]);
+    tensors.insert(equation.targets.begin(), equation.targets.end());
+  }
+  double bytes = 0;
+  for (const TensorId id : tensors) {
+    const auto is_of = [&](const Step& step) { return std::holds_alternative<FoldStep>(step) && std::get<FoldStep>(step).tensor == s.t_.program.tensors[id].name; };
+    if (std::any_of(s.trace_.steps.begin(), s.trace_.steps.end(), is_of)) return false;
+    bytes += bytes_of(s.t_, id) / static_cast<double>(frame.hi[0] - frame.lo[0]);
+  }
+  int64_t back = 0;
+  for (const BandRelation& r : band.relations) back = std::max(back, r.hi[0]);
+  return s.facts_->cache_bytes.size() > 1 && static_cast<double>(back + 1) * bytes <= static_cast<double>(s.facts_->cache_bytes[1]);
+}
 
 std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const BandStep& step, int64_t lanes) {
   const Band& band = t.bands[number];

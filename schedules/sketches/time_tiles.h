@@ -14,6 +14,8 @@ constexpr size_t kMostInTiles = 16;  ///< statements, pieces of borders included
 
 /// The band with members whose distances are all >= 0 along the first and every other member; nothing where no small skew does it.
 std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const BandStep& step, int64_t lanes);
+/// Do steps of time read what the second cache still has, of tensors that keep all of their steps? Then blocks of time bring nothing nearer.
+bool has_near_past(const Sketcher& s, uint32_t number);
 /// t.1, tiles of rows, t: each statement has whole rows of vectors, a few rows at a time. False where less than half of the work gets lanes.
 bool add_time_tiles(Sketcher& s, uint32_t band);
 

@@ -51,6 +51,8 @@ bool NestCode::does_nothing(NodeId id) {
       for (const Subscript& s : compute->dst[0].index) to.push_back(s.affine);
       const Facts nothing;
       out = nothing.offset(nest_.buffers[value->access.id], from) == nothing.offset(nest_.buffers[value->access.id], to);
+    } else if (value->op == Op::read) {
+      out = ir::stays_in_place(nest_, *compute, value->access.id);
     }
   }
   idle_[id] = out;

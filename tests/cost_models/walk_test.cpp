@@ -110,6 +110,20 @@ TEST(Walk, means_over_samples_are_those_over_all_iterations) {
   EXPECT_NEAR(points, counted, 0.1 * counted);
 }
 
+TEST(Walk, a_copy_to_where_values_lie_is_no_work) {
+  const auto leaves_of = [](const char* where) {
+    const auto nest =
+        parse_loop_nest(std::string("nest 1 p class strict\nloops a, b, c, d\nbuffer X: f64[12, 40] argument align 8\nbuffer Y: f64[12, 40] argument align 8 output\n") +
+                        "buffer A: f64[12, 40] heap align 64" + where +
+                        "\narguments X, Y\nbody { alloc A {\nfor a in 0 .. 12 { for b in 0 .. 40 { compute 0(a, b) store: A[a, b] <- X[a, b] } }\n"
+                        "for c in 0 .. 12 { for d in 0 .. 40 { compute 1(c, d) store: Y[c, d] <- A[c, d] } }\n} }\n");
+    EXPECT_TRUE(nest.ok());
+    return nest ? Walk(*nest).at(0).size() : 0;
+  };
+  EXPECT_EQ(leaves_of(""), 2u);
+  EXPECT_EQ(leaves_of(" within Y at 0"), 1u);
+}
+
 TEST(Walk, conditions_in_plain_loops_are_tested_whatever_they_decide) {
   const LoopNest nest = triangle();
   Walk walk(nest);

@@ -103,9 +103,28 @@ TEST(RecurrenceSketches, sums_of_several_sequences_share_their_matrix) {
   const Program program = example(kExamples / "recurrences" / "gru.weft", {{"T", 3}, {"B", 9}, {"I", 5}, {"H", 42}});
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
   ASSERT_FALSE(traces.empty());
-  for (const char* step : {"distribute band1 at t", "tile z.1 [n: 4, k: 4, q: 16]", "accumulate z.1 at k.1 reg", "unroll z.1 n, k", "vectorize z.1 q 16", "vectorize h@2 k 16"})
+  for (const char* step :
+       {"distribute band1 at t", "tile z.1 [n: 4, k: 4, q: 16]", "accumulate z.1 at k.1 reg", "unroll z.1 n, k", "vectorize z.1 q 16", "vectorize h@2 k 16"})
     EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
   expect_right(program, traces[0]);
+}
+
+// A table that an output takes as it is lies in the output's cells; not where few of its rows are kept. Blocks of time are for what does not stay near.
+TEST(RecurrenceSketches, tables_lie_in_the_outputs_that_take_them) {
+  const std::string rows = "program rows(M = 19, N = 37)\nin X: i32[M, N]\nlet A[i: M, j: N]: i32 = max(X[i, j], A[i - 1, j - 1] where i > 0 and j > 0 else 3)\n";
+  const Program taken = normalized_program(rows + "out Y[i: M, j: N]: i32 = A[i, j]\n"), read = normalized_program(rows + "out Y[i: M, j: N]: i32 = A[i, j] + 1\n");
+  schedules::TargetFacts small;
+  small.cache_bytes = {64, 128};
+  size_t in_output = 0;
+  for (const Trace& trace : schedules::recurrence_sketches(taken, NumericsClass::reassoc, small, isl_for(taken))) {
+    in_output += mentions(trace, "store A in Y");
+    EXPECT_FALSE(mentions(trace, "store A in Y") && mentions(trace, "fold A")) << trace.text();
+    expect_right(taken, trace);
+  }
+  EXPECT_GE(in_output, 2u);
+  for (const Trace& trace : schedules::recurrence_sketches(read, NumericsClass::reassoc, small, isl_for(read))) EXPECT_FALSE(mentions(trace, " in Y")) << trace.text();
+  const auto near = schedules::recurrence_sketches(taken, NumericsClass::reassoc, {}, isl_for(taken));
+  EXPECT_TRUE(std::none_of(near.begin(), near.end(), [](const Trace& t) { return mentions(t, "tt1"); }));
 }
 
 /// Every recurrence among the examples, at the sizes of its file.

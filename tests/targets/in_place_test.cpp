@@ -149,6 +149,26 @@ TEST(InPlaceNests, statements_that_move_nothing_have_no_loops) {
   EXPECT_EQ(loops(idle), loops(in_place("i, j", "", "")));
 }
 
+// A local in the cells of the output that takes it: the loops of that copy are left out, vectors too.
+TEST(InPlaceNests, a_local_in_its_output_is_copied_by_no_loop) {
+  const auto code_of = [](const std::string& copy, const char* where) {
+    const std::string text =
+        std::string("nest 1 p class strict\nloops a, b, c, d, v\nbuffer X: f64[12, 40] argument align 8\nbuffer Y: f64[12, 40] argument align 8 output\n") +
+        "buffer A: f64[12, 40] heap align 64" + where +
+        "\narguments X, Y\nbody { alloc A {\nfor a in 0 .. 12 { for b in 0 .. 40 { compute 0(a, b) store: A[a, b] <- X[a, b] } }\n" + copy + "} }\n";
+    const LoopNest nest = parsed(text);
+    expect_same_bits(nest);
+    auto code = targets::llvm_text(nest, runnable_targets().front(), "p");
+    return code ? *code : std::string();
+  };
+  const std::string plain = "for c in 0 .. 12 { for d in 0 .. 40 { compute 1(c, d) store: Y[c, d] <- A[c, d] } }\n";
+  const std::string vectors = "for c in 0 .. 12 { for d in 0 .. 40 step 8 { for v in 0 .. 8 vector 8 { compute 1(c, d + v) store: Y[c, d + v] <- A[c, d + v] } } }\n";
+  for (const std::string& copy : {plain, vectors}) {
+    EXPECT_EQ(count_of("\nloop", code_of(copy, " within Y at 0")), 2u) << copy;
+    EXPECT_EQ(count_of("\nloop", code_of(copy, "")), 4u) << copy;
+  }
+}
+
 // Rows above and below were asked for by the iterations before, or will be by the next ones.
 TEST(InPlaceNests, a_line_that_passes_three_times_is_asked_for_once) {
   const std::string body =
