@@ -202,6 +202,8 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   order.push_back(last + ".1");
   size_t outside = order.size();
   std::vector<Step> marks;
+  plan.decisions.insert(plan.decisions.end(), own.decisions.begin(), own.decisions.end());
+  plan.constraints.insert(plan.constraints.end(), own.constraints.begin(), own.constraints.end());
   for (const Step& step : own.steps) {
     if (const auto* tiled = std::get_if<TileStep>(&step))
       levels.insert(levels.end(), tiled->levels.begin(), tiled->levels.end());
