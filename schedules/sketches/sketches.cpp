@@ -9,6 +9,7 @@
 #include <map>
 
 #include "ir/instruction.h"
+#include "ir/shared_values.h"
 #include "schedules/queries.h"
 #include "schedules/sketches/auto_vectorized.h"
 #include "schedules/sketches/builder.h"
@@ -51,7 +52,12 @@ bool visits_once(const NestTemplate& t, const Stage& reader, TensorId tensor) {
   return std::count(used.begin(), used.end(), 1) == static_cast<std::ptrdiff_t>(used.size());
 }
 
-/// Rule 4: cheap, or read once; only into elementwise readers, so that no reduction repeats the work.
+/// Each value for many points of this reader, and dear: made once it is cheaper.
+bool is_shared(const NestTemplate& t, const Stage& made, const Stage& reader) {
+  return ir::is_worth_storing(ir::cost_of(equation_of(t, made).rhs), static_cast<int64_t>(points_of(reader) / std::max(points_of(made), 1.0)));
+}
+
+/// Rule 4: cheap, or read once, each value by few points; only into elementwise readers, so that no reduction repeats the work.
 bool wants_inline(const NestTemplate& t, uint32_t stage) {
   const Stage& s = t.stages[stage];
   if (s.reduces || equation_of(t, s).targets.size() != 1) return false;
@@ -65,7 +71,8 @@ bool wants_inline(const NestTemplate& t, uint32_t stage) {
       std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return !t.stages[r].reduces || (is_one_operation && visits_once(t, t.stages[r], target)); });
   size_t uses = 0;
   for (uint32_t r : readers) uses += reads_of(t, t.stages[r], equation_of(t, s).targets[0]).size();
-  return !readers.empty() && all_pure && (uses == 1 || (count <= 3 && !is_costly));
+  const bool shared = std::any_of(readers.begin(), readers.end(), [&](uint32_t r) { return is_shared(t, s, t.stages[r]); });
+  return !readers.empty() && all_pure && !shared && (uses == 1 || (count <= 3 && !is_costly));
 }
 
 NestTemplate with_inlining(NestTemplate t, std::vector<Step>& steps) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/normalize.h"
 #include "ir/output_extents.h"
 #include "lang/canonical.h"
 
@@ -39,7 +40,7 @@ Result<Task> make_task(const Program& program, const TaskOptions& options, const
   Task task;
   task.source = program;
   task.binding = *binding;
-  task.program = normalize(polyweft::bind(program, *binding));
+  task.program = normalize(polyweft::bind(program, *binding), options.cls);
   if (auto fit = arguments_have_extents(task.program); !fit) return fit.error();
   task.canonical_text = lang::canonical_text(program);
   task.source_text = program.source_text.empty() ? print(program) : program.source_text;

@@ -1,8 +1,8 @@
-// normalize: each reduction becomes the whole right-hand side of an equation of its own. Conditions that do not move with a reduction leave it first
-// (hoisted_guards.h). Offsets of integer sums of products are taken out before (separate_sums.h), equations that no output needs are left out (needed.h),
-// and integer sums over two indices with weights of one factor an index become two sums (factor_sums.h);
-// values inside a reduction that are the same for many of its points are made once (repeated_values.h); recurrences leave dimensions along which they are the same
-// everywhere (invariant_dims.h).
+// normalize: each reduction becomes the whole right-hand side of an equation of its own. Conditions that always or never hold, and reductions over indices that their
+// terms do not use, go first (simplify.h). Conditions that do not move with a reduction leave it (hoisted_guards.h). Offsets of integer sums of products are taken out before
+// (separate_sums.h), equations that no output needs are left out (needed.h), and integer sums over two indices with weights of one factor an index become two sums
+// (factor_sums.h); values that are the same for many points are made once (repeated_values.h inside reductions, shared_values.h outside); recurrences leave dimensions along
+// which they are the same everywhere (invariant_dims.h).
 //
 //   out Y[i: M, j: N] = X[i, j] - (max[k: N] X[i, k])
 // becomes
@@ -16,10 +16,14 @@
 #include "ir/hoisted_guards.h"
 #include "ir/invariant_dims.h"
 #include "ir/needed.h"
+#include "ir/normalize.h"
+#include "ir/reduction_ranges.h"
 #include "ir/repeated_values.h"
 #include "ir/scalar.h"
 #include "ir/scope.h"
 #include "ir/separate_sums.h"
+#include "ir/shared_values.h"
+#include "ir/simplify.h"
 #include "polyweft/program.h"
 
 namespace polyweft {
@@ -61,14 +65,14 @@ class Normalizer {
     hoist_guards(equation);
     Scope scope = scope_of(equation);
     equation.rhs = ir::with_separated_sums(equation.rhs, scope.indices, out_.index_var(0));
-    if (equation.rhs->op == Op::reduce) {
+    if (equation.rhs->op == Op::reduce && !is_shared_reduction(equation, scope)) {
       bool has_value_target = equation.targets.size() == equation.rhs->reduction.ranges.size() + 1;
       if (is_argument(*equation.rhs) && !has_value_target)
         equation.targets.insert(equation.targets.begin(), new_tensor(equation.rhs->args[0]->type, equation.slots.size()));
       equation.rhs = with_body_extracted(equation.rhs, scope);
     } else {
       equation.rhs = as_tuple_of_scalars(equation.rhs, equation.targets.size());
-      equation.rhs = extracted(equation.rhs, scope);
+      equation.rhs = with_shared_values(extracted(equation.rhs, scope), scope);
     }
     ir::renumber(out_, equation);
     factor(equation);
@@ -195,6 +199,54 @@ class Normalizer {
     Expr value, read;
   };
 
+  /// The points of the scope at which an expression has different values.
+  Scope domain_of(const Expr& e, const Scope& scope) const {
+    Reduction points;
+    points.ranges = scope.indices;
+    points.where = guard_all(scope.conditions);
+    const ir::AffineFacts facts(out_);
+    for (size_t k = points.ranges.size(); k-- > 0;)
+      if (!ir::mentions(e, points.ranges[k].var))
+        if (auto rest = ir::without_index(points, k, ir::Projected::exists, facts)) points = ir::narrowed(rest->rest, facts);
+    return {points.ranges, ir::conjuncts(points.where)};
+  }
+
+  bool reads_others_only(const Expr& e) const {
+    bool out = true;
+    visit(e, [&](const ExprNode& node) {
+      if (node.op != Op::read) return;
+      const bool is_made = node.access.id >= may_read_.size();
+      out = out && (is_made ? made_of_others_.count(node.access.id) > 0 : may_read_[node.access.id] != 0);
+    });
+    return out;
+  }
+
+  /// One value for many elements of the only target.
+  bool is_shared_reduction(const Equation& equation, const Scope& scope) const {
+    if (equation.targets.size() != 1 || !reads_others_only(equation.rhs)) return false;
+    return ir::repetitions_of(scope, domain_of(equation.rhs, scope)) >= kLeastShares;
+  }
+
+  Expr with_shared_values(const Expr& e, const Scope& scope) {
+    if (e->args.empty() || e->op == Op::reduce) return e;
+    if (e->op != Op::tuple && reads_others_only(e)) {
+      const Scope domain = domain_of(e, scope);
+      if (ir::is_worth_storing(ir::cost_of(e), ir::repetitions_of(scope, domain))) return read_of_values(with_shared_parts(e, domain), domain.indices, domain);
+    }
+    return with_shared_parts(e, scope);
+  }
+
+  Expr with_shared_parts(const Expr& e, const Scope& scope) {
+    auto copy = std::make_shared<ExprNode>(*e);
+    bool changed = false;
+    for (size_t k = 0; k < copy->args.size(); ++k) {
+      Expr next = with_shared_values(e->args[k], e->op == Op::guarded ? ir::under(scope, k == 0 ? e->guard : guard_not(e->guard)) : scope);
+      changed |= next != e->args[k];
+      copy->args[k] = std::move(next);
+    }
+    return changed ? Expr(copy) : e;
+  }
+
   /// Products under a sum stay where they are: they are one operation with it (contract.h).
   Expr with_values_made_once(const Expr& e, Op around, const Scope& scope, const Reduction& reduction, std::vector<MadeOnce>& made) {
     for (const MadeOnce& known : made)
@@ -227,6 +279,7 @@ class Normalizer {
     made.rhs = e;
     made.index_names = names_;
     made.where_defined = e->where;
+    if (reads_others_only(e)) made_of_others_.insert(id);
     ir::renumber(out_, made);
     hidden_.push_back(std::move(made));
     return make_read(e->type, access, e->where);
@@ -247,19 +300,19 @@ class Normalizer {
     if (const Extracted* made = already_extracted(reduce, scope)) return made->reads[component];
     std::vector<TensorId> targets = new_targets(*reduce);
     Expr body = with_body_extracted(reduce, scope);
-    std::set<VarId> needed = ir::needed_indices(scope, least_, out_.index_var(0), free_variables(body));
+    const Scope domain = domain_of(body, scope);
     Equation equation;
     Access access;
-    for (const IndexRange& range : scope.indices) {
-      if (!needed.count(range.var)) continue;
+    for (const IndexRange& range : domain.indices) {
       equation.slots.push_back({range.var, range.lo, range.hi, {}});
       access.index.push_back({Affine::variable(range.var), nullptr, {}, {}});
     }
-    equation.where = guard_all(scope.conditions);
+    equation.where = guard_all(domain.conditions);
     equation.rhs = body;
     equation.index_names = names_;
     equation.where_defined = reduce->where;
     equation.targets = targets;
+    if (reads_others_only(body)) made_of_others_.insert(targets.begin(), targets.end());
     for (TensorId id : targets) out_.tensors[id].rank = static_cast<uint32_t>(equation.slots.size());
     ir::renumber(out_, equation);
     factor(equation);
@@ -293,6 +346,8 @@ class Normalizer {
     return out;
   }
 
+  static constexpr int64_t kLeastShares = 4;  ///< elements of an output that are one reduction's value
+
   const Program& source_;
   Program out_;
   std::map<VarId, int64_t> least_;
@@ -302,13 +357,18 @@ class Normalizer {
   std::string base_name_;
   std::vector<Extracted> extracted_;  ///< of the current equation
   std::vector<std::string> names_;
+  std::set<TensorId> made_of_others_;  ///< hidden tensors whose equations read nothing that depends on the equation they were taken from
   std::vector<char> may_read_;  ///< of each tensor of the source: does not depend on the current equation
 };
 
 }  // namespace
 
+Program normalize(const Program& program, NumericsClass cls) {
+  return Normalizer(ir::without_unneeded(ir::simplified(program, cls))).run();
+}
+
 Program normalize(const Program& program) {
-  return Normalizer(ir::without_unneeded(program)).run();
+  return normalize(program, NumericsClass::strict);
 }
 
 }  // namespace polyweft

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/bound_program.h"
+#include "ir/normalize.h"
 #include "lang/parser.h"
 #include "poly/band_json.h"
 #include "poly/base_nest.h"
@@ -65,7 +66,7 @@ Result<Question> question_of(const json& request) {
   auto binding = make_binding(*source, by_name);
   if (!binding) return binding.error();
   Program bound = polyweft::bind(*source, *binding);
-  return Question{*std::move(source), normalize(bound), *cls};
+  return Question{*std::move(source), normalize(bound, *cls), *cls};
 }
 
 Result<json> check(const json& request) {
@@ -95,7 +96,7 @@ Result<json> base(const json& request) {
 Result<json> symbolic(const json& request) {
   auto question = question_of(request);
   if (!question) return question.error();
-  auto nest = poly::symbolic_nest(normalize(question->source), question->cls);
+  auto nest = poly::symbolic_nest(normalize(question->source, question->cls), question->cls);
   if (!nest) return nest.error();
   return json{{"nest", print(*nest)}};
 }
@@ -105,8 +106,8 @@ Result<json> show(const json& request) {
   if (!question) return question.error();
   std::string stage = request.at("stage");
   Result<std::string> text = fail("PW0605", "unknown stage " + stage + " in a request");
-  if (stage == "scop") text = poly::show_scop(normalize(question->source));
-  if (stage == "dependences") text = poly::show_dependences(normalize(question->source));
+  if (stage == "scop") text = poly::show_scop(normalize(question->source, question->cls));
+  if (stage == "dependences") text = poly::show_dependences(normalize(question->source, question->cls));
   if (stage == "schedule") text = poly::show_schedule(question->program);
   if (!text) return text.error();
   return json{{"text", *text}};
@@ -115,7 +116,7 @@ Result<json> show(const json& request) {
 Result<json> dependences(const json& request) {
   auto question = question_of(request);
   if (!question) return question.error();
-  auto found = poly::dependences(normalize(question->source));
+  auto found = poly::dependences(normalize(question->source, question->cls));
   if (!found) return found.error();
   json out = json::array();
   for (const poly::ShownDependence& d : *found)

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "ir/domain.h"
+#include "ir/normalize.h"
 #include "ir/output_extents.h"
 #include "ir/seeded_data.h"
 #include "lang/parser.h"
@@ -64,7 +65,7 @@ Case edge_case(uint64_t seed) {
   // Bits are promised where no function is called; the sweep asks for them in class strict.
   if (out.way == Way::symbolic && out.program.text.find("tanh(") != std::string::npos) out.pair.cls = NumericsClass::contract;
   if (out.pair.base_order || out.way == Way::symbolic) return out;
-  const Program program = polyweft::normalize(polyweft::bind(out.pair.source, *make_binding(out.pair.source, {})));
+  const Program program = polyweft::normalize(polyweft::bind(out.pair.source, *make_binding(out.pair.source, {})), out.pair.cls);
   if (schedules::has_recurrence(program))
     out.pair.trace = out.way == Way::trace ? random_band_trace(rng, program, out.pair.cls).trace : Trace{};
   else

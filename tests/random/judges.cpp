@@ -4,6 +4,7 @@
 #include "ir/evaluator.h"
 #include "ir/instruction.h"
 #include "ir/interpreter.h"
+#include "ir/normalize.h"
 #include "ir/seeded_data.h"
 #include "poly/base_nest.h"
 #include "poly/check.h"
@@ -103,7 +104,7 @@ class Judge {
   void prepare() {
     auto binding = make_binding(pair_.source, {});
     if (!binding) throw Objection{Outcome::no_program, "", words(binding.error())};
-    program_ = polyweft::normalize(polyweft::bind(pair_.source, *binding));
+    program_ = polyweft::normalize(polyweft::bind(pair_.source, *binding), pair_.cls);
     bool has_zero = false;
     for (const Parameter& p : pair_.source.parameters) {
       out_.tiny |= p.value <= 1;

@@ -66,14 +66,14 @@ Program ready(const Program& source) {
 }
 
 TEST(OverRefusal, of_steps_on_bands_is_small) {
-  const int one = number_of("PW_RANDOM_SEED", 0), traces = number_of("PW_RANDOM_TRACES", 40), first = number_of("PW_RANDOM_FIRST", 1);
+  const int one = number_of("PW_RANDOM_SEED", 0), traces = number_of("PW_RANDOM_TRACES", 120), first = number_of("PW_RANDOM_FIRST", 1);
   Counts counts;
   for (int seed = one ? one : first; seed < (one ? one + 1 : first + traces); ++seed) {
     Rng rng(static_cast<uint64_t>(seed));
     const Program program = ready(lang::parse(random_recurrence(rng), "recurrence.weft")->programs.front());
     const NumericsClass cls = some_class(rng);
     const Drawn drawn = random_band_trace(rng, program, cls);
-    count(program, cls, drawn, counts, one || traces > 100, "seed " + std::to_string(seed));
+    count(program, cls, drawn, counts, one || traces > 200, "seed " + std::to_string(seed));
   }
   print_counts("bands", counts);
   EXPECT_LE(counts.over_refusal(), 0.02);

@@ -1,5 +1,6 @@
 #include "random/pairs.h"
 
+#include "ir/normalize.h"
 #include "ir/random_program.h"
 #include "schedules/random_pairs.h"
 
@@ -84,10 +85,10 @@ void leave_to_compiler(const Program& program, Pair& pair) {
   pair.trace = std::move(trace);
 }
 
-Result<Program> ready(const Program& source) {
+Result<Program> ready(const Program& source, NumericsClass cls) {
   auto binding = make_binding(source, {});
   if (!binding) return binding.error();
-  return polyweft::normalize(polyweft::bind(source, *binding));
+  return polyweft::normalize(polyweft::bind(source, *binding), cls);
 }
 
 }  // namespace
@@ -104,7 +105,7 @@ Pair random_pair(uint64_t seed) {
   out.threads = static_cast<int>(pick(rng, 1, 4));
   out.target = pick(rng, std::vector<std::string>{"host", "host", "host", "x86-64-v3", "x86-64"});
   out.ask_checker = rng.chance(0.08);
-  auto program = ready(out.source);
+  auto program = ready(out.source, out.cls);
   if (!program) return out;
   if (!schedules::has_recurrence(*program)) out.trace = with_decisions(rng, *program, out.cls, test::random_trace(rng, *program, out.cls), nullptr);
   if (rng.chance(0.2)) leave_to_compiler(*program, out);

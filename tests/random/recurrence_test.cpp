@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/normalize.h"
 #include "lang/parser.h"
 #include "poly/check.h"
 #include "random/band_traces.h"
@@ -33,7 +34,7 @@ Pair recurrence_pair(uint64_t seed) {
 Pair band_pair(uint64_t seed) {
   Pair out = recurrence_pair(seed);
   Rng rng(seed ^ 0xba4d);
-  const Program program = polyweft::normalize(polyweft::bind(out.source, *make_binding(out.source, {})));
+  const Program program = polyweft::normalize(polyweft::bind(out.source, *make_binding(out.source, {})), out.cls);
   out.trace = random_band_trace(rng, program, out.cls).trace;
   out.ask_checker = true;
   out.threads = rng.chance(0.5) ? 2 : 1;
