@@ -30,9 +30,10 @@ int cost_of_op(const ExprNode& e) {
     case Op::sqrt:
     case Op::rsqrt:
     case Op::div:
+      return 6;
     case Op::floor_div:
     case Op::floor_mod:
-      return 6;
+      return e.args[1]->op == Op::literal ? 2 : 6;
     default:
       return 1;
   }

@@ -31,6 +31,20 @@ bool is_literal(const Expr& e) {
   return e->op == Op::literal;
 }
 
+bool is_number(const Expr& e, int64_t value) {
+  return e->op == Op::literal && is_integer(e->type) && e->literal.i == value;
+}
+
+/// x // 1 = x, x * 1 = x, x + 0 = x and their like, of integers.
+Expr without_neutral_operand(const Expr& e) {
+  if (e->args.size() != 2 || !is_integer(e->type)) return nullptr;
+  const int64_t neutral = e->op == Op::mul || e->op == Op::floor_div ? 1 : 0;
+  const bool either = e->op == Op::add || e->op == Op::mul || e->op == Op::bit_or || e->op == Op::bit_xor;
+  const bool right = either || e->op == Op::sub || e->op == Op::floor_div || e->op == Op::shl || e->op == Op::shr;
+  if (right && is_number(e->args[1], neutral)) return e->args[0];
+  return either && is_number(e->args[0], neutral) ? e->args[1] : nullptr;
+}
+
 /// Of literals, the value; else null. Half types stay: class contract keeps their intermediates in f32.
 Expr folded(const Expr& e) {
   const bool is_half = e->type == ElementType::f16 || e->type == ElementType::bf16;
@@ -56,6 +70,7 @@ class Simplifier {
       arg = std::move(next);
     }
     const Expr out = changed ? Expr(copy) : e;
+    if (Expr operand = without_neutral_operand(out)) return operand;
     const Expr value = folded(out);
     return value ? value : out;
   }
