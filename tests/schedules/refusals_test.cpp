@@ -65,7 +65,7 @@ const Refusal kRefusals[] = {
     {gemm_text(), NumericsClass::reassoc, "vectorize C j 100", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "tile C [i: 4]\n unroll C i.1", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "promote C in C at i heap", "PW0308"},
-    {"program p(N = 1, M = 2)\nout T[i: N, j: M]: f32 = T[i - 1, j] where i > 0 else 0.0\n", NumericsClass::reassoc, "promote T in T at root stack", "PW0309"},
+    {"program p(N = 2, M = 2)\nout T[i: N, j: M]: f32 = T[i - 1, j] where i > 0 else 0.0\n", NumericsClass::reassoc, "promote T in T at root stack", "PW0309"},
     {gemm_text(), NumericsClass::reassoc, "promote B at i heap layout [d1, d1]", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "promote B at i reg", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "promote B at i heap\n promote B at j heap", "PW0308"},
