@@ -42,8 +42,9 @@ enum class Order : uint32_t {
   time,        ///< `count` samples of slot, each of `repeat` calls
   time_pairs,  ///< `count` pairs of both kernels, slot first
 };
-enum class Placement : uint32_t { at_start = 0, at_end = 1 };
-inline constexpr uint32_t kPlacements = 2;
+/// inside: for the clock. Lanes that a mask leaves out may lie in the guard otherwise, and the CPU takes hundreds of cycles to find that they are not wanted.
+enum class Placement : uint32_t { at_start = 0, at_end = 1, inside = 2 };
+inline constexpr uint32_t kPlacements = 3;
 
 /// Supervisor -> candidate's process.
 struct Command {

@@ -45,7 +45,7 @@ Result<Region> Region::make(std::string name, size_t bytes, RegionUse use) {
   region.name_ = std::move(name);
   region.use_ = use;
   region.bytes_ = bytes;
-  region.page_bytes_ = rounded_up(std::max<size_t>(bytes, 1), kPage);
+  region.page_bytes_ = rounded_up(std::max<size_t>(bytes, 1), kPage) + 2 * kPage;
   region.reserved_bytes_ = 2 * kGuard + rounded_up(region.page_bytes_, kHugePage) + kHugePage;
   void* reserved = mmap(nullptr, region.reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return memory_error(region.name_, bytes);
@@ -75,6 +75,11 @@ Region::Region(Region&& other) noexcept
 Region::~Region() {
   if (reserved_ != nullptr) munmap(reserved_, reserved_bytes_);
   if (fd_ >= 0) close(fd_);
+}
+
+unsigned char* Region::data(Placement placement) const {
+  if (placement == Placement::at_start) return pages_;
+  return pages_ + (placement == Placement::at_end ? page_bytes_ - bytes_ : kPage);
 }
 
 void Region::set_canary(Placement placement) {

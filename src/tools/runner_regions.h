@@ -1,10 +1,10 @@
 // Memory for the arguments of kernels: pages shared between the supervisor, which fills and compares, and the candidate's process,
 // between two stretches of addresses that may not be touched.
 //
-//   | guard | slack |  data  | slack | guard |      at_start: data begins at the first page; at_end: data ends with the last page
+//   | guard | slack |  data  | slack | guard |      at_start: data begins at the first page; at_end: data ends with the last page; inside: a page and more on either side
 //
 // So an access one element outside faults at one side in one placement and at the other side in the other; what falls into the slack of
-// less than a page is found by its canary. Inputs are sealed: the candidate's process sees them through a mapping that cannot be made writable.
+// the slack is found by its canary. Inputs are sealed: the candidate's process sees them through a mapping that cannot be made writable.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class Region {
   const std::string& name() const { return name_; }
   RegionUse use() const { return use_; }
   size_t bytes() const { return bytes_; }
-  unsigned char* data(Placement placement) const { return pages_ + (placement == Placement::at_end ? page_bytes_ - bytes_ : 0); }
+  unsigned char* data(Placement placement) const;
 
   /// Fills the slack with the canary.
   void set_canary(Placement placement);

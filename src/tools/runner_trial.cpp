@@ -122,10 +122,10 @@ uint32_t Trial::affordable(size_t wanted, double each_ns) const {
 
 Trial::Verdict Trial::time() {
   const ComparedSet& set = sets_.back();
-  lay_out(task_, *set.data, Placement::at_start);
+  lay_out(task_, *set.data, Placement::inside);
   for (const Slot slot : {Slot::candidate, Slot::incumbent})
     if (slot == Slot::candidate || paired())
-      if (auto failure = pack(slot, set, Placement::at_start)) return failure;
+      if (auto failure = pack(slot, set, Placement::inside)) return failure;
   clock_started_ns_ = now_ns();
   if (auto failure = prepare_clock()) return failure;
   return paired() ? time_against_incumbent() : time_alone();
@@ -133,7 +133,7 @@ Trial::Verdict Trial::time() {
 
 /// A first call of each kernel, untimed in the result: it touches the memory and says how long a call takes.
 Trial::Verdict Trial::prepare_clock() {
-  if (auto failure = take({paired() ? Order::time_pairs : Order::time, Slot::candidate, Placement::at_start, 1, 1})) return failure;
+  if (auto failure = take({paired() ? Order::time_pairs : Order::time, Slot::candidate, Placement::inside, 1, 1})) return failure;
   expected_ns_ = process_->control().samples_ns[0][0];
   expected_incumbent_ns_ = paired() ? process_->control().samples_ns[1][0] : 0;
   const double shortest = paired() ? std::min(expected_ns_, expected_incumbent_ns_) : expected_ns_;
@@ -170,7 +170,7 @@ Trial::Verdict Trial::time_alone() {
   size_t wanted = kFirstSamples;
   do {
     const uint32_t count = affordable(wanted, expected_ns_ * repeat_);
-    if (auto failure = take({Order::time, Slot::candidate, Placement::at_start, count, repeat_})) return failure;
+    if (auto failure = take({Order::time, Slot::candidate, Placement::inside, count, repeat_})) return failure;
     samples.insert(samples.end(), process_->control().samples_ns[0], process_->control().samples_ns[0] + count);
     keep_timing(samples);
     if (request_.incumbent_ns > 0 && out_.timing.min_ns > kDropRatio * request_.incumbent_ns) {
@@ -191,7 +191,7 @@ Trial::Verdict Trial::time_against_incumbent() {
   size_t wanted = request_.pair_to_the_end ? std::min(kFirstSamples, most_pairs) : kFirstSamples;
   do {
     const uint32_t count = affordable(wanted, (expected_ns_ + expected_incumbent_ns_) * repeat_);
-    if (auto failure = take({Order::time_pairs, first, Placement::at_start, count, repeat_})) return failure;
+    if (auto failure = take({Order::time_pairs, first, Placement::inside, count, repeat_})) return failure;
     first = first == Slot::candidate ? Slot::incumbent : Slot::candidate;  // so that neither profits from being next after the pause
     const Control& control = process_->control();
     for (uint32_t i = 0; i < count; ++i) race.add(std::max(control.samples_ns[0][i], 1e-3), std::max(control.samples_ns[1][i], 1e-3));

@@ -154,6 +154,18 @@ KERNEL(cheats_after_20_calls) {
   if (++calls <= 20) multiply(A, B, C);
   return 0;
 }
+/// While it is timed a page on either side of its input may be read: lanes that a mask leaves out cost nothing there.
+KERNEL(reads_around_while_it_is_timed) {
+  static int calls, inside;
+  const uintptr_t at = (uintptr_t)A->host;
+  if (at % 4096 == 0 && at % (2 << 20) != 0) {
+    volatile const uint8_t* bytes = (const uint8_t*)at;
+    inside += bytes[-64] == bytes[4 * ROWS(A) * COLUMNS(A) + 64];
+  }
+  if (++calls > 20 && inside == 0) return 52;
+  multiply(A, B, C);
+  return 0;
+}
 KERNEL(adds_to_the_output) {
   for (int e = 0; e < count(C); ++e) F(C)[e] += 0;
   int n = COLUMNS(C), depth = COLUMNS(A);
