@@ -68,6 +68,7 @@ class NestCode {
     llvm::Value* mask = nullptr;                     ///< null: all lanes active
     llvm::Value *start = nullptr, *count = nullptr;  ///< where not null: the active lanes, of which there are some
     llvm::Value* stored = nullptr;                   ///< where not null: all lanes are computed, these are stored, lines are memory of the buffer
+    llvm::Value* may_read = nullptr;                 ///< where not null: false where no lane reads, and addresses may lie far outside of their buffer
     bool guarded = false;                            ///< inside a condition that depends on the lane: uniform loads need the mask too
     int64_t active = 0;                              ///< lanes below this and no others are active; 0: not known
     bool non_temporal = false;
@@ -286,6 +287,7 @@ class NestCode {
   llvm::Value* quasi(const Quasi& quasi);
   llvm::Value* bound(const Bound& b, bool is_lower);
   llvm::Value* condition(const Guard& folded);  ///< i1 or vector of i1
+  llvm::Value* condition_of_all_lanes(const Guard& folded, llvm::Value* around);
   bool depends_on_lane(const Affine& folded) const;
   bool depends_on_lane(const Guard& folded) const;
   llvm::Value* expression(const Expr& e);
@@ -349,6 +351,7 @@ class NestCode {
   llvm::Value* load(const Access& access);
   void store(const Access& access, llvm::Value* value);
   llvm::Value* load_place(const Place& place, ElementType type);
+  Place in_reach(Place place, BufferId buffer);
   void prefetch(const Access& access, const Place& place);
   void prefetch_near(BufferId id, const Affine& offset);
   void ask_ahead(BufferId id, llvm::Value* vector);

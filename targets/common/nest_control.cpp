@@ -146,7 +146,9 @@ void NestCode::on(const If& node) {
   lanes_.guarded = true;
   lanes_.active = 0;
   lanes_.mask = both_masks(outer.mask, chosen);
+  lanes_.may_read = condition_of_all_lanes(g, outer.may_read);
   emit(node.then);
+  lanes_.may_read = outer.may_read;
   llvm::Value* opposite = b_.CreateNot(chosen);
   lanes_.mask = both_masks(outer.mask, opposite);
   emit(node.otherwise);

@@ -253,6 +253,17 @@ llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
   return out;
 }
 
+// Of a condition the parts that hold for all lanes or for none, and those of conditions around.
+llvm::Value* NestCode::condition_of_all_lanes(const Guard& g, llvm::Value* around) {
+  if (g.kind != Guard::Kind::all) return around;
+  std::vector<Guard> parts;
+  for (const Guard& part : g.of)
+    if (!depends_on_lane(part) && !facts_.decide(part)) parts.push_back(part);
+  if (parts.empty()) return around;
+  llvm::Value* own = condition(guard_all(std::move(parts)));
+  return around ? b_.CreateAnd(around, own) : own;
+}
+
 // A guarded value is lazy: what the guard excludes is not read.
 llvm::Value* NestCode::guarded(const ExprNode& node, const std::function<llvm::Value*(const Expr&)>& side) {
   const Guard g = fold(node.guard);
@@ -276,7 +287,9 @@ llvm::Value* NestCode::guarded(const ExprNode& node, const std::function<llvm::V
   lanes_.guarded = true;
   lanes_.active = 0;
   lanes_.mask = both_masks(outer.mask, chosen);
+  lanes_.may_read = condition_of_all_lanes(g, outer.may_read);
   llvm::Value* yes = side(node.args[0]);
+  lanes_.may_read = outer.may_read;
   loads_ = saved;
   llvm::Value* opposite = b_.CreateNot(chosen);
   lanes_.mask = both_masks(outer.mask, opposite);

@@ -108,6 +108,15 @@ llvm::Value* NestCode::pointers_of(const Place& place, llvm::Type* type) {
   return b_.CreateInBoundsGEP(type, place.pointer, llvm::ConstantVector::get(steps));
 }
 
+// Lanes that are masked off may lie anywhere, but a load of a page that is not there costs some hundred cycles where all of its lanes are masked off.
+NestCode::Place NestCode::in_reach(Place place, BufferId buffer) {
+  if (lanes_.may_read && lanes_.mask && !place.offsets && place.stride != 0) {
+    place.pointer = b_.CreateSelect(lanes_.may_read, place.pointer, base_of(buffer));
+    place.alignment = std::min(place.alignment, size_bytes(nest_.buffers[buffer].type));
+  }
+  return place;
+}
+
 llvm::Value* NestCode::load_place(const Place& place, ElementType type) {
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align element(static_cast<uint64_t>(size_bytes(type)));
@@ -227,7 +236,7 @@ llvm::Value* NestCode::load(const Access& access) {
   }
   llvm::Value* value = load_between(access.id, place);
   if (!value) {
-    value = is_line ? load_line(place.pointer, buffer.type) : load_place(place, buffer.type);
+    value = is_line ? load_line(place.pointer, buffer.type) : load_place(in_reach(place, access.id), buffer.type);
     note_aligned(access.id, place, value);
     note_cell(access.id, place, value, false);
   }
