@@ -18,6 +18,7 @@ using poly::BandProposal;
 constexpr int64_t kMostSlope = 4;
 constexpr int64_t kMoreDiagonals = 2;         ///< beyond those that the distances ask for: borders may need some
 constexpr double kFewPoints = 16;             ///< statements with less than this part of all points have no lanes
+constexpr double kLeastVectors = 1.5;         ///< of the longest diagonal: seidel_2d of 11 x 11 and gauss_seidel of 9 x 9 lose 0.2 to 0.3 to single values
 constexpr int64_t kStrip = 1024, kDeep = 64;  ///< columns and diagonals of a tile
 
 /// d = slope * (member `outer`) + (the last member).
@@ -262,6 +263,7 @@ bool add_diagonals(Sketcher& s, const Program& program, const BandProposal& prop
   if (form == Diagonals::strips && (skew->outer > 0 || fits_near(s, program, proposal, *skew, length))) return false;
   if (form == Diagonals::time && (skew->outer != 1 || has_near_planes(s, program, proposal, frame))) return false;
   if (form == Diagonals::time) skew->along_last = false;  // no distance along the member in front is negative at one time
+  if (static_cast<double>(length) < kLeastVectors * static_cast<double>(widest_lanes(s, program, proposal))) return false;
   const BandProposal bare = skewed(proposal, *skew);
   std::vector<BandProposal> forms = {bare};
   if (skew->outer == 0) {

@@ -84,6 +84,8 @@ bool vectorize_sums(Sketcher& s, uint32_t number, const std::string& along) {
     const Stage& stage = s.t_.stages[*stage_named(s.t_, guest)];
     if (stage.part == SumPart::whole) continue;
     const bool is_fold = stage.part == SumPart::folds;
+    const uint32_t lane = *index_named(s.t_, stage, along);
+    if (is_fold && stage.hi[lane] - stage.lo[lane] < s.lanes_of(stage)) return false;  // single values are twice as fast
     all &= s.take(VectorizeStep{guest, along, Size{s.lanes_of(stage), ""}}) || !is_fold;
   }
   return all;

@@ -141,7 +141,7 @@ TEST(Diagonals, of_random_distances_have_the_least_slope_and_are_right) {
       if (std::find(distances.begin(), distances.end(), distance) == distances.end()) distances.push_back(distance);
     }
     const End end = static_cast<End>(below(3));
-    const std::string text = program_with(distances, 17 + below(24), 17 + below(24), end, below(2) == 0);
+    const std::string text = program_with(distances, 25 + below(16), 25 + below(16), end, below(2) == 0);
     const Program program = normalized_program(text, {});
     const auto slope = has_lanes_as_it_is(distances) ? std::nullopt : least_slope(distances);
     schedules::TargetFacts facts;
@@ -175,6 +175,7 @@ TEST(Diagonals, are_not_for_rows_or_columns_that_have_lanes_nor_for_steep_ones) 
     const std::string text = program_with(distances, 40, 40, End::last, true);
     EXPECT_FALSE(diagonals_of(normalized_program(text, {})).has_value()) << text;
   }
+  EXPECT_FALSE(diagonals_of(program_in("bench/floor/gauss_seidel.weft", {{"T", 3}, {"N", 9}})).has_value()) << "one vector and a half at least";
   // A distance without bound: no slope is enough.
   EXPECT_FALSE(diagonals_of(normalized_program(
       "program far(N = 40)\nin X: f32[N, N]\nlet A[i: N, j: N]: f32 = X[i, j] + (A[i, j - 1] where j > 0 else 0) + (A[i - 1, N - 1 - j] where i > 0 else 0)\n"

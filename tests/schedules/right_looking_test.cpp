@@ -55,6 +55,9 @@ TEST(RightLooking, parentheses_are_folds_of_what_their_row_has_finished) {
 TEST(RightLooking, is_not_for_bands_without_such_sums) {
   EXPECT_FALSE(right_looking(
       normalized_program("program rows(N = 20)\nin X: f32[N, N]\nlet A[i: N, j: N]: f32 = X[i, j] + (A[i - 1, j] where i > 0 else 0)\nout y = A[N - 1, N - 1]\n")));
+  std::string small = kChain;
+  small.replace(small.find("N = 21"), 6, "N = 13");
+  EXPECT_FALSE(right_looking(normalized_program(small))) << "rows of less than a vector";
   // The only member is outside: nothing is left for lanes.
   EXPECT_FALSE(right_looking(normalized_program("program one(N = 20)\nin L: f32[N, N]\nlet x[i: N]: f32 = 1.0 + (sum[k: i] L[i, k] * x[k])\nout y[i: N]: f32 = x[i]\n")));
 }
