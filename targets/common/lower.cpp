@@ -51,6 +51,7 @@ class ModuleCode {
     auto* f = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, *module_);
     f->addFnAttr("target-cpu", options_.cpu);
     f->addFnAttr("target-features", options_.cpu_features);
+    if (!options_.tuned_for.empty()) f->addFnAttr("tune-cpu", options_.tuned_for);
     f->addFnAttr("prefer-vector-width", std::to_string(options_.vector_bits));
     f->addFnAttr("min-legal-vector-width", std::to_string(options_.vector_bits));
     f->addFnAttr("no-trapping-math", "true");

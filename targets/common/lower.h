@@ -13,6 +13,7 @@ namespace polyweft::targets {
 struct LowerOptions {
   std::string symbol;        ///< of the kernel; packs are symbol_pack_TENSOR
   std::string cpu_features;  ///< "+avx512f,..." for the functions' attributes
+  std::string tuned_for;     ///< a CPU that LLVM knows, whose costs its passes use; empty: none
   std::string cpu = "x86-64";
   int vector_bits = 256;
   FloatUnits units;

@@ -8,6 +8,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
 
 #include <algorithm>
 #include <chrono>
@@ -120,6 +121,8 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   LowerOptions options;
   options.symbol = symbol.empty() ? nest.name : symbol;
   options.cpu_features = feature_string(target);
+  // LLVM's vectorizers and unroller ask what operations cost; which instructions there are says the list of features alone.
+  if (nest.auto_vectorized && target.is_host && target.name == "host") options.tuned_for = llvm::sys::getHostCPUName().str();
   options.vector_bits = target.vector_bits;
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;

@@ -27,6 +27,7 @@
 
 #include "targets/common/lower.h"
 #include "targets/cpu/carried_values.h"
+#include "targets/cpu/conditional_moves.h"
 #include "targets/cpu/integer_sums.h"
 #include "targets/cpu/iterations_at_once.h"
 #include "targets/cpu/kept_values.h"
@@ -177,6 +178,7 @@ Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm
   passes.add(config);
   passes.add(machine_module);
   const auto cannot = [] { return fail("PW0512", "LLVM cannot write this kind of file"); };
+  config->insertPass(&llvm::FinalizeISelID, unpredictable_moves());
   config->insertPass(&llvm::FinalizeISelID, new MachineMark(watch, &parts.selection_ms));
   config->insertPass(&llvm::MachineSchedulerID, new MachineMark(watch, &parts.scheduling_ms));
   config->insertPass(&llvm::VirtRegRewriterID, new MachineMark(watch, &parts.registers_ms));
