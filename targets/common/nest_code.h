@@ -285,6 +285,11 @@ class NestCode {
   llvm::Value* integer(const Affine& folded);      ///< i64, or a vector of i64 where the lane matters
   llvm::Value* scalar_part(const Affine& folded);  ///< without kLane and constant; null where nothing is left
   llvm::Value* quasi(const Quasi& quasi);
+  llvm::Value* quasi(const Quasi& quasi, unsigned bits);
+  bool fits_32_bits(const Affine& e) const;
+  bool is_short(const Quasi& quasi) const;
+  llvm::Value* short_integer(const Affine& folded);
+  void spread_lanes(Place& place, BufferId id, const Affine& offset);
   llvm::Value* bound(const Bound& b, bool is_lower);
   llvm::Value* condition(const Guard& folded);  ///< i1 or vector of i1
   llvm::Value* condition_of_all_lanes(const Guard& folded, llvm::Value* around);
@@ -300,6 +305,7 @@ class NestCode {
   struct Exact;
   llvm::Value* exact_index(const Expr& data);  ///< i64, or a vector of them
   Exact exact(const Expr& e);
+  Exact exact_in_any_bits(const Expr& e);
   Exact exact_guarded(const ExprNode& e);
   Exact exact_saturated(const Expr& e, const ExprNode& clamp);
   std::optional<Exact> exact_remainder(const ExprNode& e);

@@ -1,5 +1,5 @@
-// Subscripts that depend on data, as exact integers (ir/exact.h): 64 bits where the ranges of loops, types and promises show that they hold the value,
-// else 128. Two forms need no more than 64 bits for operands that have as many:
+// Subscripts that depend on data, as exact integers (ir/exact.h): 32 bits where the ranges of loops, types and promises show that they hold the operands and
+// the value (a vector then has twice as many lanes, and so has its gather), else 64, else 128. Two forms need no more than 64 bits for operands that have as many:
 //
 //   clamp(a + b, lo, hi)   what saturates lies outside lo .. hi as the sum does
 //   (a * b - c) % n        ((a % n) * (b % n) % n - c % n) % n, n at most 2^31
@@ -21,13 +21,18 @@ bool is_ring_operator(Op op) {
   return op == Op::add || op == Op::sub || op == Op::mul || op == Op::neg;
 }
 
+bool is_of_32_bits(const ExactRange& range) {
+  return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+}
+
 }  // namespace
 
-/// The value in 64 bits, or in 128 where the range asks for it.
+/// The value in the least of 32, 64 and 128 bits that hold its range.
 struct NestCode::Exact {
   llvm::Value* value = nullptr;
   std::optional<ExactRange> range;  ///< none: 128 bits may not hold what it stands for
   bool is_narrow() const { return range && ir::fits_64_bits(*range); }
+  unsigned bits() const { return range && is_of_32_bits(*range) ? 32 : is_narrow() ? 64 : 128; }
 };
 
 ExactLeaves NestCode::exact_leaves() const {
@@ -44,7 +49,17 @@ llvm::Value* NestCode::exact_index(const Expr& data) {
 }
 
 NestCode::Exact NestCode::exact(const Expr& e) {
-  if (!ir::is_exact_operator(*e)) return {expression(e), exact_leaves().range(*e)};
+  Exact out = exact_in_any_bits(e);
+  out.value = in_bits(out, out.bits());
+  return out;
+}
+
+/// What exact() gives, in as many bits as were at hand.
+NestCode::Exact NestCode::exact_in_any_bits(const Expr& e) {
+  if (!ir::is_exact_operator(*e)) {
+    const bool is_short = e->op == Op::affine && lanes_.width > 1 && fits_32_bits(fold(e->affine));
+    return {is_short ? short_integer(fold(e->affine)) : expression(e), exact_leaves().range(*e)};
+  }
   if (e->op == Op::guarded) return exact_guarded(*e);
   if (e->op == Op::floor_mod)
     if (auto rest = exact_remainder(*e)) return *rest;
@@ -57,12 +72,13 @@ NestCode::Exact NestCode::exact(const Expr& e) {
   }
   Exact out;
   if (ranges.size() == args.size()) out.range = ir::exact_range_of(e->op, ranges);
-  const bool is_wide = !out.is_narrow() || !std::all_of(args.begin(), args.end(), [](const Exact& arg) { return arg.is_narrow(); });
+  // A shift takes its count modulo the bits of an i64.
+  unsigned bits = std::max(out.bits(), e->op == Op::shl || e->op == Op::shr ? 64U : 32U);
+  for (const Exact& arg : args) bits = std::max(bits, arg.bits());
   std::vector<llvm::Value*> values;
   if (condition) values.push_back(condition);
-  for (const Exact& arg : args) values.push_back(in_bits(arg, is_wide ? 128 : 64));
-  out.value = exact_operation(*e, std::move(values), is_wide);
-  if (is_wide && out.is_narrow()) out.value = in_bits(out, 64);
+  for (const Exact& arg : args) values.push_back(in_bits(arg, bits));
+  out.value = exact_operation(*e, std::move(values), bits == 128);
   return out;
 }
 
@@ -80,14 +96,14 @@ llvm::Value* NestCode::exact_condition(const Expr& e) {
     return scalar_.apply(*e, std::move(values));
   }
   const Exact a = exact(e->args[0]), b = exact(e->args[1]);
-  const unsigned bits = a.is_narrow() && b.is_narrow() ? 64 : 128;
+  const unsigned bits = std::max(a.bits(), b.bits());
   return scalar_.apply(*e, {in_bits(a, bits), in_bits(b, bits)});
 }
 
 NestCode::Exact NestCode::exact_guarded(const ExprNode& e) {
   Exact out;
   out.range = ir::exact_range(e, exact_leaves());
-  const unsigned bits = out.is_narrow() ? 64 : 128;
+  const unsigned bits = out.bits();
   out.value = guarded(e, [&](const Expr& side) { return in_bits(exact(side), bits); });
   return out;
 }
@@ -140,7 +156,7 @@ llvm::Value* NestCode::residue(const Expr& e, llvm::Value* modulus) {
 }
 
 llvm::Value* NestCode::residue_of_value(const Exact& x, llvm::Value* modulus) {
-  std::vector<llvm::Value*> both = {x.value, modulus};
+  std::vector<llvm::Value*> both = {in_bits(x, std::max(x.bits(), 64U)), modulus};
   if (!x.is_narrow()) both[1] = b_.CreateSExt(modulus, with_bits(modulus, 128));
   scalar_.unify(both);
   if (!x.is_narrow()) return b_.CreateTrunc(floor_division(b_, WideDivision::remainder, both[0], both[1]), with_bits(both[0], 64));

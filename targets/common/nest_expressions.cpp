@@ -86,10 +86,30 @@ llvm::Value* NestCode::full_mask() {
   return llvm::ConstantInt::getTrue(llvm::FixedVectorType::get(b_.getInt1Ty(), lanes_.width));
 }
 
+bool NestCode::fits_32_bits(const Affine& e) const {
+  const Interval range = facts_.range(e);
+  return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+}
+
+/// In vectors and where vectors are left to the compiler, what 32 bits hold is computed in as many: there are twice the lanes then, also of the gathers that take it.
+bool NestCode::is_short(const Quasi& q) const {
+  const bool is_of_lanes = lanes_.width > 1 && (moves(q.e, kLane) || moves(q.lo, kLane) || moves(q.hi, kLane));
+  const bool is_clamp = q.kind == Quasi::Kind::clamp;
+  if ((!nest_.auto_vectorized && !is_of_lanes) || !fits_32_bits(q.e)) return false;
+  return is_clamp ? fits_32_bits(q.lo) && fits_32_bits(q.hi) : q.den <= INT32_MAX;
+}
+
 llvm::Value* NestCode::quasi(const Quasi& q) {
-  llvm::Value* x = integer(q.e);
+  if (!is_short(q)) return quasi(q, 64);
+  llvm::Value* value = quasi(q, 32);
+  return b_.CreateSExt(value, value->getType()->getWithNewBitWidth(64));
+}
+
+llvm::Value* NestCode::quasi(const Quasi& q, unsigned bits) {
+  const auto value = [&](const Affine& e) { return bits == 32 ? short_integer(e) : integer(e); };
+  llvm::Value* x = value(q.e);
   if (q.kind == Quasi::Kind::clamp) {
-    std::vector<llvm::Value*> v = {x, integer(q.lo), integer(q.hi)};
+    std::vector<llvm::Value*> v = {x, value(q.lo), value(q.hi)};
     scalar_.unify(v);
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v[0], v[1]), v[2]);
   }
@@ -149,6 +169,29 @@ llvm::Value* NestCode::integer(const Affine& e) {
   if (lane == 0 || lanes_.width == 1) return out;
   llvm::Value* steps = b_.CreateMul(lane_numbers(), llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width), b_.getInt64(static_cast<uint64_t>(lane))));
   return b_.CreateAdd(scalar_.splat(out, lanes_.width), steps);
+}
+
+/// In 32 bits, which hold it.
+llvm::Value* NestCode::short_integer(const Affine& e) {
+  Affine fixed, moving;
+  fixed.constant = e.constant;
+  for (const auto& term : e.terms) {
+    Affine one;
+    one.terms = {term};
+    (depends_on_lane(one) || (!term.quasi && variables_.count(term.var) && ScalarCode::lanes(variables_[term.var]) > 1) ? moving : fixed).terms.push_back(term);
+  }
+  llvm::Value* sum = b_.CreateTrunc(integer(fixed), b_.getInt32Ty());
+  for (const auto& term : moving.terms) {
+    llvm::Value* value = term.quasi             ? (is_short(*term.quasi) ? quasi(*term.quasi, 32) : quasi(*term.quasi, 64))
+                         : term.var == kLane ? lane_numbers()
+                                             : variables_[term.var];
+    value = b_.CreateTrunc(value, value->getType()->getWithNewBitWidth(32));
+    value = b_.CreateMul(value, llvm::ConstantInt::get(value->getType(), static_cast<uint64_t>(term.coeff), true));
+    std::vector<llvm::Value*> both = {sum, value};
+    scalar_.unify(both);
+    sum = b_.CreateAdd(both[0], both[1]);
+  }
+  return sum;
 }
 
 // Bounds that another one always beats are dropped.
@@ -247,8 +290,8 @@ llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
   llvm::Value* out = nullptr;
   for (const Expr& operand : operands) {
     llvm::Value* value = expression(operand);
-    std::vector<llvm::Value*> both = {out, value};
-    out = out ? scalar_.apply(node, both) : value;
+    const bool is_carried = out && lanes_.width == 1 && reads_carried(operand);
+    out = !out ? value : is_carried && scalar_.has_masked_extremes(node.type) ? scalar_.masked_extreme(node, out, value) : scalar_.apply(node, {out, value});
   }
   return out;
 }

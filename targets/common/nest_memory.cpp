@@ -68,6 +68,25 @@ void NestCode::name_place(Place& place, BufferId id, const Affine& offset) const
   place.key = std::to_string(id) + ":" + key_of(offset) + mask;
 }
 
+/// One offset a lane from a pointer to what all lanes have in common. A small table may be held in a register: all of it from its first element on.
+void NestCode::spread_lanes(Place& place, BufferId id, const Affine& offset) {
+  Affine common, own;
+  common.constant = offset.constant;
+  for (const auto& term : offset.terms) {
+    Affine one;
+    one.terms = {term};
+    const bool is_vector = !term.quasi && variables_.count(term.var) && ScalarCode::lanes(variables_[term.var]) > 1;
+    (is_vector || depends_on_lane(one) ? own : common).terms.push_back(term);
+  }
+  const bool is_table = allocated_elements(nest_.buffers[id]) <= static_cast<int64_t>(lanes_.width);
+  if (is_table || is_symbolic(id) || !fits_32_bits(own)) {
+    place.offsets = scalar_.splat(integer(offset), lanes_.width);
+    return;
+  }
+  place.pointer = b_.CreateInBoundsGEP(scalar_.memory_type(nest_.buffers[id].type), place.pointer, integer(common));
+  place.offsets = scalar_.splat(short_integer(own), lanes_.width);
+}
+
 NestCode::Place NestCode::place_of(const Access& access) {
   std::vector<llvm::Value*> gathers;
   Affine offset = offset_of(access, &gathers);
@@ -86,7 +105,7 @@ NestCode::Place NestCode::place_of(const Access& access) {
   place.pointer = base_of(access.id);
   llvm::Type* type = scalar_.memory_type(nest_.buffers[access.id].type);
   if (lane_inside)
-    place.offsets = scalar_.splat(integer(offset), lanes_.width);
+    spread_lanes(place, access.id, offset);
   else  // data picks the row, the same for all lanes: they lie as they do in any other row
     place.pointer = b_.CreateInBoundsGEP(type, place.pointer, integer(offset - Affine::variable(kLane, place.stride)));
   if (!gathers.empty()) {

@@ -1,6 +1,7 @@
 #include "targets/common/scalar_code.h"
 
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/PatternMatch.h>
 
 #include <limits>
@@ -156,8 +157,32 @@ llvm::Value* ScalarCode::minimum(bool max, ElementType type, llvm::Value* a, llv
   return out;
 }
 
-// Floor division: x // 0 = x % 0 = 0, least // -1 wraps; no trap: the divisor is replaced where it would.
+bool ScalarCode::has_masked_extremes(ElementType type) const {
+  return units().scale && cls_ != NumericsClass::strict && (type == ElementType::f32 || type == ElementType::f64);
+}
+
+// The instruction gives its second operand where one is no number; where the first is none, the mask leaves the first.
+llvm::Value* ScalarCode::masked_extreme(const ExprNode& node, llvm::Value* a, llvm::Value* b) {
+  const bool is_single = node.type == ElementType::f32, is_max = node.op == Op::max;
+  auto* vector = llvm::FixedVectorType::get(a->getType(), is_single ? 4 : 2);
+  const auto low = [&](llvm::Value* v) { return b_.CreateInsertElement(llvm::PoisonValue::get(vector), v, b_.getInt64(0)); };
+  llvm::Value* mask = b_.CreateZExt(b_.CreateFCmpORD(a, a), b_.getInt8Ty());
+  const llvm::Intrinsic::ID id = is_single ? (is_max ? llvm::Intrinsic::x86_avx512_mask_max_ss_round : llvm::Intrinsic::x86_avx512_mask_min_ss_round)
+                                           : (is_max ? llvm::Intrinsic::x86_avx512_mask_max_sd_round : llvm::Intrinsic::x86_avx512_mask_min_sd_round);
+  constexpr int kThisRounding = 4;
+  llvm::Value* out = b_.CreateIntrinsic(id, {low(a), low(b), low(a), mask, b_.getInt32(kThisRounding)});
+  return b_.CreateExtractElement(out, b_.getInt64(0));
+}
+
+// Floor division: x // 0 = x % 0 = 0, least // -1 wraps; no trap: the divisor is replaced where it would. That by a power of two shifts and masks.
 llvm::Value* ScalarCode::divide(bool modulo, ElementType type, llvm::Value* a, llvm::Value* b) {
+  using namespace llvm::PatternMatch;
+  const llvm::APInt* power = nullptr;
+  if (match(b, m_Power2(power)) && !(is_signed(type) && power->isNegative())) {
+    const auto count = static_cast<int64_t>(power->logBase2());
+    if (modulo) return b_.CreateAnd(a, integer(a, (int64_t{1} << count) - 1));
+    return is_signed(type) ? b_.CreateAShr(a, integer(a, count)) : b_.CreateLShr(a, integer(a, count));
+  }
   llvm::Value* zero = integer(a, 0);
   llvm::Value* is_zero = b_.CreateICmpEQ(b, zero);
   if (!is_signed(type)) {

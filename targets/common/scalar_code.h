@@ -24,6 +24,9 @@ class ScalarCode {
   /// Operands of one shape (all scalar or all of one vector width).
   llvm::Value* apply(const ExprNode& node, std::vector<llvm::Value*> args);
   llvm::Value* combine(Reducer reducer, ElementType type, llvm::Value* state, llvm::Value* value);
+  /// The greatest or least of two scalars as one instruction behind b: the test for a NaN in a runs beside what makes b. AVX-512, f32 and f64, the sign of a zero free.
+  bool has_masked_extremes(ElementType type) const;
+  llvm::Value* masked_extreme(const ExprNode& node, llvm::Value* a, llvm::Value* b);
   /// One step of a fused sum: a half is rounded once where the chip can, else as a float and then as a half; both are contractions.
   llvm::Value* fma(ElementType type, llvm::Value* a, llvm::Value* b, llvm::Value* c);
   llvm::Value* convert(llvm::Value* value, ElementType from, ElementType to, bool saturate);
