@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 #include <map>
@@ -261,6 +262,18 @@ class NestCode {
   }
   bool touches(NodeId id, BufferId buffer) const;
   VarFacts loop_facts(const Loop&) const;
+
+  // dot products of short integers: nest_dots.cpp
+  struct Dots {
+    const Loop* lanes = nullptr;
+    const Compute* compute = nullptr;
+    std::array<const Access*, 2> reads = {};
+    int64_t products = 4;  ///< that an instruction adds to a lane
+  };
+  std::optional<Dots> dots_of(const Loop& loop) const;
+  bool dense_dots(const Loop& loop, const Affine& lo, int64_t trips);
+  llvm::Value* load_dense(const Access& read, int64_t vectors);
+  llvm::Value* dot(const Dots& dots, llvm::Value* state, llvm::Value* a, llvm::Value* b);
 
   // copies across the order of memory: nest_transpose.cpp
   struct Turn {

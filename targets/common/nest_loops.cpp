@@ -53,7 +53,7 @@ void NestCode::unroll_loop(const Loop& loop) {
   const Affine lo = fold(loop.lo.of[0]);
   const auto trips = constant_trips(loop, lo);
   if (!trips) return serial_loop(loop);
-  if (loop.step == 1 && interleaved_copy(loop, lo, *trips)) return;
+  if (loop.step == 1 && (interleaved_copy(loop, lo, *trips) || dense_dots(loop, lo, *trips))) return;
   ++unrolled_;
   for (int64_t n = 0; n < *trips; n += loop.step) {
     substitution_[loop.var] = lo + Affine::of(n);

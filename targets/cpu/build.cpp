@@ -133,6 +133,9 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.units.half_arithmetic = target.computes_halves();
   options.units.bf16 = target.has("avx512bf16") && target.has("avx512vl") && target.has("avx512bw");
   options.units.scale = target.has("avx512f") && target.has("avx512vl");
+  const bool has_narrow_dots = target.has("avxvnni") || (target.has("avx512vnni") && target.has("avx512vl"));
+  options.units.byte_products = !has_narrow_dots ? 0 : target.has("avx512vnni") ? 512 : 256;
+  options.units.word_products = target.has("avx512bw") ? 512 : target.has("avx2") ? 256 : target.has("sse2") ? 128 : 0;
   Lowered out;
   out.context = std::make_unique<llvm::LLVMContext>();
   auto module = lower(*out.context, nest, options);

@@ -2,10 +2,12 @@
 // shifts must give: the bits of the plain interpreter.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "ir/scalar.h"
+#include "targets/count_of.h"
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -77,6 +79,89 @@ TEST(Division, by_powers_of_two_and_their_neighbours) {
         SCOPED_TRACE(type + " by " + number + " way " + std::to_string(way));
         expect_same_bits(divided(type, number, way), 3);
       }
+}
+
+/// Y[r] = sum of A[r, k] * B[k], in `parts` vectors of as many lanes, merged in the end.
+struct Dot {
+  std::string a = "i8", b = "u8";
+  int64_t lanes = 8, parts = 4, turns = 3;
+  int64_t extent() const { return lanes * parts * turns; }
+};
+
+LoopNest dot(const Dot& d) {
+  const auto t = [](int64_t k) { return std::to_string(k); };
+  const auto argument = [&](const char* name, const std::string& type, const std::string& extents) {
+    return std::string("buffer ") + name + ": " + type + "[" + extents + "] argument align " + t(size_bytes(*element_type_named(type)));
+  };
+  std::string loops = "r, k, u, v, w, x, y", body;
+  int64_t fresh = 0;
+  const auto over_lanes = [&](int64_t lanes, const std::string& what) {  // @: the lane
+    const std::string m = "m" + t(fresh++);
+    loops += ", " + m;
+    body += "for " + m + " in 0 .. " + t(lanes) + (lanes == 1 ? " unroll { " : " vector " + t(lanes) + " { ") + replaced(what, "@", m) + " }\n";
+  };
+  const std::string l = t(d.lanes), parts = "0 .. " + t(d.parts) + " unroll { for ", vector = " in 0 .. " + l + " vector " + l + " { ";
+  const std::string at = "k + " + l + "*w + x";
+  body += "for u in " + parts + "v" + vector + "compute 0(r) init sum: P[u, v] } }\n";
+  body += "for k in 0 .. " + t(d.extent()) + " step " + t(d.lanes * d.parts) + " { for w in " + parts + "x" + vector + "compute 0(r, " + at + ") accumulate sum: P[w, x] <- (convert:i32(A[r, " +
+          at + "]) * convert:i32(B[" + at + "])) } } }\n";
+  for (int64_t part = 1; part < d.parts; ++part) over_lanes(d.lanes, "compute 0(r) merge sum: P[0, @] <- P[" + t(part) + ", @]");
+  body += "alloc R { seq {\n";
+  over_lanes(d.lanes, "copy R[@] <- P[0, @] else 0:i32");
+  for (int64_t half = d.lanes / 2; half > 0; half /= 2) over_lanes(half, "compute 0(r) merge sum: R[@] <- R[@ + " + t(half) + "]");
+  return parsed("nest 1 dot class reassoc\nloops " + loops + "\n" + argument("A", d.a, "4, " + t(d.extent())) + "\n" + argument("B", d.b, t(d.extent())) + "\n" +
+                argument("Y", "i32", "4") + " output tensor 0 element [$0]\nbuffer P: i32[" + t(d.parts) + ", " + l + "] reg align 64 tensor 0 element [r]\nbuffer R: i32[" + l +
+                "] reg align 64 tensor 0 element [r]\narguments A, B, Y\nbody {\nfor r in 0 .. 4 { alloc P { seq {\n" + body + "copy Y[r] <- R[0] else 0:i32\n} } } } }\n}\n");
+}
+
+const std::vector<std::string> kShort = {"i8", "u8", "i16"};
+
+TEST(Dots, sums_of_products_of_all_signs_and_widths) {
+  for (const std::string& a : kShort)
+    for (const std::string& b : kShort)
+      for (int64_t lanes : {4, 8, 16})
+        for (int64_t parts : {2, 4, 7}) {
+          SCOPED_TRACE(a + " x " + b + " lanes " + std::to_string(lanes) + " parts " + std::to_string(parts));
+          expect_same_bits(dot({a, b, lanes, parts, 3}), 1);
+        }
+}
+
+/// All elements the least or greatest there are: pairs of words and groups of bytes at their ends, and sums that pass 2^31.
+TEST(Dots, extremes_are_exact_modulo_2_to_the_32) {
+  for (const Target& target : runnable_targets())
+    for (const std::string& a : kShort)
+      for (const std::string& b : kShort)
+        for (int64_t lanes : {8, 16}) {
+          const Dot shape{a, b, lanes, 8, a == "i16" && b == "i16" ? 2 : 600};
+          const LoopNest nest = dot(shape);
+          const Loaded loaded = load(nest, target);
+          std::vector<TensorData> arguments;
+          for (BufferId id : nest.arguments) arguments.push_back(argument_data(nest.buffers[id]));
+          const int64_t of_a[] = {ir::least_of(*element_type_named(a)), ir::greatest_of(*element_type_named(a))};
+          const int64_t of_b[] = {ir::least_of(*element_type_named(b)), ir::greatest_of(*element_type_named(b))};
+          for (int64_t x : of_a)
+            for (int64_t y : of_b) {
+              for (int64_t k = 0; k < arguments[0].elements(); ++k) arguments[0].set(k, Literal{element_type_named(a).value(), static_cast<double>(x), x});
+              for (int64_t k = 0; k < arguments[1].elements(); ++k) arguments[1].set(k, Literal{element_type_named(b).value(), static_cast<double>(y), y});
+              ASSERT_EQ(call(loaded.code->address("dot"), arguments), 0);
+              const auto wanted = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(x * y) * static_cast<uint64_t>(shape.extent())));
+              for (int64_t r = 0; r < 4; ++r) EXPECT_EQ(arguments[2].at(r).i, wanted) << a << " " << x << " x " << b << " " << y << " lanes " << lanes;
+            }
+        }
+}
+
+TEST(Dots, bytes_take_the_unit_where_there_is_one) {
+  Target with = *find_target("x86-64-v4");
+  with.features.insert(std::lower_bound(with.features.begin(), with.features.end(), "avx512vnni"), "avx512vnni");
+  for (const std::string& a : {"i8", "u8"})
+    for (const std::string& b : {"i8", "u8"}) {
+      const auto text = targets::assembly_text(dot({a, b, 16, 8, 3}), with);
+      ASSERT_TRUE(text);
+      EXPECT_EQ(count_of("vpdpbusd", *text), a == b ? 4u : 2u) << a << b;
+      const auto without = targets::assembly_text(dot({a, b, 8, 8, 3}), *find_target("x86-64-v3"));
+      ASSERT_TRUE(without);
+      EXPECT_EQ(count_of("vpmaddwd", *without), 4u) << a << b;
+    }
 }
 
 }  // namespace
