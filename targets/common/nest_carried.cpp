@@ -29,9 +29,8 @@ std::vector<const Compute*> statements_of(const LoopNest& nest, NodeId id) {
   return out;
 }
 
-/// Reads that every iteration does.
+/// Reads that iterations do, under guards too.
 void collect_reads(const Expr& e, std::vector<const Access*>& out) {
-  if (e->op == Op::guarded) return;
   if (e->op == Op::read) out.push_back(&e->access);
   for (const Expr& arg : e->args) collect_reads(arg, out);
 }
@@ -43,6 +42,16 @@ Access one_step_back(const Access& stored, VarId var) {
   return out;
 }
 
+/// Are the subscripts of an element inside the buffer's extents?
+Guard is_inside(const Access& access, const Buffer& buffer) {
+  std::vector<Guard> all;
+  for (size_t d = 0; d < access.index.size(); ++d) {
+    all.push_back(guard_ge0(access.index[d].affine));
+    all.push_back(guard_ge0(Affine::of(buffer.extents[d] - 1) - access.index[d].affine));
+  }
+  return guard_all(std::move(all));
+}
+
 bool is_held_as_stored(ElementType type) {
   return type != ElementType::f16 && type != ElementType::bf16 && type != ElementType::boolean;
 }
@@ -52,7 +61,7 @@ bool is_held_as_stored(ElementType type) {
 /// Of a loop without loops inside.
 std::vector<NestCode::Carried> NestCode::carried_along(const Loop& loop) const {
   std::vector<Carried> out;
-  if (!nest_.auto_vectorized || loop.step != 1) return out;
+  if (!nest_.auto_vectorized || nest_.symbolic || loop.step != 1) return out;
   const std::vector<const Compute*> statements = statements_of(nest_, loop.body);
   std::vector<int> stores(nest_.buffers.size(), 0);
   for (const Compute* s : statements)
@@ -80,12 +89,29 @@ std::vector<NestCode::Carried> NestCode::carried_along(const Loop& loop) const {
   return out;
 }
 
+/// What the first iteration reads. Where a guard keeps it from reading, the element may lie outside, and any value will do.
+llvm::Value* NestCode::first_carried(const Access& read) {
+  const Buffer& buffer = nest_.buffers[read.id];
+  const Guard inside = fold(is_inside(read, buffer));
+  llvm::Value* none = llvm::Constant::getNullValue(scalar_.register_type(buffer.type));
+  const auto known = facts_.decide(inside);
+  if (known) return *known ? load_place(place_of(read), buffer.type) : none;
+  llvm::BasicBlock *loaded = nullptr, *skipped = nullptr;
+  llvm::Value* value = nullptr;
+  branch(
+      condition(inside), [&] { value = load_place(place_of(read), buffer.type), loaded = b_.GetInsertBlock(); }, [&] { skipped = b_.GetInsertBlock(); });
+  llvm::PHINode* phi = llvm::PHINode::Create(value->getType(), 2, "", b_.GetInsertBlock()->begin());
+  phi->addIncoming(value, loaded);
+  phi->addIncoming(none, skipped);
+  return phi;
+}
+
 /// In a block that runs once before the first iteration; `lo` is its value of the variable.
 void NestCode::load_carried(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<Carried>& carried) {
   const auto integers = integers_;
   const Facts outside = facts_;
   bind_variable(loop.var, lo, facts);
-  for (Carried& each : carried) each.last = load_place(place_of(each.read), nest_.buffers[each.read.id].type);
+  for (Carried& each : carried) each.last = first_carried(each.read);
   variables_.erase(loop.var);
   facts_ = outside;
   integers_ = integers;

@@ -165,6 +165,7 @@ class NestCode {
   };
   std::vector<Carried> carried_along(const Loop& loop) const;
   void load_carried(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<Carried>& carried);
+  llvm::Value* first_carried(const Access& read);
   llvm::Value* carried_value(const Access& access) const;
   void note_carried(const Access& access, llvm::Value* value);
   bool reads_carried(const Expr& e) const;

@@ -170,8 +170,8 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   if (!carried.empty()) {
     b_.SetInsertPoint(first);
     load_carried(loop, lo, facts, carried);
+    before = b_.GetInsertBlock();
     b_.CreateBr(header);
-    before = first;
   }
 
   const RegFile entry = file_;

@@ -54,6 +54,26 @@ TEST(Chains, the_same_bits) {
         }
 }
 
+/// One loop from the first element on, or down from the last: the element before is read where a guard says that there is one.
+LoopNest guarded_chain(const std::string& type, const std::string& step, bool is_downward) {
+  const std::string at = is_downward ? "-i" : "i", before = is_downward ? "-i + 1" : "i - 1", guard = is_downward ? "i + 198 >= 0" : "i - 1 >= 0";
+  const std::string bytes = std::to_string(size_bytes(*element_type_named(type)));
+  const auto buffer = [&](const char* name, const std::string& where) { return std::string("buffer ") + name + ": " + type + "[3, 200] " + where + "\n"; };
+  const std::string value = replaced(replaced(step, "@", "guarded(" + guard + "; M[r, " + before + "], 3:" + type + ")"), "#", "X[r, " + at + "]");
+  return parsed("nest 1 chain class reassoc\nautovectorize\nloops r, i, l\n" + buffer("X", "argument align " + bytes) + buffer("Y", "argument align " + bytes + " output") +
+                buffer("M", "heap align 64") + "arguments X, Y\nbody {\nalloc M { for r in 0 .. 3 { seq {\nfor i in " + (is_downward ? "-199 .. 1" : "0 .. 200") + " { compute 0(r, " + at +
+                ") store: M[r, " + at + "] <- " + value + " }\nfor l in 0 .. 200 { compute 1(r, l) store: Y[r, l] <- (M[r, l] + 0:" + type + ") }\n} } }\n}\n");
+}
+
+TEST(Chains, under_guards) {
+  for (const char* type : {"f32", "f64", "i32", "i8"})
+    for (const char* step : {"(@ + #)", "max(#, @)", "(#  - min(@, #))", "(@ - @)"})
+      for (bool is_downward : {false, true}) {
+        SCOPED_TRACE(std::string(type) + " " + step + (is_downward ? " downward" : ""));
+        expect_same_bits(guarded_chain(type, step, is_downward), 1);
+      }
+}
+
 /// Quotients and remainders by a number, one at a time, in lanes, and as the compiler likes.
 LoopNest divided(const std::string& type, const std::string& by, int way) {
   const std::string bytes = std::to_string(size_bytes(*element_type_named(type)));
