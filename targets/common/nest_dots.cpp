@@ -2,9 +2,10 @@
 //
 //   for k in 0 .. 8 unroll: for v in 0 .. 16 vector 16: S[k, v] += i32(A[.., 16*k + v]) * i32(B[.., 16*k + v])
 //
-// becomes instructions that add neighbouring products to one lane: four products of bytes (vpdpbusd) or two of words (vpmaddwd). Which lane takes which product
-// is then another one; legal where all of S are parts of one element (Buffer::element does not depend on k and v): sums of i32 wrap, so that what the parts sum up
-// to is the same. Signs: the unit multiplies an unsigned byte a by a signed byte b.
+// becomes instructions that add neighbouring products to one lane: four products of bytes (vpdpbusd) or two of
+// words (vpmaddwd). Products then go to other lanes. That is legal where all of S are parts of one element
+// (Buffer::element does not depend on k and v): sums of i32 wrap, so that the parts have the same sum. Signs: the
+// unit multiplies an unsigned byte a by a signed byte b.
 //
 //   s8 * s8   (a + 128) * b - 128 * b            a + 128 is a with its sign bit turned, 128 * b another product
 //   u8 * u8   a * (b - 128) - a * (-128)

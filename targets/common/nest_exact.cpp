@@ -1,5 +1,6 @@
-// Subscripts that depend on data, as exact integers (ir/exact.h): 32 bits where the ranges of loops, types and promises show that they hold the operands and
-// the value (a vector then has twice as many lanes, and so has its gather), else 64, else 128. Two forms need no more than 64 bits for operands that have as many:
+// Subscripts that depend on data, as exact integers (ir/exact.h): 32 bits where the ranges of loops, types and
+// promises show that they hold the operands and the value (a vector then has twice as many lanes, and so has its
+// gather), else 64, else 128. Two forms need no more than 64 bits for operands that have as many:
 //
 //   clamp(a + b, lo, hi)   what saturates lies outside lo .. hi as the sum does
 //   (a * b - c) % n        ((a % n) * (b % n) % n - c % n) % n, n at most 2^31

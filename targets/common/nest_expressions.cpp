@@ -91,7 +91,8 @@ bool NestCode::fits_32_bits(const Affine& e) const {
   return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
 }
 
-/// In vectors and where vectors are left to the compiler, what 32 bits hold is computed in as many: there are twice the lanes then, also of the gathers that take it.
+/// In vectors and where vectors are left to the compiler, what 32 bits hold is computed in as many: there are twice
+/// the lanes then, also of the gathers that take it.
 bool NestCode::is_short(const Quasi& q) const {
   const bool is_of_lanes = lanes_.width > 1 && (moves(q.e, kLane) || moves(q.lo, kLane) || moves(q.hi, kLane));
   const bool is_clamp = q.kind == Quasi::Kind::clamp;
