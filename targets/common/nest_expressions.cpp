@@ -92,11 +92,13 @@ bool NestCode::fits_32_bits(const Affine& e) const {
 }
 
 /// In vectors and where vectors are left to the compiler, what 32 bits hold is computed in as many: there are twice
-/// the lanes then, also of the gathers that take it.
+/// the lanes then, also of the gathers that take it. The compiler's own vectors without gathers worth the name read
+/// along 64-bit subscripts better: pyramid with AVX2, 189 against 270 us.
 bool NestCode::is_short(const Quasi& q) const {
   const bool is_of_lanes = lanes_.width > 1 && (moves(q.e, kLane) || moves(q.lo, kLane) || moves(q.hi, kLane));
   const bool is_clamp = q.kind == Quasi::Kind::clamp;
-  if ((!nest_.auto_vectorized && !is_of_lanes) || !fits_32_bits(q.e)) return false;
+  const bool is_left = nest_.auto_vectorized && scalar_.units().scale;
+  if ((!is_left && !is_of_lanes) || !fits_32_bits(q.e)) return false;
   return is_clamp ? fits_32_bits(q.lo) && fits_32_bits(q.hi) : q.den <= INT32_MAX;
 }
 
