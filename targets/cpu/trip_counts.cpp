@@ -25,15 +25,15 @@ class TripCounts {
 
   void tell(llvm::Loop& loop) {
     for (llvm::Loop* inner : loop) tell(*inner);
-    llvm::BasicBlock* latch = loop.getLoopLatch();
-    auto* branch = latch ? llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator()) : nullptr;
-    if (!branch || !branch->isConditional() || !loop.isLoopExiting(latch)) return;
-    const Value repeated = of(evolution_.getExitCount(&loop, latch));
+    llvm::BasicBlock* exiting = loop.getExitingBlock();  // in an unrolled loop of an odd count it is not the last block
+    auto* branch = exiting ? llvm::dyn_cast<llvm::BranchInst>(exiting->getTerminator()) : nullptr;
+    if (!branch || !branch->isConditional()) return;
+    const Value repeated = of(evolution_.getExitCount(&loop, exiting));
     if (!repeated) return;
     constexpr double kOf = 1 << 20;
     const double share = std::max(0.0, *repeated) / (1 + std::max(0.0, *repeated));
     const auto again = static_cast<uint32_t>(share * kOf), leaves = static_cast<uint32_t>(kOf) - again;
-    const bool is_first = branch->getSuccessor(0) == loop.getHeader();
+    const bool is_first = loop.contains(branch->getSuccessor(0));
     llvm::MDBuilder builder(branch->getContext());
     branch->setMetadata(llvm::LLVMContext::MD_prof, is_first ? builder.createBranchWeights(again, leaves) : builder.createBranchWeights(leaves, again));
   }
