@@ -358,6 +358,31 @@ class NestCode {
   std::optional<TurnedLines> turned_lines(const Access& access);
   llvm::Value* load_turned(const Access& access);
   std::vector<Affine> places_of_lanes(const Affine& offset) const;  // nest_neighbours.cpp
+  // lanes whose elements lie apart, with what lies between them: nest_groups.cpp
+  /// Rows of lanes, one element of a column each.
+  struct Rows {
+    Affine row;  ///< the first element of lane 0's
+    int64_t stride = 0, column = 0;
+  };
+  /// Columns that are not in memory yet.
+  struct Waiting {
+    BufferId buffer = 0;
+    Rows rows;
+    std::map<int64_t, llvm::Value*> columns;  ///< as in memory
+  };
+  std::optional<Rows> strided_lanes(BufferId id, const Affine& offset) const;
+  bool lies_inside(BufferId id, const Affine& first, int64_t count) const;
+  bool permutes_columns(ElementType type, int64_t stride) const;
+  llvm::Value* load_strided(const Access& access);
+  void columns_of_vectors(BufferId id, const Rows& rows, const std::function<void(int64_t, llvm::Value*)>& note);
+  void columns_of_pieces(BufferId id, const Affine& low, const Rows& piece, const std::function<void(int64_t, llvm::Value*)>& note);
+  bool store_later(const Access& access, llvm::Value* value);
+  bool may_share(BufferId a, BufferId b) const;
+  void write_waiting_of(BufferId id);
+  void write_all_waiting();
+  std::map<std::string, Waiting>::iterator write_waiting(std::map<std::string, Waiting>::iterator at);
+  void store_vectors(const Waiting& group);
+  void store_run(const Waiting& group, int64_t first, const std::vector<llvm::Value*>& columns);
   llvm::Instruction* store_spread(const Place& place, llvm::Value* lanes, llvm::Align align);
   llvm::Value* load_neighbours(const Access& access);
   llvm::Value* picked(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t second);
@@ -530,6 +555,7 @@ class NestCode {
   Lanes lanes_;
   std::vector<llvm::Value*> heap_;      // live heap blocks of this function, to free on failure
   std::map<std::string, Known> loads_;  // loads of the current straight-line stretch, by place
+  std::map<std::string, Waiting> waiting_;
   struct {
     const llvm::BasicBlock* block = nullptr;
     std::set<std::string> places;

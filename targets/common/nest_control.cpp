@@ -104,12 +104,14 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
   llvm::BasicBlock* yes = llvm::BasicBlock::Create(context, "then", function_);
   llvm::BasicBlock* no = llvm::BasicBlock::Create(context, "else", function_);
   llvm::BasicBlock* join = llvm::BasicBlock::Create(context, "join", function_);
+  write_all_waiting();
   b_.CreateCondBr(condition, yes, no, weights);
   const RegFile before = file_;
   const auto integers = integers_;
   const auto loads = loads_;
   b_.SetInsertPoint(yes);
   then();
+  write_all_waiting();
   llvm::BasicBlock* yes_end = b_.GetInsertBlock();
   b_.CreateBr(join);
   const RegFile after_yes = file_;
@@ -118,6 +120,7 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
   loads_ = loads;
   b_.SetInsertPoint(no);
   otherwise();
+  write_all_waiting();
   llvm::BasicBlock* no_end = b_.GetInsertBlock();
   b_.CreateBr(join);
   const RegFile after_no = file_;

@@ -118,6 +118,7 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
     facts_.set(kLane, std::move(lanes));
     substitution_[loop.var] = lane_0(loop) + Affine::variable(kLane);
     inside();
+    write_all_waiting();
     substitution_.erase(loop.var);
     facts_.forget(kLane);
     lanes_ = outer;
@@ -148,6 +149,7 @@ bool NestCode::is_entered(const Loop& loop) const {
 // Guarded where no iteration may run, then bottom-tested: one compare and branch an iteration.
 void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   auto& context = module_.getContext();
+  write_all_waiting();
   llvm::Value* lo = bound(loop.lo, true);
   llvm::Value* hi = bound(loop.hi, false);
   if (ScalarCode::lanes(lo) > 1 || ScalarCode::lanes(hi) > 1) throw Refusal{fail("PW0504", "a loop inside a vector loop has bounds that differ from lane to lane")};
@@ -216,6 +218,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   const int64_t products_before = tile_products_;
   products_to_come_ = tile_streams_ ? tile_products_of(loop.body) : 0;
   special.emit ? special.emit(iv) : emit(loop.body);
+  write_all_waiting();
   while (tile_streams_ && !uncut_.empty()) cut_ahead(1);
   if (tile_streams_) keep_stores_awake(loop, iv, tile_products_ - products_before);
   tile_streams_ = outer_tiles;

@@ -227,6 +227,7 @@ llvm::Value* NestCode::load(const Access& access) {
     llvm::Type* type = register_type_of(access.id);
     return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
   }
+  if (!waiting_.empty()) write_waiting_of(access.id);
   if (llvm::Value* value = carried_.empty() ? nullptr : carried_value(access)) return value;
   if (llvm::Value* number = number_of_table(access)) return number;
   if (llvm::Value* turned = load_turned(access)) {
@@ -236,6 +237,10 @@ llvm::Value* NestCode::load(const Access& access) {
   if (llvm::Value* near = load_neighbours(access)) {
     if (streams_) streams_->scattered[access.id] = true;
     return near;
+  }
+  if (llvm::Value* column = load_strided(access)) {
+    if (streams_) streams_->scattered[access.id] = true;
+    return column;
   }
   const Place place = place_of(access);
   if (llvm::Value* chosen = is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) {
@@ -302,6 +307,8 @@ void NestCode::store(const Access& access, llvm::Value* value) {
     return;
   }
   note_carried(access, value);
+  if (lanes_.width > 1 && store_later(access, value)) return;
+  if (!waiting_.empty()) write_waiting_of(access.id);
   const Place place = place_of(access);
   llvm::Instruction* whole = store_whole(access.id, place, value);
   note_cell(access.id, place, whole ? whole : store_place(place, buffer.type, value), true);
