@@ -99,7 +99,7 @@ NestTemplate unscheduled_template(const Program& normalized, NumericsClass cls) 
 }
 
 bool runs_base_order(const Trace& trace) {
-  return std::all_of(trace.steps.begin(), trace.steps.end(), [](const Step& step) { return std::holds_alternative<AutovectorizeStep>(step); });
+  return std::all_of(trace.steps.begin(), trace.steps.end(), [](const Step& step) { return std::holds_alternative<AutovectorizeStep>(step) || std::holds_alternative<BatchStep>(step); });
 }
 
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest) {
@@ -178,6 +178,7 @@ Status settle_bands(NestTemplate& t, const Step& step) {
 
 Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
   if (t.auto_vectorized) return fail("PW0304", print(step) + ": it follows the step autovectorize", {"make autovectorize the last step"});
+  if (t.batch) return fail("PW0304", print(step) + ": it follows the step batch", {"make batch the only step"});
   Step named = step;
   if (const std::string* statement = statement_of(named); statement && !statement->empty() && !stage_named(t, *statement))
     if (auto parts = parts_named(t, *statement); !parts.empty()) return apply_to_parts(std::move(t), step, parts, isl);
@@ -209,6 +210,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
     Result<NestTemplate> operator()(const DistributeStep& s) { return distribute(std::move(t), s); }
     Result<NestTemplate> operator()(const SplitStep& s) { return split(std::move(t), s); }
     Result<NestTemplate> operator()(const AutovectorizeStep& s) { return autovectorize(std::move(t), s); }
+    Result<NestTemplate> operator()(const BatchStep& s) { return batch(std::move(t), s); }
     Result<NestTemplate> operator()(const StreamStep& s) { return stream(std::move(t), s); }
     Result<NestTemplate> operator()(const PrefetchStep& s) { return prefetch(std::move(t), s); }
     Result<NestTemplate> operator()(const IndexSetSplitStep& s) { return index_set_split(std::move(t), s); }

@@ -58,6 +58,7 @@ Result<NestTemplate> fuse(NestTemplate t, const FuseStep& step);
 Result<NestTemplate> split(NestTemplate t, const SplitStep& step);
 Result<NestTemplate> index_set_split(NestTemplate t, const IndexSetSplitStep& step);
 Result<NestTemplate> stream(NestTemplate t, const StreamStep& step);
+Result<NestTemplate> batch(NestTemplate t, const BatchStep& step);
 Result<NestTemplate> autovectorize(NestTemplate t, const AutovectorizeStep& step);
 Result<NestTemplate> prefetch(NestTemplate t, const PrefetchStep& step);
 Result<NestTemplate> tensorize(NestTemplate t, const TensorizeStep& step);

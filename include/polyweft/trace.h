@@ -257,9 +257,15 @@ struct BindStep {
 struct AutovectorizeStep {
   bool operator==(const AutovectorizeStep&) const = default;
 };
+/// batch 16; batch 16 in 2: so many elements of the outermost loops that all statements share are lanes, each with what it makes of its element in registers; short loops
+/// inside are unrolled. in: equal parts of the outermost loop at once. On the base order, alone.
+struct BatchStep {
+  int64_t lanes = 0, parts = 1;
+  bool operator==(const BatchStep&) const = default;
+};
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
                           DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
-                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep, OverlapStep, AutovectorizeStep>;
+                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep, OverlapStep, AutovectorizeStep, BatchStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

@@ -17,7 +17,7 @@ constexpr double kAlike = 1.15;  // predictions that differ by less say nothing
 void put_vectors_before_base(std::vector<Candidate>& candidates, const std::vector<NestTemplate>& templates) {
   for (auto at = candidates.begin(); at != candidates.end(); ++at) {
     const NestTemplate& base = templates[at->sketch];
-    if (base.auto_vectorized || !schedules::runs_base_order(base.trace)) continue;
+    if (base.auto_vectorized || base.batch || !schedules::runs_base_order(base.trace)) continue;
     const auto vectors = std::find_if(at, candidates.end(), [&](const Candidate& c) { return templates[c.sketch].auto_vectorized; });
     if (vectors != candidates.end() && vectors->predicted_ns <= kAlike * at->predicted_ns) std::rotate(at, vectors, vectors + 1);
     return;

@@ -5,7 +5,12 @@
 namespace polyweft::ir {
 
 LoopNest left_to_compiler(LoopNest nest, bool fuses_products) {
+  nest = with_fused_products(std::move(nest), fuses_products);
   nest.auto_vectorized = true;
+  return nest;
+}
+
+LoopNest with_fused_products(LoopNest nest, bool fuses_products) {
   if (!fuses_products || nest.cls == NumericsClass::strict) return nest;
   const auto fuses = [](ElementType type) { return type == ElementType::f32 || type == ElementType::f64; };
   for (Node& node : nest.nodes) {

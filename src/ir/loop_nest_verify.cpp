@@ -192,7 +192,7 @@ class Verifier {
                   std::all_of(ahead.by.begin(), ahead.by.end(), [](int64_t by) { return std::abs(by) <= kFarthestPrefetch; }),
               "PW0414", "for " + var + ": a prefetch needs a buffer and one distance a dimension");
     if (loop.mark.kind == MarkKind::unroll) {
-      bool constant = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && (loop.hi.of[0] - loop.lo.of[0]).is_constant();
+      const bool constant = loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && is_written_out(loop.hi.of[0] - loop.lo.of[0]);
       require(constant, "PW0414", "for " + var + " unroll: the number of iterations is not constant");
     }
     const bool is_of_unit = loop.mark.kind == MarkKind::tensor || loop.mark.kind == MarkKind::axis;
@@ -203,6 +203,13 @@ class Verifier {
     require(loop.step == 1 && loop.mark.width >= 1, "PW0414", "for " + var + " vector: needs step 1 and a width");
     const bool fits = first_lane(loop) != nullptr;
     require(fits, "PW0414", "for " + var + " vector: no upper bound lower + c with c <= width " + std::to_string(loop.mark.width));
+  }
+
+  /// A number wherever the loops around that are unrolled are written out.
+  bool is_written_out(const Affine& e) const {
+    std::vector<VarId> used;
+    collect_variables(e, used);
+    return std::all_of(used.begin(), used.end(), [&](VarId v) { return v >= nest_.params.size() && v < mark_of_.size() && mark_of_[v] == MarkKind::unroll; });
   }
 
   /// A launch has a fixed number of blocks and threads, blocks outside threads.

@@ -67,9 +67,10 @@ class Parser : ir::TraceLexer {
     if (word == "prefetch") return prefetch();
     if (word == "rfactor") return rfactor();
     if (word == "autovectorize") return add(AutovectorizeStep{});
+    if (word == "batch") return batch();
     error("trace: unknown step '" + word +
           "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind "
-          "rfactor band skew shift reverse fold isolate wavefront store cut snapshot overlap autovectorize");
+          "rfactor band skew shift reverse fold isolate wavefront store cut snapshot overlap autovectorize batch");
   }
   template <class T>
   void add(T step) {
@@ -125,6 +126,11 @@ class Parser : ir::TraceLexer {
     s.loop = name();
     s.lanes = size();
     add(std::move(s));
+  }
+  void batch() {
+    BatchStep s{integer(), 1};
+    if (accept_word("in") && (s.parts = integer()) < 2) error("batch: fewer than two parts");
+    add(s);
   }
   void unroll() {
     UnrollStep s{name(), {}};

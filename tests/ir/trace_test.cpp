@@ -32,6 +32,8 @@ const char* kAllSteps = R"(trace 1
   compute_at R in Y at y heap slide
   compute_at S in Y at y heap layout [d1, d0] slide fold nr
   compute_at T in Y at y stack slide whole
+  batch 8
+  batch 16 in 2
 decide nc = 512
 decide mc = 168 of 84 168 336
 decide nr = 32
@@ -41,7 +43,7 @@ require registers: 0.0625 * mc * nr + nr <= 31
 TEST(TraceText, prints_and_parses_back) {
   auto trace = parse_trace(kAllSteps);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(trace->steps.size(), 23u);
+  EXPECT_EQ(trace->steps.size(), 25u);
   auto again = parse_trace(trace->text());
   ASSERT_TRUE(again.ok()) << trace->text();
   EXPECT_TRUE(*again == *trace) << trace->text();

@@ -143,6 +143,7 @@ class Judge {
     }
     out_.packed = !nest_.packs.empty();
     out_.auto_vectorized = nest_.auto_vectorized;
+    out_.batch = !trace->steps.empty() && std::holds_alternative<BatchStep>(trace->steps.front());
     has_order_of_its_own_ |= nest_.auto_vectorized && nest_.cls == NumericsClass::reassoc && !pair_.whole_numbers;
   }
 

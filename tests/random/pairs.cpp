@@ -85,6 +85,13 @@ void leave_to_compiler(const Program& program, Pair& pair) {
   pair.trace = std::move(trace);
 }
 
+/// Elements of a batch as lanes, where the program has one.
+void take_lanes_of_batch(Rng& rng, const Program& program, Pair& pair) {
+  Trace trace;
+  trace.steps.push_back(BatchStep{pick(rng, std::vector<int64_t>{2, 4, 4, 8, 16}), pick(rng, 1, 2)});
+  if (schedules::replay(program, pair.cls, trace)) pair.trace = std::move(trace);
+}
+
 Result<Program> ready(const Program& source, NumericsClass cls) {
   auto binding = make_binding(source, {});
   if (!binding) return binding.error();
@@ -108,7 +115,10 @@ Pair random_pair(uint64_t seed) {
   auto program = ready(out.source, out.cls);
   if (!program) return out;
   if (!schedules::has_recurrence(*program)) out.trace = with_decisions(rng, *program, out.cls, test::random_trace(rng, *program, out.cls), nullptr);
-  if (rng.chance(0.2)) leave_to_compiler(*program, out);
+  if (rng.chance(0.2))
+    leave_to_compiler(*program, out);
+  else if (rng.chance(0.15))
+    take_lanes_of_batch(rng, *program, out);
   return out;
 }
 

@@ -42,7 +42,7 @@ struct Judgement {
   std::string message;  ///< values and places
   bool tiny = false;    ///< an output or input without elements, or of one element only
   bool recurrence = false;
-  bool parallel = false, vector = false, packed = false, auto_vectorized = false;
+  bool parallel = false, vector = false, packed = false, auto_vectorized = false, batch = false;
   bool asked_checker = false, not_decided = false;
   std::string undecided_why;
 };

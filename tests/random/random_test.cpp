@@ -13,7 +13,7 @@ namespace {
 
 struct Counts {
   int agreed = 0, refused = 0, no_program = 0, disagreements = 0;
-  int tiny = 0, recurrences = 0, parallel = 0, vector = 0, packed = 0, several_steps = 0, auto_vectorized = 0;
+  int tiny = 0, recurrences = 0, parallel = 0, vector = 0, packed = 0, several_steps = 0, auto_vectorized = 0, batch = 0;
   int asked = 0, not_decided = 0;
   std::map<std::string, int> why;
 };
@@ -30,6 +30,7 @@ void count(const Pair& pair, const Judgement& judgement, Counts& counts) {
   counts.vector += judgement.vector;
   counts.packed += judgement.packed;
   counts.auto_vectorized += judgement.auto_vectorized;
+  counts.batch += judgement.batch;
   counts.several_steps += pair.trace.steps.size() >= 3;
   counts.asked += judgement.asked_checker;
   counts.not_decided += judgement.not_decided;
@@ -47,8 +48,8 @@ void report(uint64_t seed, const Pair& pair, const Judgement& judgement) {
 
 void print_counts(const Counts& c) {
   std::printf("pairs: %d agreed, %d refused by their sizes, %d no program, %d disagreements\n", c.agreed, c.refused, c.no_program, c.disagreements);
-  std::printf("of those that agreed: %d with an extent of 0 or 1, %d recurrences, %d parallel, %d vectors, %d packed, %d with three steps or more, %d left to the compiler\n", c.tiny,
-              c.recurrences, c.parallel, c.vector, c.packed, c.several_steps, c.auto_vectorized);
+  std::printf("of those that agreed: %d with an extent of 0 or 1, %d recurrences, %d parallel, %d vectors, %d packed, %d with three steps or more, %d left to the compiler, %d with a batch as lanes\n", c.tiny,
+              c.recurrences, c.parallel, c.vector, c.packed, c.several_steps, c.auto_vectorized, c.batch);
   std::printf("checker: asked %d, not decided %d\n", c.asked, c.not_decided);
   for (const auto& [why, times] : c.why) std::printf("  not decided %d times: %s\n", times, why.c_str());
 }
@@ -73,6 +74,7 @@ TEST(RandomPairs, all_judges_agree) {
   EXPECT_GT(counts.vector * 10, pairs);
   EXPECT_GT(counts.recurrences * 50, pairs);
   EXPECT_GT(counts.auto_vectorized * 10, pairs);
+  EXPECT_GT(counts.batch * 50, pairs);
   EXPECT_GT(counts.asked * 50, pairs);
 }
 

@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "ir/interpreter.h"
 #include "poly/band.h"
+#include "poly/base_nest.h"
 #include "poly/check/checker.h"
 #include "schedules/steps.h"
 
@@ -17,7 +18,13 @@ inline Result<NestTemplate> replayed(const Program& program, const std::string& 
   auto trace = parse_trace("trace 1\n" + steps);
   if (!trace) return trace.error();
   EXPECT_EQ(parse_trace(trace->text())->text(), trace->text());
-  return schedules::replay(program, cls, *trace, isl_for(program));
+  schedules::Isl isl = isl_for(program);
+  if (schedules::runs_base_order(*trace) && schedules::has_recurrence(program)) {
+    auto base = poly::base_nest(program, cls);
+    if (!base) return base.error();
+    isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
+  }
+  return schedules::replay(program, cls, *trace, isl);
 }
 
 inline void expect_right(const Program& program, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
