@@ -75,12 +75,42 @@ double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, 
   return stride == 2 ? std::min(2.0, lanes) : kGather * lanes;
 }
 
+// Do lanes run around statements and short loops (elements of a batch)? What lies between them is then loaded whole and turned in registers.
+bool has_lanes_around(const LoopNest& nest) {
+  return std::any_of(nest.nodes.begin(), nest.nodes.end(), [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    if (!loop || loop->mark.kind != MarkKind::vector) return false;
+    const auto* seq = std::get_if<Seq>(&nest.nodes[loop->body]);
+    return std::holds_alternative<Loop>(nest.nodes[loop->body]) || (seq && !seq->children.empty());
+  });
+}
+
+// An iteration of a serial loop inside lanes, or inside an unrolled loop there, takes what it takes outside.
+Leaf with_lanes_innermost(const Leaf& leaf) {
+  const auto is_lanes = [](const LoopContext& loop) { return loop.mark == MarkKind::vector; };
+  const auto lanes = static_cast<size_t>(std::find_if(leaf.loops.begin(), leaf.loops.end(), is_lanes) - leaf.loops.begin());
+  std::vector<size_t> order(leaf.loops.size());
+  for (size_t l = 0; l < order.size(); ++l) order[l] = l;
+  if (lanes < order.size())
+    std::stable_partition(order.begin() + static_cast<std::ptrdiff_t>(lanes), order.end(), [&](size_t l) { return !is_block_loop(leaf.loops[l].mark); });
+  Leaf out = leaf;
+  for (size_t l = 0; l < order.size(); ++l) {
+    out.loops[l] = leaf.loops[order[l]];
+    for (size_t a = 0; a < leaf.accesses.size(); ++a) {
+      out.accesses[a].coeff[l] = leaf.accesses[a].coeff[order[l]];
+      if (order[l] < leaf.accesses[a].gathers_along.size()) out.accesses[a].gathers_along[l] = leaf.accesses[a].gathers_along[order[l]];
+    }
+  }
+  return out;
+}
+
 class Estimate {
  public:
-  Estimate(const LoopNest& nest, const MachineModel& machine) : nest_(nest), machine_(machine) {}
+  Estimate(const LoopNest& nest, const MachineModel& machine) : nest_(nest), machine_(machine), lanes_are_around_(has_lanes_around(nest)) {}
 
   TrafficCycles traffic(const Leaf& leaf, double elsewhere_bytes) const { return traffic_of(nest_, leaf, block_begin(leaf), machine_, elsewhere_bytes); }
-  double cycles(const Leaf& leaf, double elsewhere_bytes) const {
+  double cycles(const Leaf& given, double elsewhere_bytes) const {
+    const Leaf leaf = lanes_are_around_ ? with_lanes_innermost(given) : given;
     const size_t begin = block_begin(leaf);
     const TrafficCycles traffic = traffic_of(nest_, leaf, begin, machine_, elsewhere_bytes);
     const double work = is_turned(leaf, begin) ? turned_cycles(leaf) : trips(leaf, 0, begin) * block_cycles(leaf, begin) + loop_overhead(leaf, begin);
@@ -145,9 +175,44 @@ class Estimate {
       }
       if (leaf.loops[l].mark == MarkKind::unroll) windows.emplace_back(use.coeff[l], leaf.loops[l].trips);
       const double vectors = issues(leaf.loops[l]), lanes = leaf.loops[l].trips / std::max(vectors, 1.0);
-      product *= leaf.loops[l].mark == MarkKind::vector && !leaf.is_instruction ? vectors * issues_of_lanes(nest_, use, l, lanes) : vectors;
+      product *= leaf.loops[l].mark == MarkKind::vector && !leaf.is_instruction ? vectors * issues_of_vector(leaf, use, l, lanes) : vectors;
     }
     return product;
+  }
+  // Does a loop choose among what lies between two lanes?
+  static bool moves_within_row(const AccessUse& use, size_t loop, size_t lanes) {
+    const auto& of_lanes = use.coeff[lanes];
+    const auto row = static_cast<size_t>(std::find_if(of_lanes.begin(), of_lanes.end(), [](int64_t c) { return c != 0; }) - of_lanes.begin());
+    for (size_t d = row + 1; d < use.coeff[loop].size(); ++d)
+      if (use.coeff[loop][d] != 0) return true;
+    return false;
+  }
+  static bool is_walked_inside(const Leaf& leaf, const AccessUse& use, size_t lanes) {
+    for (size_t l = lanes; l-- > 0 && leaf.loops[l].step != leaf.loops[lanes].width;)  // serial loops inside the lanes
+      if (moves_within_row(use, l, lanes)) return true;
+    return false;
+  }
+  // Columns of a piece over those of them that the statement has a use for.
+  double share_unused(const Leaf& leaf, const AccessUse& use, size_t lanes) const {
+    constexpr double kPiece = 4;
+    double unrolled = 1;
+    for (size_t l = lanes + 1; l < leaf.loops.size(); ++l)
+      if (moves_within_row(use, l, lanes)) unrolled *= leaf.loops[l].trips;
+    std::set<std::vector<int64_t>> columns;
+    for (const AccessUse& other : leaf.accesses)
+      if (other.buffer == use.buffer && other.is_store == use.is_store) columns.insert(other.at);
+    const Buffer& buffer = nest_.buffers[use.buffer];
+    const auto row = static_cast<size_t>(std::find_if(use.coeff[lanes].begin(), use.coeff[lanes].end(), [](int64_t c) { return c != 0; }) - use.coeff[lanes].begin());
+    double length = 1;
+    for (size_t d = row + 1; d < buffer.extents.size(); ++d) length *= static_cast<double>(buffer.extents[d]);
+    return std::max(1.0, std::min(kPiece, length) / std::max(unrolled, static_cast<double>(columns.size())));
+  }
+  double issues_of_vector(const Leaf& leaf, const AccessUse& use, size_t loop, double lanes) const {
+    const double apart = issues_of_lanes(nest_, use, loop, lanes);
+    const bool is_gathered = use.has_gather || (loop < use.gathers_along.size() && use.gathers_along[loop]);
+    if (!lanes_are_around_ || apart <= 2 || is_gathered || lanes < 4) return apart;
+    if (is_walked_inside(leaf, use, loop)) return apart;
+    return std::min(apart, std::log2(lanes) * share_unused(leaf, use, loop));  // pieces of rows, and a round of exchanges for each bit of a lane's number, on two ports
   }
   double chains(const Leaf& leaf, size_t begin) const {
     double product = 1;
@@ -289,6 +354,7 @@ class Estimate {
 
   const LoopNest& nest_;
   const MachineModel& machine_;
+  bool lanes_are_around_ = false;
 };
 
 // ceil(tasks / threads) rounds of the parallel loop instead of all of them.
@@ -333,12 +399,15 @@ double first_touch_ns(const LoopNest& nest) {
 /// What a nest takes by its samples. A leaf that a sample meets as another one did takes as long.
 class Samples {
  public:
-  Samples(const LoopNest& nest, const MachineModel& machine) : machine_(machine), walk_(nest), touched_(nest), estimate_(nest, machine) {}
+  Samples(const LoopNest& nest, const MachineModel& machine)
+      : nest_(nest), machine_(machine), walk_(nest), touched_(nest), estimate_(nest, machine), has_lanes_around_(has_lanes_around(nest)) {}
   double ns(int sample) {
     const std::vector<const Leaf*>& leaves = walk_.at(sample);
     touched_.set(leaves);
     double cycles = 0;
-    for (const Leaf* leaf : leaves) cycles += cycles_of(*leaf, touched_.elsewhere(*leaf));
+    std::map<VarId, std::set<BufferId>> read;
+    for (const Leaf* leaf : leaves)
+      cycles += has_lanes_around_ ? cycles_of(without_known_reads(*leaf, read), touched_.elsewhere(*leaf)) : cycles_of(*leaf, touched_.elsewhere(*leaf));
     return cycles / machine_.clock_ghz + forks(leaves, machine_.threads) * machine_.fork_join_ns;
   }
   /// With `instruction_cycles` for all leaves together.
@@ -346,8 +415,9 @@ class Samples {
     const std::vector<const Leaf*>& leaves = walk_.at(sample);
     touched_.set(leaves);
     TrafficCycles all;
+    std::map<VarId, std::set<BufferId>> read;
     for (const Leaf* leaf : leaves) {
-      const TrafficCycles own = estimate_.traffic(*leaf, touched_.elsewhere(*leaf));
+      const TrafficCycles own = estimate_.traffic(has_lanes_around_ ? without_known_reads(*leaf, read) : *leaf, touched_.elsewhere(*leaf));
       const double factor = parallel_factor(*leaf, machine_.threads);
       all.hidden += factor * own.hidden;
       all.exposed += factor * own.exposed;
@@ -356,6 +426,20 @@ class Samples {
   }
 
  private:
+  // What a statement inside lanes reads of an argument the statements after it have in registers, or in the nearest cache.
+  Leaf without_known_reads(const Leaf& leaf, std::map<VarId, std::set<BufferId>>& read) const {
+    Leaf out = leaf;
+    for (const LoopContext& loop : leaf.loops) {
+      if (loop.mark != MarkKind::vector) continue;
+      std::set<BufferId>& known = read[loop.var];
+      std::erase_if(out.accesses, [&](const AccessUse& use) { return !use.is_store && known.count(use.buffer) > 0; });
+      const auto inside = leaf.loops.begin() + (&loop - leaf.loops.data());
+      if (std::any_of(inside, leaf.loops.end(), [](const LoopContext& l) { return l.mark == MarkKind::serial; })) continue;  // too many to be kept
+      for (const AccessUse& use : leaf.accesses)
+        if (!use.is_store && nest_.buffers[use.buffer].scope == Scope::argument) known.insert(use.buffer);
+    }
+    return out;
+  }
   // All that the estimate sees of a leaf and that differs between samples: trips, and how far accesses of one buffer lie apart.
   using Key = std::vector<int64_t>;
   void set_key(const Leaf& leaf, double elsewhere_bytes) {
@@ -377,10 +461,12 @@ class Samples {
     return cycles;
   }
 
+  const LoopNest& nest_;
   const MachineModel& machine_;
   Walk walk_;
   Touched touched_;
   Estimate estimate_;
+  bool has_lanes_around_ = false;
   std::map<NodeId, std::map<Key, double>> known_;
   Key key_;  ///< of the leaf at hand
 };

@@ -12,6 +12,7 @@
 #include "ir/shared_values.h"
 #include "schedules/queries.h"
 #include "schedules/sketches/auto_vectorized.h"
+#include "schedules/sketches/batches.h"
 #include "schedules/sketches/builder.h"
 #include "schedules/sketches/one_pass.h"
 #include "schedules/sketches/plans.h"
@@ -382,6 +383,7 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
   if (traces.empty() && !has_recurrence(normalized)) traces = resolution_sketches(normalized, cls, facts, isl);
   std::vector<Trace> plain = sketches(normalized, cls, facts);
   std::vector<Trace> left_to_compiler = auto_vectorized_sketches(normalized, cls, facts.threads, isl);
+  for (Trace& trace : batch_sketches(normalized, cls, facts, isl)) traces.push_back(std::move(trace));
   // Of equals the first is taken: rather what the compiler vectorizes than the base order.
   const bool has_base = !plain.empty() && runs_base_order(plain.front());
   for (std::vector<Trace>* some : {has_base ? &left_to_compiler : &plain, has_base ? &plain : &left_to_compiler})

@@ -1,0 +1,69 @@
+#include "schedules/sketches/batches.h"
+
+#include <algorithm>
+
+#include "ir/row_walk.h"
+#include "ir/walk_nest.h"
+
+namespace polyweft::schedules {
+namespace {
+
+/// Bytes of the widest element that the program computes with.
+int64_t widest(const Program& program) {
+  int64_t out = 1;
+  for (const Tensor& tensor : program.tensors) out = std::max(out, size_bytes(tensor.type));
+  return out;
+}
+
+/// Does a loop that is not unrolled walk what lies between two lanes? Each of its iterations would take one column of what memory has by rows.
+bool walks_rows(const Access& access, VarId lane, const std::vector<VarId>& serial) {
+  bool is_inside = false;
+  for (const Subscript& s : access.index) {
+    if (is_inside && std::any_of(serial.begin(), serial.end(), [&](VarId v) { return ir::mentions(s.affine, v); })) return true;
+    is_inside |= ir::mentions(s.affine, lane);
+  }
+  return false;
+}
+
+/// Do lanes lie apart in some access to memory, with rows that are unrolled whole? Where they lie side by side other rules have better blocks.
+bool has_lanes_apart(const LoopNest& nest, bool may_walk) {
+  bool out = false, walks = false;
+  ir::walk_nodes(nest, nest.root, [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    if (!loop || loop->mark.kind != MarkKind::vector) return true;
+    std::vector<VarId> serial;
+    ir::walk_nodes(nest, loop->body, [&](const Node& inner) {
+      if (const auto* in = std::get_if<Loop>(&inner); in && in->mark.kind == MarkKind::serial) serial.push_back(in->var);
+      return true;
+    });
+    ir::visit_accesses(nest, loop->body, [&](const Access& access, bool) {
+      const Scope scope = nest.buffers[access.id].scope;
+      walks |= scope != Scope::reg && scope != Scope::stack && walks_rows(access, loop->var, serial);
+      for (size_t d = 0; d < access.index.size() && scope != Scope::reg && scope != Scope::stack; ++d) {
+        const int64_t step = std::abs(access.index[d].affine.coefficient(loop->var));
+        out |= step > 1 || (step == 1 && d + 1 < access.index.size());
+      }
+    });
+    return false;
+  });
+  return out && (may_walk || !walks);
+}
+
+}  // namespace
+
+std::vector<Trace> batch_sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
+  std::vector<Trace> out;
+  const int64_t most = facts.vector_bytes / widest(normalized);
+  const bool is_chain = has_recurrence(normalized);  // then lanes are worth a gather
+  for (int64_t lanes : {most, most / 2}) {
+    if (lanes < 2) continue;
+    Trace trace;
+    trace.steps.push_back(BatchStep{lanes, std::max(1, facts.threads)});
+    const auto t = replay(normalized, cls, trace, isl);
+    const auto nest = t ? instantiate(*t, {}) : Result<LoopNest>(t.error());
+    if (nest && has_lanes_apart(*nest, is_chain)) out.push_back(std::move(trace));
+  }
+  return out;
+}
+
+}  // namespace polyweft::schedules
