@@ -155,7 +155,7 @@ TEST(Classify, what_terminates_is_slower_at_its_deadline_and_what_need_not_hangs
       const bool is_repeated = std::string(symbol) == "hangs_later";  // short calls are timed some at once, and share the time
       EXPECT_GE(outcome.timing.median_ns, (is_repeated ? 1e-3 : 0.99) * kDeadlineNs) << symbol << ": a lower bound";
       EXPECT_EQ(outcome.timing.min_ns, outcome.timing.median_ns) << symbol;
-      EXPECT_EQ(outcome.detail.rfind("the kernel had not returned after 0.1", 0), 0u) << outcome.detail;
+      EXPECT_EQ(outcome.detail.rfind("the kernel had not returned after ", 0), 0u) << outcome.detail;
       EXPECT_EQ(child_processes(shared_runner().worker().pid()), 0u);
       EXPECT_EQ(run(matrix_task(), compare("reference")).status, RunStatus::ok);
     }
