@@ -1,6 +1,7 @@
 #include "schedules/sketches/batches.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/row_walk.h"
 #include "ir/walk_nest.h"
@@ -25,9 +26,19 @@ bool walks_rows(const Access& access, VarId lane, const std::vector<VarId>& seri
   return false;
 }
 
+/// Bytes of memory between one lane of an access and the next.
+int64_t bytes_apart(const LoopNest& nest, const Access& access, VarId lane) {
+  const Buffer& buffer = nest.buffers[access.id];
+  int64_t out = size_bytes(buffer.type);
+  for (size_t d = access.index.size(); d-- > 0 && !ir::mentions(access.index[d].affine, lane);) out *= buffer.extents[d];
+  return out;
+}
+
 /// Do lanes lie apart in some access to memory, with rows that are unrolled whole? Where they lie side by side other rules have better blocks.
-bool has_lanes_apart(const LoopNest& nest, bool may_walk) {
+/// Rows that a serial loop walks, of all lanes and tensors together, are to stay in `most_bytes`, or each lane brings in its own line again and again.
+bool has_lanes_apart(const LoopNest& nest, bool may_walk, int64_t lanes, int64_t most_bytes) {
   bool out = false, walks = false;
+  std::map<BufferId, int64_t> rows;
   ir::walk_nodes(nest, nest.root, [&](const Node& node) {
     const auto* loop = std::get_if<Loop>(&node);
     if (!loop || loop->mark.kind != MarkKind::vector) return true;
@@ -38,7 +49,10 @@ bool has_lanes_apart(const LoopNest& nest, bool may_walk) {
     });
     ir::visit_accesses(nest, loop->body, [&](const Access& access, bool) {
       const Scope scope = nest.buffers[access.id].scope;
-      walks |= scope != Scope::reg && scope != Scope::stack && walks_rows(access, loop->var, serial);
+      if (scope != Scope::reg && scope != Scope::stack && walks_rows(access, loop->var, serial)) {
+        walks = true;
+        rows[access.id] = lanes * bytes_apart(nest, access, loop->var);
+      }
       for (size_t d = 0; d < access.index.size() && scope != Scope::reg && scope != Scope::stack; ++d) {
         const int64_t step = std::abs(access.index[d].affine.coefficient(loop->var));
         out |= step > 1 || (step == 1 && d + 1 < access.index.size());
@@ -46,7 +60,9 @@ bool has_lanes_apart(const LoopNest& nest, bool may_walk) {
     });
     return false;
   });
-  return out && (may_walk || !walks);
+  int64_t walked = 0;
+  for (const auto& [buffer, bytes] : rows) walked += bytes;
+  return out && (may_walk || !walks) && walked <= most_bytes;
 }
 
 }  // namespace
@@ -54,6 +70,7 @@ bool has_lanes_apart(const LoopNest& nest, bool may_walk) {
 std::vector<Trace> batch_sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
   std::vector<Trace> out;
   const int64_t most = facts.vector_bytes / widest(normalized);
+  const int64_t most_walked = facts.cache_bytes.size() > 1 ? facts.cache_bytes[1] / 4 : 64 << 10;
   const bool is_chain = has_recurrence(normalized);  // then lanes are worth a gather
   for (int64_t lanes : {most, most / 2}) {
     if (lanes < 2) continue;
@@ -61,7 +78,7 @@ std::vector<Trace> batch_sketches(const Program& normalized, NumericsClass cls, 
     trace.steps.push_back(BatchStep{lanes, std::max(1, facts.threads)});
     const auto t = replay(normalized, cls, trace, isl);
     const auto nest = t ? instantiate(*t, {}) : Result<LoopNest>(t.error());
-    if (nest && has_lanes_apart(*nest, is_chain)) out.push_back(std::move(trace));
+    if (nest && has_lanes_apart(*nest, is_chain, lanes, most_walked)) out.push_back(std::move(trace));
   }
   return out;
 }

@@ -61,6 +61,21 @@ TEST(Batch, what_an_element_makes_stays_in_registers) {
   });
 }
 
+// Lanes that walk long rows would each bring in a line of their own for every element.
+TEST(Batch, is_proposed_for_rows_that_stay_in_the_cache) {
+  const auto proposed = [](int64_t n) {
+    const Program program = normalized_program("program p(R = 64, N = " + std::to_string(n) + ")\nin X: f32[R, N]\nlet M[r: R, 0] = X[r, 0]\nlet M[r: R, i: 1..N] = X[r, i] + 0.5 * M[r, i-1]\n"
+                                    "out Y[r: R, i: N] = M[r, i]\n");
+    schedules::Isl isl = isl_for(program);
+    auto base = poly::base_nest(program, NumericsClass::reassoc);
+    if (!base) throw std::runtime_error(base.error().message);
+    isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
+    return !schedules::batch_sketches(program, NumericsClass::reassoc, schedules::TargetFacts{}, isl).empty();
+  };
+  EXPECT_TRUE(proposed(64));
+  EXPECT_FALSE(proposed(100000));
+}
+
 TEST(Batch, elements_that_need_each_other_are_refused) {
   for (const char* text : {"program p(B = 20)\nin A: f32[B, 2]\nout T[b: B, j: 2]: f32 = T[b - 1, j] + A[b, j] where b > 0 else 0.0\n",
                            "program p(B = 20)\nin A: f32[B]\nlet T[b: B] = 2.0 * A[b]\nout Y[b: B] = T[B - 1 - b]\n", "program p(B = 20)\nin A: f32[B]\nout s = sum[b: B] A[b]\n"}) {
