@@ -123,7 +123,7 @@ def input_array(job, argument, rng, text):
     if kind in ("f64", "f32", "f16", "bf16"):
         array = np.asarray(floor_cases.prepared(job, argument["name"], rng.uniform(-1, 1, extents), text), np.float64)
         if kind == "bf16":
-            return aligned((array.astype(np.float32).reshape(extents).view(np.uint32) >> 16).astype(np.uint16).reshape(extents))
+            return aligned((array.astype(np.float32).reshape(-1).view(np.uint32) >> 16).astype(np.uint16).reshape(extents))
         return aligned(array.astype(TYPES[kind]).reshape(extents))
     low, end = argument["values"] or ((0, 2) if kind == "bool" else (0, 100) if kind == "u8" else (-10, 11))
     array = rng.integers(low, max(end, low + 1), extents)

@@ -1,7 +1,7 @@
 // Random systems large enough to be timed, as .weft files: bench_random_systems FOLDER SEED COUNT. bench/floor.py runs them (--suite random).
 //
 // Turns: programs of src/ir/random_program, systems of recurrences of tests/random. All sizes of a program grow together until it takes 10^6 operations; one whose work
-// does not depend on its sizes, or needs more than 10^8 or 256 MB by then, is passed over. Each file says its seed.
+// does not depend on its sizes, or needs more than 10^8 or 256 MB by then, is passed over. Each file says its seed. SEED: a number, or the hash of a commit.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string>
 
 #include "driver/task.h"
 #include "ir/random_program.h"
@@ -79,6 +80,12 @@ bool write_in_child(uint64_t seed, const std::filesystem::path& file) {
   return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/// A number, or a commit's hash: its first eight digits.
+uint64_t first_seed(const std::string& text) {
+  const bool is_hash = text.size() >= 16 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return std::strtoull(text.substr(0, is_hash ? 8 : text.size()).c_str(), nullptr, is_hash ? 16 : 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -86,7 +93,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_random_systems FOLDER SEED COUNT\n");
     return 1;
   }
-  uint64_t seed = std::strtoull(argv[2], nullptr, 0);
+  uint64_t seed = first_seed(argv[2]);
   std::filesystem::create_directories(argv[1]);
   for (int made = 0; made < std::atoi(argv[3]); ++seed) {
     char name[32];
