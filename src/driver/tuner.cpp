@@ -92,12 +92,12 @@ struct Tuner::Impl {
     out.id = out.reference.id;
     out.threads = t.key.threads;
     set_rule_of_thumb(t, out);
-    if (auto nest = bound_nest(t, base, out.bit_exact))
+    if (auto nest = bound_nest(t, out.bit_exact))
       if (auto kernel = workshop.for_runner(*nest)) out.bound = std::move(kernel).value();
     return out;
   }
   // The running error bound of every output element (language page, numerics), as a nest of its own; where there is none, the rule of thumb counts.
-  std::optional<LoopNest> bound_nest(const Task& t, const LoopNest& base, bool bit_exact) {
+  std::optional<LoopNest> bound_nest(const Task& t, bool bit_exact) {
     // Naive loops in double precision: above this the bounds would take longer than the search. A recurrence may amplify what it rounds (64 steps of an LSTM by
     // 10^4), which no rule of thumb knows: there they are worth some seconds.
     constexpr double kMostBoundFlops = 1e9, kMostInRecurrences = 4e9;
@@ -105,7 +105,7 @@ struct Tuner::Impl {
     auto nest = ir::for_target(workshop.target(), isl.bound_nest(t));
     return nest ? std::optional(std::move(nest).value()) : std::nullopt;
   }
-  Tolerance tolerance(const Task& t, const LoopNest& base, const std::vector<TensorData>& inputs);
+  Tolerance tolerance(const Task& t, const std::vector<TensorData>& inputs);
 
   Status start_runner() {
     if (runner) return Ok{};
@@ -593,11 +593,11 @@ Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const
 }
 
 // Where no bounds can be computed, the rule of thumb counts, and the comparison says so.
-Tolerance Tuner::Impl::tolerance(const Task& t, const LoopNest& base, const std::vector<TensorData>& inputs) {
+Tolerance Tuner::Impl::tolerance(const Task& t, const std::vector<TensorData>& inputs) {
   RunnerTask rule;
   set_rule_of_thumb(t, rule);
   Tolerance out{rule.bit_exact, rule.relative_bound, {}};
-  const auto nest = bound_nest(t, base, out.bit_exact);
+  const auto nest = bound_nest(t, out.bit_exact);
   if (!nest) return out;
   auto kernel = load_kernel(workshop, *nest, ir::bound_program(t.program), "error bound");
   if (!kernel) return out;
@@ -621,7 +621,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   if (!got) return got.error();
   auto expected = reference->run(inputs);
   if (!expected) return expected.error();
-  return compare_outputs(kernel->arguments(), *got, *expected, impl_->tolerance(*task, *base, inputs), plan->origin);
+  return compare_outputs(kernel->arguments(), *got, *expected, impl_->tolerance(*task, inputs), plan->origin);
 }
 
 Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget, const std::vector<BenchRival>& against) {
