@@ -108,6 +108,7 @@ class Estimate {
  public:
   Estimate(const LoopNest& nest, const MachineModel& machine) : nest_(nest), machine_(machine), lanes_are_around_(has_lanes_around(nest)) {}
 
+  bool lanes_are_around() const { return lanes_are_around_; }
   TrafficCycles traffic(const Leaf& leaf, double elsewhere_bytes) const { return traffic_of(nest_, leaf, block_begin(leaf), machine_, elsewhere_bytes); }
   double cycles(const Leaf& given, double elsewhere_bytes) const {
     const Leaf leaf = lanes_are_around_ ? with_lanes_innermost(given) : given;
@@ -400,14 +401,14 @@ double first_touch_ns(const LoopNest& nest) {
 class Samples {
  public:
   Samples(const LoopNest& nest, const MachineModel& machine)
-      : nest_(nest), machine_(machine), walk_(nest), touched_(nest), estimate_(nest, machine), has_lanes_around_(has_lanes_around(nest)) {}
+      : nest_(nest), machine_(machine), walk_(nest), touched_(nest), estimate_(nest, machine) {}
   double ns(int sample) {
     const std::vector<const Leaf*>& leaves = walk_.at(sample);
     touched_.set(leaves);
     double cycles = 0;
     std::map<VarId, std::set<BufferId>> read;
     for (const Leaf* leaf : leaves)
-      cycles += has_lanes_around_ ? cycles_of(without_known_reads(*leaf, read), touched_.elsewhere(*leaf)) : cycles_of(*leaf, touched_.elsewhere(*leaf));
+      cycles += estimate_.lanes_are_around() ? cycles_of(without_known_reads(*leaf, read), touched_.elsewhere(*leaf)) : cycles_of(*leaf, touched_.elsewhere(*leaf));
     return cycles / machine_.clock_ghz + forks(leaves, machine_.threads) * machine_.fork_join_ns;
   }
   /// With `instruction_cycles` for all leaves together.
@@ -417,7 +418,7 @@ class Samples {
     TrafficCycles all;
     std::map<VarId, std::set<BufferId>> read;
     for (const Leaf* leaf : leaves) {
-      const TrafficCycles own = estimate_.traffic(has_lanes_around_ ? without_known_reads(*leaf, read) : *leaf, touched_.elsewhere(*leaf));
+      const TrafficCycles own = estimate_.traffic(estimate_.lanes_are_around() ? without_known_reads(*leaf, read) : *leaf, touched_.elsewhere(*leaf));
       const double factor = parallel_factor(*leaf, machine_.threads);
       all.hidden += factor * own.hidden;
       all.exposed += factor * own.exposed;
@@ -466,7 +467,6 @@ class Samples {
   Walk walk_;
   Touched touched_;
   Estimate estimate_;
-  bool has_lanes_around_ = false;
   std::map<NodeId, std::map<Key, double>> known_;
   Key key_;  ///< of the leaf at hand
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/instruction.h"
+#include "ir/sample_points.h"
 #include "ir/shared_memory.h"
 
 namespace polyweft::cost {
@@ -92,10 +93,10 @@ class Walk::Walker {
   }
   void on(const Sync&, NodeId) {}
   void on(const Loop& loop, NodeId) {
-    const int64_t lo = bound(loop.lo, true), hi = bound(loop.hi, false);
+    const int64_t lo = ir::value_of(loop.lo, true, values_), hi = ir::value_of(loop.hi, false, values_);
     if (hi <= lo) return;
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
-    values_[loop.var] = lo + loop.step * chosen(trips);
+    values_[loop.var] = lo + loop.step * ir::sample_point(sample_, loops_.size(), trips);
     const bool is_axis_of_tile = instruction_ && instruction_->is_tile();  // its loops are one instruction
     loops_.push_back({loop.var, static_cast<double>(trips), loop.step, is_axis_of_tile ? MarkKind::tensor : loop.mark.kind, loop.mark.width, loop.mark.non_temporal,
                       &loop.mark.prefetch});
@@ -220,22 +221,6 @@ class Walk::Walker {
     }
     return out;
   }
-  int64_t bound(const Bound& b, bool is_lower) const {
-    int64_t out = evaluate(b.of.front(), values_);
-    for (size_t i = 1; i < b.of.size(); ++i) {
-      const int64_t v = evaluate(b.of[i], values_);
-      out = is_lower ? std::max(out, v) : std::min(out, v);
-    }
-    return out;
-  }
-  // Sample s at loop depth d: multiples of another irrational number for each depth, so that samples fill the product of the loops evenly, however many there are.
-  int64_t chosen(int64_t trips) const {
-    constexpr double kSteps[] = {0.6180339887, 0.4142135624, 0.7320508076, 0.2360679775, 0.6457513111, 0.3166247904, 0.6055512755, 0.1231056256,
-                                 0.3588989435, 0.7958315233, 0.3851648071, 0.5677643628, 0.0827625303, 0.4031242374, 0.5574385243, 0.8556546004};
-    const double u = 0.5 + sample_ * kSteps[loops_.size() % std::size(kSteps)];
-    return std::min<int64_t>(trips - 1, static_cast<int64_t>((u - std::floor(u)) * static_cast<double>(trips)));
-  }
-
   const LoopNest& nest_;
   int sample_ = 0;
   std::vector<int64_t> values_;

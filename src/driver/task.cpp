@@ -4,6 +4,7 @@
 
 #include "ir/normalize.h"
 #include "ir/output_extents.h"
+#include "ir/sample_points.h"
 #include "lang/canonical.h"
 
 namespace polyweft {
@@ -103,7 +104,7 @@ class FlopCounter {
   }
   // The body is counted once where nothing inside is bounded by this loop's variable.
   double on(const Loop& loop) {
-    const int64_t lo = bound(loop.lo, true), hi = bound(loop.hi, false);
+    const int64_t lo = ir::value_of(loop.lo, true, values_), hi = ir::value_of(loop.hi, false, values_);
     if (hi <= lo) return 0;
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
     if (!decides(loop.body, loop.var)) {
@@ -116,11 +117,6 @@ class FlopCounter {
       total += count(loop.body);
     }
     return total;
-  }
-  int64_t bound(const Bound& b, bool is_lower) const {
-    int64_t out = evaluate(b.of.front(), values_);
-    for (const auto& e : b.of) out = is_lower ? std::max(out, evaluate(e, values_)) : std::min(out, evaluate(e, values_));
-    return out;
   }
   // Variables that bounds and conditions below a node use, found once a node.
   bool decides(NodeId id, VarId var) {

@@ -1,9 +1,9 @@
 #include "ir/frequencies.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <iterator>
+
+#include "ir/sample_points.h"
 
 namespace polyweft::ir {
 namespace {
@@ -51,13 +51,13 @@ class Sampler {
     for (const Expr& e : compute.rhs) look_into(e, weight);
   }
   void on(const Loop& loop, double weight) {
-    const int64_t lo = bound(loop.lo, true), hi = bound(loop.hi, false);
+    const int64_t lo = value_of(loop.lo, true, values_), hi = value_of(loop.hi, false, values_);
     Loops& seen = loops_[loop.var];
     seen.entered.add(hi > lo ? 1 : 0, weight);
     if (hi <= lo) return;
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
     seen.trips.add(static_cast<double>(trips), weight);
-    values_[loop.var] = lo + loop.step * chosen(trips);
+    values_[loop.var] = lo + loop.step * sample_point(sample_, depth_, trips);
     ++depth_;
     visit(loop.body, weight * static_cast<double>(trips));
     --depth_;
@@ -69,17 +69,6 @@ class Sampler {
   bool holds(const void* condition, const Guard& guard, double weight) {
     const bool out = evaluate(guard, values_);
     conditions_[condition].add(out ? 1 : 0, weight);
-    return out;
-  }
-  /// Samples move by the fractions of roots of primes, another one for each depth: they fill the product of the loops evenly.
-  int64_t chosen(int64_t trips) const {
-    constexpr int kPrimes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
-    const double u = 0.5 + sample_ * std::sqrt(static_cast<double>(kPrimes[depth_ % std::size(kPrimes)]));
-    return std::min<int64_t>(trips - 1, static_cast<int64_t>((u - std::floor(u)) * static_cast<double>(trips)));
-  }
-  int64_t bound(const Bound& b, bool is_lower) const {
-    int64_t out = evaluate(b.of.front(), values_);
-    for (const Affine& e : b.of) out = is_lower ? std::max(out, evaluate(e, values_)) : std::min(out, evaluate(e, values_));
     return out;
   }
 
