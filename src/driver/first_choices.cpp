@@ -11,7 +11,6 @@
 namespace polyweft {
 namespace {
 
-constexpr int64_t kMostPredicted = 4000;
 constexpr double kAlike = 1.15;  // predictions that differ by less say nothing
 
 void put_vectors_before_base(std::vector<Candidate>& candidates, const std::vector<NestTemplate>& templates) {
@@ -38,16 +37,16 @@ Way way_of(const NestTemplate& t) {
 }  // namespace
 
 std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count) {
-  auto strategy = enumerate_by_model(search_spaces(templates, model), {.enumeration_limit = kMostPredicted, .epsilon = 0});
+  auto strategy = enumerate_by_model(search_spaces(templates, model), {.enumeration_limit = kAllRanked, .epsilon = 0});
   std::vector<Candidate> out = strategy->ask(count);
   put_vectors_before_base(out, templates);
   return out;
 }
 
-std::vector<Candidate> finalists(const std::vector<NestTemplate>& templates, const CostModel& model) {
+std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates) {
   std::vector<Candidate> out;
   std::set<Way> ways;
-  for (const Candidate& candidate : first_choices(templates, model, kMostPredicted))
+  for (const Candidate& candidate : ranked)
     if (ways.insert(way_of(templates[candidate.sketch])).second) out.push_back(candidate);
   return out;
 }

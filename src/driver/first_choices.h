@@ -13,9 +13,11 @@ namespace polyweft {
 /// The `count` candidates that the model predicts to be fastest, best first. Where it sees no clear difference between the base order and the same loops through the
 /// compiler's vectorizers (both wait for memory), the latter come first. Up to 4000 predictions.
 std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count);
-/// Of each way to make code the candidate that the model predicts to be fastest, best first: bands, other schedules, the base order, and what is left to the compiler. The model ranks
+/// All that are predicted.
+inline constexpr size_t kAllRanked = 4000;
+/// Of candidates in the order of `first_choices`, for each way to make code the first: bands, other schedules, the base order, and what is left to the compiler. The model ranks
 /// candidates of one way well; which way is best shows in the code.
-std::vector<Candidate> finalists(const std::vector<NestTemplate>& templates, const CostModel& model);
+std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates);
 /// Cycles of a call's instructions by its machine code; an error where there is none.
 using CyclesOfCode = std::function<Result<double>(const LoopNest&)>;
 /// The finalists again, best first by what the model predicts of the nest and of its code together. Those without code come last.

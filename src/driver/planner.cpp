@@ -1,5 +1,6 @@
 #include "driver/planner.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -150,8 +151,13 @@ Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   if (templates && !templates->empty()) {
     const auto model = analytic_model(workshop_.machine_model(t.key.threads));
     const auto cycles_of = [&](const LoopNest& nest) { return workshop_.expected_cycles(nest, t.key.threads); };
-    std::vector<Candidate> candidates = ordered_by_code(finalists(*templates, *model), *templates, *model, cycles_of);
-    for (Candidate& next : first_choices(*templates, *model, limit.is_set() ? kBoundedChoices : kFirstChoices)) candidates.push_back(std::move(next));
+    const std::vector<Candidate> ranked = first_choices(*templates, *model, kAllRanked);
+    std::vector<Candidate> candidates = ordered_by_code(finalists(ranked, *templates), *templates, *model, cycles_of);
+    const size_t others = std::min(ranked.size(), limit.is_set() ? kBoundedChoices : kFirstChoices), judged = candidates.size();
+    for (size_t k = 0; k < others; ++k) {
+      const auto is_tried = [&](const Candidate& c) { return c.sketch == ranked[k].sketch && c.decisions == ranked[k].decisions; };
+      if (std::none_of(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(judged), is_tried)) candidates.push_back(ranked[k]);
+    }
     if (auto plan = first_that_fits(t, *templates, candidates, limit)) return std::move(*plan);
   }
   auto base = base_nest(t, limit);

@@ -88,7 +88,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, f32_peak, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
   TuneWorld world = world_of(session, services, plan);
-  world.seeds = finalists(templates, *analytic_model(services.workshop.machine_model(session.task.key.threads)));
+  world.seeds = finalists(first_choices(templates, *analytic_model(services.workshop.machine_model(session.task.key.threads)), kAllRanked), templates);
   announce(plan, session.options, world.elapsed_s());
   TuneLoop loop(session.task, templates, *strategy, session.options, std::move(world));
   if (session.served && !session.options.refresh)

@@ -141,7 +141,7 @@ TEST_F(TuneLoopTest, three_trials_are_no_answer_to_twenty) {
 }
 
 TEST_F(TuneLoopTest, the_code_decides_which_way_to_make_code_comes_first) {
-  const std::vector<Candidate> ways = finalists(templates_, *model_);
+  const std::vector<Candidate> ways = finalists(first_choices(templates_, *model_, kAllRanked), templates_);
   ASSERT_GE(ways.size(), 2u);
   EXPECT_EQ(ways.front().nest_hash, first_choices(templates_, *model_, 6).front().nest_hash);
   for (const Candidate& wanted : ways) {
@@ -158,7 +158,7 @@ TEST_F(TuneLoopTest, the_code_decides_which_way_to_make_code_comes_first) {
 }
 
 TEST_F(TuneLoopTest, what_is_served_untuned_and_the_floor_are_measured_first) {
-  seeds_ = finalists(templates_, *model_);
+  seeds_ = finalists(first_choices(templates_, *model_, kAllRanked), templates_);
   ASSERT_GE(seeds_.size(), 2u);
   EXPECT_EQ(seeds_.front().nest_hash, first_choices(templates_, *model_, 6).front().nest_hash);
   EXPECT_TRUE(std::any_of(seeds_.begin(), seeds_.end(), [&](const Candidate& c) { return templates_[c.sketch].auto_vectorized; }));
