@@ -118,6 +118,16 @@ def verified(case, options):
 # ---- measuring: in a process of its own, which a wrong kernel may end ----
 
 
+def apart(array, number):
+    """A copy that begins as far from the other arguments', modulo a page and modulo 64 KB, as the lab of `tune` lays them out: the same for all kernels of a
+    program. Where rows of all arguments fall into one set of the caches depends on what else the heap has held, and is no property of a kernel."""
+    lines = 1024
+    raw = np.zeros(array.nbytes + 2 * 64 * lines, np.uint8)
+    copy = raw[-raw.ctypes.data % (64 * lines) + 64 * (number * 615 % lines):][: array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def input_array(job, argument, rng, text):
     kind, extents = argument["type"], argument["extents"]
     if kind in ("f64", "f32", "f16", "bf16"):
@@ -147,7 +157,7 @@ class Kernel:
 
     def __init__(self, host, name, path, job, inputs):
         self.host, self.library, self.is_ours = host, ctypes.CDLL(path), name in ("first", "tuned")
-        self.outputs = [aligned(np.zeros(a["extents"], TYPES[a["type"]])) for a in job["arguments"] if a["output"]]
+        self.outputs = [apart(np.zeros(a["extents"], TYPES[a["type"]]), k) for k, a in enumerate(job["arguments"]) if a["output"]]
         self.keep, pointers, outputs = [], [], iter(self.outputs)
         for argument in job["arguments"]:
             array = next(outputs) if argument["output"] else inputs[argument["name"]]
@@ -210,7 +220,7 @@ def measure(job):
     host.floor_time.argtypes = host.floor_call.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
     host.floor_time.argtypes += [ctypes.c_int64]
     rng, text = np.random.default_rng(1), floor_cases.text_of(job["path"])
-    inputs = {a["name"]: input_array(job, a, rng, text) for a in job["arguments"] if not a["output"]}
+    inputs = {a["name"]: apart(input_array(job, a, rng, text), k) for k, a in enumerate(job["arguments"]) if not a["output"]}
     kinds = [a["type"] for a in job["arguments"] if a["output"]]
     narrow = [TOLERANCES[a["type"]] for a in job["arguments"] if a["type"] in TOLERANCES]
     tolerance = max(narrow, default=0)

@@ -82,7 +82,7 @@ Result<std::unique_ptr<TaskData>> make_task(const RunnerTask& task, std::string 
     for (const auto& argument : task.arguments)
       if (argument.is_output) data->bound_outputs.push_back(bound_of(argument));
   const auto add = [&](const ArgumentSpec& argument) -> Status {
-    auto region = Region::make(argument.name, bytes_of(argument), argument.is_output ? RegionUse::output : RegionUse::input);
+    auto region = Region::make(argument.name, bytes_of(argument), argument.is_output ? RegionUse::output : RegionUse::input, data->regions.size());
     if (!region) return region.error();
     data->regions.push_back(std::move(*region));
     return Ok{};

@@ -22,6 +22,14 @@ size_t rounded_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+// Where data begins, as the heap of a program that has made and freed some arrays gives them: the same number modulo a page, or modulo 64 KB in large pages, would put equal rows of
+// all arguments into one set of the caches, and a schedule of eight rows would be judged by that (an IIR filter: 2.1 ms instead of 0.8). A share of 0.6 of 1024 lines and of the 64 lines
+// of a page, so that few and many arguments are far from each other.
+size_t shift_of(size_t number) {
+  constexpr size_t kLine = 64, kLines = 1024, kStep = 615;
+  return number * kStep % kLines * kLine;
+}
+
 // As NumPy's arrays have them. Shared memory gets none by advice alone where the system says `never` for it, as most do; put together page by page it does.
 void ask_for_huge_pages(unsigned char* pages, size_t bytes) {
   const size_t whole = bytes / kHugePage * kHugePage;
@@ -40,12 +48,13 @@ bool all_canary(const unsigned char* from, const unsigned char* to) {
 
 }  // namespace
 
-Result<Region> Region::make(std::string name, size_t bytes, RegionUse use) {
+Result<Region> Region::make(std::string name, size_t bytes, RegionUse use, size_t number) {
   Region region;
   region.name_ = std::move(name);
   region.use_ = use;
   region.bytes_ = bytes;
-  region.page_bytes_ = rounded_up(std::max<size_t>(bytes, 1), kPage) + 2 * kPage;
+  region.shift_ = shift_of(number);
+  region.page_bytes_ = rounded_up(std::max<size_t>(bytes, 1) + region.shift_, kPage) + 2 * kPage;
   region.reserved_bytes_ = 2 * kGuard + rounded_up(region.page_bytes_, kHugePage) + kHugePage;
   void* reserved = mmap(nullptr, region.reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return memory_error(region.name_, bytes);
@@ -68,6 +77,7 @@ Region::Region(Region&& other) noexcept
       bytes_(other.bytes_),
       page_bytes_(other.page_bytes_),
       reserved_bytes_(other.reserved_bytes_),
+      shift_(other.shift_),
       reserved_(std::exchange(other.reserved_, nullptr)),
       pages_(other.pages_),
       fd_(std::exchange(other.fd_, -1)) {}
@@ -79,7 +89,7 @@ Region::~Region() {
 
 unsigned char* Region::data(Placement placement) const {
   if (placement == Placement::at_start) return pages_;
-  return pages_ + (placement == Placement::at_end ? page_bytes_ - bytes_ : kPage);
+  return pages_ + (placement == Placement::at_end ? page_bytes_ - bytes_ : kPage + shift_);
 }
 
 void Region::set_canary(Placement placement) {

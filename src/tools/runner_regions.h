@@ -1,7 +1,8 @@
 // Memory for the arguments of kernels: pages shared between the supervisor, which fills and compares, and the candidate's process,
 // between two stretches of addresses that may not be touched.
 //
-//   | guard | slack |  data  | slack | guard |      at_start: data begins at the first page; at_end: data ends with the last page; inside: a page and more on either side
+//   | guard | slack |  data  | slack | guard |      at_start: data begins at the first page; at_end: data ends with the last page; inside: a page and more on either side,
+//                                                 and each region's data apart from the others' modulo what a way of a cache holds
 //
 // So an access one element outside faults at one side in one placement and at the other side in the other; what falls into the slack of
 // the slack is found by its canary. Inputs are sealed: the candidate's process sees them through a mapping that cannot be made writable.
@@ -20,7 +21,8 @@ enum class RegionUse : uint8_t { input, output };
 
 class Region {
  public:
-  static Result<Region> make(std::string name, size_t bytes, RegionUse use);
+  /// `number`: which of a kernel's arguments it is.
+  static Result<Region> make(std::string name, size_t bytes, RegionUse use, size_t number = 0);
   Region(Region&& other) noexcept;
   Region& operator=(Region&&) = delete;
   ~Region();
@@ -45,7 +47,7 @@ class Region {
   Region() = default;
   std::string name_;
   RegionUse use_ = RegionUse::input;
-  size_t bytes_ = 0, page_bytes_ = 0, reserved_bytes_ = 0;
+  size_t bytes_ = 0, page_bytes_ = 0, reserved_bytes_ = 0, shift_ = 0;
   unsigned char* reserved_ = nullptr;
   unsigned char* pages_ = nullptr;
   int fd_ = -1;

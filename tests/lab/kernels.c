@@ -166,6 +166,24 @@ KERNEL(reads_around_while_it_is_timed) {
   multiply(A, B, C);
   return 0;
 }
+static int are_apart(const void* a, const void* b, uintptr_t modulus) {
+  const uintptr_t distance = ((uintptr_t)a - (uintptr_t)b) % modulus;
+  return distance > 512 && modulus - distance > 512;
+}
+/// While it is timed no two arguments lie alike in the sets of a cache: rows of all of them would have to share one.
+KERNEL(wants_arguments_apart_while_it_is_timed) {
+  static int calls, inside;
+  const uintptr_t at = (uintptr_t)A->host;
+  if (at % 4096 == 0 && at % (2 << 20) != 0) {
+    const uintptr_t moduli[] = {4096, 65536};
+    for (int m = 0; m < 2; ++m)
+      if (!are_apart(A->host, B->host, moduli[m]) || !are_apart(A->host, C->host, moduli[m]) || !are_apart(B->host, C->host, moduli[m])) return 53;
+    ++inside;
+  }
+  if (++calls > 20 && inside == 0) return 52;
+  multiply(A, B, C);
+  return 0;
+}
 KERNEL(adds_to_the_output) {
   for (int e = 0; e < count(C); ++e) F(C)[e] += 0;
   int n = COLUMNS(C), depth = COLUMNS(A);

@@ -258,6 +258,14 @@ TEST(Runner, no_guard_is_next_to_what_is_timed) {
   EXPECT_EQ(outcome.status, RunStatus::ok) << outcome.detail;
 }
 
+// Arguments that begin alike modulo a page share sets of the caches row by row; those of a caller's heap mostly do not.
+TEST(Runner, arguments_lie_apart_where_they_are_timed) {
+  RunRequest request = compare("wants_arguments_apart_while_it_is_timed");
+  request.time_budget = milliseconds(20);
+  const RunOutcome outcome = run(matrix_task(), request);
+  EXPECT_EQ(outcome.status, RunStatus::ok) << outcome.detail;
+}
+
 TEST(Runner, a_candidate_far_behind_a_known_time_is_dropped_early) {
   RunRequest request = compare("reference");
   request.time_budget = milliseconds(2000);
