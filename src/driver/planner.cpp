@@ -17,7 +17,6 @@
 namespace polyweft {
 namespace {
 
-constexpr size_t kFirstChoices = 6;
 constexpr size_t kBoundedChoices = 200;  // where many may take too much memory, which is quickly said
 
 }  // namespace
@@ -145,21 +144,24 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
   return best;
 }
 
+std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTemplate>& templates, size_t others) const {
+  const auto model = analytic_model(workshop_.machine_model(t.key.threads));
+  const auto cycles_of = [&](const LoopNest& nest) { return workshop_.expected_cycles(nest, t.key.threads); };
+  const std::vector<Candidate> ranked = first_choices(templates, *model, kAllRanked);
+  std::vector<Candidate> out = ordered_by_code(finalists(ranked, templates), templates, *model, cycles_of);
+  const size_t judged = out.size();
+  for (size_t k = 0; k < std::min(ranked.size(), others); ++k) {
+    const auto is_tried = [&](const Candidate& c) { return c.sketch == ranked[k].sketch && c.decisions == ranked[k].decisions; };
+    if (std::none_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(judged), is_tried)) out.push_back(ranked[k]);
+  }
+  return out;
+}
+
 // The model's first choice that the checker proves; the base order through the compiler's vectorizers where none is.
 Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   auto templates = sketches(t);
-  if (templates && !templates->empty()) {
-    const auto model = analytic_model(workshop_.machine_model(t.key.threads));
-    const auto cycles_of = [&](const LoopNest& nest) { return workshop_.expected_cycles(nest, t.key.threads); };
-    const std::vector<Candidate> ranked = first_choices(*templates, *model, kAllRanked);
-    std::vector<Candidate> candidates = ordered_by_code(finalists(ranked, *templates), *templates, *model, cycles_of);
-    const size_t others = std::min(ranked.size(), limit.is_set() ? kBoundedChoices : kFirstChoices), judged = candidates.size();
-    for (size_t k = 0; k < others; ++k) {
-      const auto is_tried = [&](const Candidate& c) { return c.sketch == ranked[k].sketch && c.decisions == ranked[k].decisions; };
-      if (std::none_of(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(judged), is_tried)) candidates.push_back(ranked[k]);
-    }
-    if (auto plan = first_that_fits(t, *templates, candidates, limit)) return std::move(*plan);
-  }
+  if (templates && !templates->empty())
+    if (auto plan = first_that_fits(t, *templates, choices(t, *templates, limit.is_set() ? kBoundedChoices : kFirstChoices), limit)) return std::move(*plan);
   auto base = base_nest(t, limit);
   if (!base) return base.error();
   return Plan{ir::left_to_compiler(std::move(base).value(), workshop_.target().fuses_products()), "trace 1\n  autovectorize\n", "base order"};

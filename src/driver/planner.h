@@ -38,6 +38,10 @@ class Planner {
   Result<LoopNest> base_nest(const Task& task, WorkspaceLimit& limit);
   /// What the rules propose, in this target's arithmetic.
   Result<std::vector<NestTemplate>> sketches(const Task& task);
+  /// What plan() considers where there is neither trace nor record, in its order: for each way to make code the model's best, ordered by their code, and `others`
+  /// that the model ranks first. Costs what compiling some four nests costs twice.
+  static constexpr size_t kFirstChoices = 6;
+  std::vector<Candidate> choices(const Task& task, const std::vector<NestTemplate>& templates, size_t others = kFirstChoices) const;
   /// The options' trace, else the record, else the model's choice. Bounded by the options' workspace.
   Result<Plan> plan(const Program& program, const TaskOptions& options);
   /// The base nest with its sizes left open.

@@ -92,6 +92,57 @@ Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const Tu
   return out;
 }
 
+namespace {
+
+/// Pairs enough for an interval; of calls that take long three, whose median says enough.
+milliseconds final_budget(double ns) {
+  constexpr double kPairs = 12, kFew = 3;
+  return std::max(kFinalBudget, milliseconds(static_cast<int64_t>(2 * (ns > kSlowNs ? kFew : kPairs) * ns / 1e6)));
+}
+
+bool is_faster(const Timing& pairs) {
+  return has_ratio(pairs) && (pairs.median_ns > kSlowNs ? pairs.ratio : pairs.ratio_hi) < 1;
+}
+
+/// Each winner in turns with the runner's incumbent; the one that is fastest by these pairs, of those that are faster beyond doubt.
+Result<std::optional<size_t>> fastest_of(const Track& track, const std::vector<Winner>& winners) {
+  std::optional<size_t> best;
+  double least = 1;
+  for (size_t k = 0; k < winners.size(); ++k) {
+    const double ns = winners[k].measurement.timing.median_ns;
+    if (k > 0 && ns > kSlowNs) break;
+    auto kernel = track.build(winners[k].nest);
+    if (!kernel) continue;
+    auto pairs = pairs_of(track.runner, *kernel, final_budget(ns));
+    if (!pairs) return pairs.error();
+    if (!is_faster(*pairs) || pairs->ratio >= least) continue;
+    least = pairs->ratio;
+    best = k;
+  }
+  return best;
+}
+
+}  // namespace
+
+Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> winners, std::optional<Winner> first) {
+  if (!first || (!winners.empty() && winners.front().measurement.nest_hash == first->measurement.nest_hash)) return winners;
+  std::erase_if(winners, [&](const Winner& winner) { return winner.record == 0 && winner.measurement.nest_hash == first->measurement.nest_hash; });
+  auto kernel = track.build(first->nest);
+  if (!kernel) return winners;
+  RunRequest alone;
+  alone.candidate = *kernel;
+  auto outcome = track.runner.run(alone);
+  if (!outcome) return outcome.error();
+  if (outcome->status != RunStatus::ok) return winners;
+  first->measurement.timing = outcome->timing;
+  if (auto set = track.runner.set_incumbent(*kernel); !set) return set.error();
+  auto best = fastest_of(track, winners);
+  if (!best) return best.error();
+  if (*best) std::rotate(winners.begin(), winners.begin() + static_cast<std::ptrdiff_t>(**best), winners.begin() + static_cast<std::ptrdiff_t>(**best) + 1);
+  winners.insert(winners.begin() + (*best ? 1 : 0), std::move(*first));
+  return winners;
+}
+
 Result<Timing> against_served(const SessionTask& session, const SessionServices& services, const LoopNest& nest) {
   const auto served = session.served ? parse_loop_nest(session.served->nest_text) : Result<LoopNest>(fail("PW0710", "no record"));
   if (!served) return Timing{};

@@ -1,6 +1,8 @@
 // What happens between the last trial and the record: winners meet the base nest and the record they are to replace, the one that is left is timed with its peak.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "driver/tune_loop.h"
@@ -34,6 +36,14 @@ struct AfterBase {
   double base_ns = 0;
 };
 Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const TuneLoop& loop);
+/// Where kernels of nests race.
+struct Track {
+  Runner& runner;
+  std::function<Result<LoadableKernel>(const LoopNest&)> build;
+};
+/// The first choice, which is served where nobody searched, keeps its place unless pairs say that a winner is faster: of hundreds of candidates some are ahead of it by luck.
+/// It stays behind a winner that beats it, in case that one is not proven.
+Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> winners, std::optional<Winner> first);
 /// The time of a kernel over the served record's, by pairs; 0 where either does not run.
 Result<Timing> against_served(const SessionTask& session, const SessionServices& services, const LoopNest& nest);
 /// A winner of this search is taken over the record that is served only where pairs of both say so.

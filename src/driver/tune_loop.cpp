@@ -44,11 +44,12 @@ bool TuneLoop::should_end() {
   if (!reason_.empty()) return true;
   const SearchEffort spent = effort();
   const bool is_limited = options_.budget != TuneOptions::kNoLimit;
+  const auto least = static_cast<int>(std::clamp<size_t>(world_.seeds.size(), 1, std::max<size_t>(world_.least, 1)));
   if (options_.cancelled && options_.cancelled()) {
     interrupted_ = true;
     reason_ = "interrupted";
-  } else if (is_limited && tried_ > 0 && spent.wall_s >= std::chrono::duration<double>(options_.budget).count()) {
-    reason_ = "budget";  // never before the first choice was tried: the base nest alone would be stored as the best
+  } else if (is_limited && tried_ >= least && spent.wall_s >= std::chrono::duration<double>(options_.budget).count()) {
+    reason_ = "budget";  // never before the first choice was tried, and what is best of each other way to make code: else planning alone decides
   } else if (options_.trials > 0 && spent.trials >= options_.trials) {
     reason_ = "trials";
   } else if (options_.until > 0 && best_ns_ > 0 && world_.plan.bound_ns >= options_.until * best_ns_) {

@@ -27,6 +27,7 @@ struct TuneWorld {
   std::function<double()> elapsed_s;
   std::function<int64_t()> unix_time;
   std::vector<Candidate> seeds = {};  ///< measured first: what may be served untuned, and the floor
+  size_t least = 1;                   ///< of the seeds, measured whatever planning took of the budget
   TuneStart plan;  ///< rates, roofline, and what earlier searches spent
   /// A kernel's time and the peak in turns; may be empty. Changes the runner's incumbent.
   std::function<Result<KernelTiming>(const LoopNest&, const LoadableKernel&)> time_with_peak;

@@ -72,6 +72,35 @@ Result<TuneReport> reported(const SessionTask& session, const SessionServices& s
   return report;
 }
 
+/// The choices as the search's own model predicts them, which learns from what was measured.
+std::vector<Candidate> predicted_by(const CostModel& model, const SearchSpaceOfTask& space) {
+  std::vector<Candidate> out = space.choices;
+  for (Candidate& candidate : out)
+    if (auto nest = instantiate(space.templates[candidate.sketch], candidate.decisions)) candidate.predicted_ns = model.predict_ns(*nest);
+  return out;
+}
+
+/// What is served untuned, as far as that shows before a proof: the first of the choices that fits.
+std::optional<Winner> first_choice(const SessionServices& services, const SearchSpaceOfTask& space, const SessionTask& session) {
+  WorkspaceLimit limit(session.options.max_workspace);
+  for (const Candidate& candidate : space.choices) {
+    auto nest = instantiate(space.templates[candidate.sketch], candidate.decisions);
+    if (!nest || !limit.admits(*nest) || !services.workshop.for_runner(on_threads(*nest, session.task.key.threads))) continue;
+    Winner out;
+    out.nest = std::move(*nest);
+    out.trace = trace_text(space.templates[candidate.sketch], candidate.decisions);
+    out.measurement.nest_hash = candidate.nest_hash;
+    out.measurement.predicted_ns = candidate.predicted_ns;
+    out.measurement.status = RunStatus::ok;
+    out.measurement.strategy = "first choice";
+    out.measurement.seed = session.options.seed;
+    out.measurement.toolchain = toolchain();
+    out.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
+    return out;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool is_answered(const SearchEffort& spent, const TuneOptions& options) {
@@ -82,13 +111,15 @@ bool is_answered(const SearchEffort& spent, const TuneOptions& options) {
   return spent.exhausted_by == toolchain();
 }
 
-Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const std::vector<NestTemplate>& templates) {
+Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const SearchSpaceOfTask& space) {
+  const std::vector<NestTemplate>& templates = space.templates;
   const TuneStart plan = tune_start(session.task, session.lab.arguments, templates, services.workshop, services.database);
   const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.workshop.target());
   const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, f32_peak, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
   TuneWorld world = world_of(session, services, plan);
-  world.seeds = finalists(first_choices(templates, *analytic_model(services.workshop.machine_model(session.task.key.threads)), kAllRanked), templates);
+  world.seeds = predicted_by(*model, space);
+  world.least = finalists(world.seeds, templates).size();
   announce(plan, session.options, world.elapsed_s());
   TuneLoop loop(session.task, templates, *strategy, session.options, std::move(world));
   if (session.served && !session.options.refresh)
@@ -104,7 +135,10 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   } else if (after.winners.empty()) {
     return limit.refusal(session.task.source.name);
   }
-  auto winners = race_served(session, services, std::move(after.winners));
+  const auto build = [&](const LoopNest& nest) { return services.workshop.for_runner(on_threads(nest, session.task.key.threads), Workshop::Spills::allow); };
+  auto raced_first = race_first({services.runner, build}, std::move(after.winners), first_choice(services, space, session));
+  if (!raced_first) return raced_first.error();
+  auto winners = race_served(session, services, std::move(*raced_first));
   if (!winners) return winners.error();
   auto finalist = first_proven(session, services.isl, *winners, loop.failed());
   if (!finalist) return finalist.error();

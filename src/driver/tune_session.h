@@ -11,6 +11,7 @@
 #include "driver/workshop.h"
 #include "polyweft/database.h"
 #include "polyweft/nest_template.h"
+#include "polyweft/search.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {
@@ -41,8 +42,14 @@ struct ScheduleByHand {
 /// Do the limits count as reached by what was spent already? Then a record is the answer.
 bool is_answered(const SearchEffort& spent, const TuneOptions& options);
 
+/// What is tried: rules' templates, and of them in which order what would be served without measuring.
+struct SearchSpaceOfTask {
+  std::vector<NestTemplate> templates;
+  std::vector<Candidate> choices;  ///< Planner::choices: measured first, and the first of them raced again before the record
+};
+
 /// Ends by budget, trials, space or cancellation. PW0650 where nothing can be kept, not even the base nest.
-Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const std::vector<NestTemplate>& templates);
+Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const SearchSpaceOfTask& space);
 /// Measures and stores this one. PW0651 where it does not run correctly.
 Result<TuneReport> schedule_session(const SessionTask& session, const SessionServices& services, const ScheduleByHand& schedule);
 

@@ -240,8 +240,10 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   if (auto stores = writable_database(); !stores) return stores.error();
   auto templates = planner.sketches(t);
   if (!templates) return templates.error();
+  std::vector<Candidate> choices = planner.choices(t, *templates);
+  const SearchSpaceOfTask space{std::move(*templates), std::move(choices)};
   return in_lab(t, tune_options, std::move(served), start,
-                [&](const SessionTask& session, const SessionServices& services) { return tune_session(session, services, *templates); });
+                [&](const SessionTask& session, const SessionServices& services) { return tune_session(session, services, space); });
 }
 
 // In the lab with itself as the reference: what it computes was compared when it was stored, and nobody waits for a base nest here.

@@ -35,16 +35,21 @@ class FakeLab final : public Runner {
     out.timing.samples = 9;
     if (request.pair_with_incumbent) {
       out.timing.ratio = ns_of(request.candidate.id) / ns_of(incumbent);
-      out.timing.ratio_lo = 0.999 * out.timing.ratio;
-      out.timing.ratio_hi = 1.001 * out.timing.ratio;
+      out.timing.ratio_lo = (1 - noise) * out.timing.ratio;
+      out.timing.ratio_hi = (1 + noise) * out.timing.ratio;
     }
     return out;
   }
-  double ns_of(const std::string& id) const { return mood * (1000 + static_cast<double>(std::hash<std::string>()(id) % 1000)); }
+  double ns_of(const std::string& id) const {
+    const auto known = fixed_ns.find(id);
+    return known != fixed_ns.end() ? known->second : mood * (1000 + static_cast<double>(std::hash<std::string>()(id) % 1000));
+  }
 
   std::vector<std::string> runs;
   std::map<std::string, RunStatus> status_of;
+  std::map<std::string, double> fixed_ns;
   std::string incumbent;
+  double noise = 0.001;  ///< half width of the interval of a ratio
   double now_s = 0;
   double mood = 1;  ///< the machine of this hour
 };
@@ -77,7 +82,7 @@ class TuneLoopTest : public testing::Test {
   Ended search(TuneOptions options) {
     auto database = open_database(folder_ / "a.db").value();
     auto strategy = evolve(search_spaces(templates_, *model_), {.seed = options.seed});
-    lab_.now_s = 0;
+    lab_.now_s = planning_s_;
     TuneWorld world;
     world.build = [](const LoopNest& nest) {
       LoadableKernel kernel;
@@ -89,10 +94,13 @@ class TuneLoopTest : public testing::Test {
     world.elapsed_s = [this] { return lab_.now_s; };
     world.unix_time = [] { return int64_t{1}; };
     world.seeds = seeds_;
+    world.least = least_;
     world.plan.before = database->effort(task_.key).value();
     TuneLoop loop(task_, templates_, *strategy, options, world);
     const auto served = database->best(task_.key, task_.canonical_text).value();
-    if (served && !options.refresh) EXPECT_TRUE(loop.resume(*served).ok());
+    if (served && !options.refresh) {
+      EXPECT_TRUE(loop.resume(*served).ok());
+    }
     EXPECT_TRUE(loop.run().ok());
     if (!loop.winners().empty() && loop.winners().front().record == 0) store(*database, loop.winners().front());
     return {loop.reason(), loop.effort(), loop.winners(), loop.measured()};
@@ -126,6 +134,8 @@ class TuneLoopTest : public testing::Test {
   std::vector<NestTemplate> templates_;
   std::unique_ptr<CostModel> model_;
   std::vector<Candidate> seeds_;
+  size_t least_ = 1;
+  double planning_s_ = 0;  ///< what a search spends before its first trial
   FakeLab lab_;
 };
 
@@ -170,6 +180,102 @@ TEST_F(TuneLoopTest, what_is_served_untuned_and_the_floor_are_measured_first) {
   EXPECT_EQ(ended.winners.front().measurement.timing.median_ns, least);
   const Ended more = search(trials(20));
   EXPECT_EQ(more.measured, 20 - static_cast<int>(seeds_.size())) << "seeds are not measured twice";
+}
+
+TEST_F(TuneLoopTest, planning_that_eats_the_budget_leaves_the_first_choices_to_the_clock) {
+  seeds_ = first_choices(templates_, *model_, 10);
+  ASSERT_EQ(seeds_.size(), 10u);
+  planning_s_ = 17;
+  for (const size_t least : {0u, 1u, 4u, 10u, 50u}) {
+    std::filesystem::remove(folder_ / "a.db");
+    lab_.runs.clear();
+    least_ = least;
+    const Ended ended = search(seconds(10));
+    EXPECT_EQ(ended.reason, "budget");
+    EXPECT_EQ(lab_.runs.size(), std::clamp<size_t>(least, 1, seeds_.size()));
+  }
+  std::filesystem::remove(folder_ / "a.db");
+  lab_.runs.clear();
+  EXPECT_EQ(search(trials(2)).effort.trials, 2) << "who counts trials gets so many";
+}
+
+/// Winners of a search and the first choice on a track of their own, with times by name and an interval by choice.
+class RaceFirstTest : public testing::Test {
+ protected:
+  struct Runs {
+    double ns;
+    int64_t record = 0;
+    bool builds = true;
+  };
+  static Winner winner(const std::string& name, const Runs& runs) {
+    Winner out;
+    out.nest.name = name;
+    out.measurement.nest_hash = name;
+    out.measurement.timing.median_ns = runs.ns;
+    out.record = runs.record;
+    return out;
+  }
+  /// The names in the order in which they would be proven and served.
+  std::string order(const std::vector<std::pair<std::string, Runs>>& found, std::optional<std::pair<std::string, Runs>> first) {
+    std::vector<Winner> winners;
+    std::set<std::string> unbuildable;
+    for (const auto& [name, runs] : found) winners.push_back(winner(name, runs));
+    for (const auto& [name, runs] : found) note(name, runs, unbuildable);
+    if (first) note(first->first, first->second, unbuildable);
+    const auto build = [&](const LoopNest& nest) -> Result<LoadableKernel> {
+      if (unbuildable.contains(nest.name)) return fail("PW0502", "too long");
+      LoadableKernel kernel;
+      kernel.id = nest.name;
+      return kernel;
+    };
+    auto raced = race_first({lab_, build}, winners, first ? std::optional(winner(first->first, first->second)) : std::nullopt);
+    if (!raced) return raced.error().message;
+    std::string out;
+    for (const Winner& each : *raced) out += (out.empty() ? "" : " ") + each.measurement.nest_hash;
+    return out;
+  }
+  FakeLab lab_;
+
+ private:
+  void note(const std::string& name, const Runs& runs, std::set<std::string>& unbuildable) {
+    lab_.fixed_ns[name] = runs.ns;
+    if (!runs.builds) unbuildable.insert(name);
+  }
+};
+
+TEST_F(RaceFirstTest, the_first_choice_loses_its_place_only_to_what_is_faster_beyond_doubt) {
+  const std::pair<std::string, Runs> first{"first", {1000}};
+  lab_.noise = 0.02;
+  EXPECT_EQ(order({{"a", {900}}, {"b", {950}}}, first), "a first b") << "clearly faster; where it is not proven, the first choice is next";
+  EXPECT_EQ(order({{"a", {990}}, {"b", {1100}}}, first), "first a b") << "ahead by less than the interval";
+  EXPECT_EQ(order({{"a", {1200}}}, first), "first a") << "slower, whatever the search's pairs said";
+  EXPECT_EQ(order({{"a", {1200}}, {"b", {900}}}, first), "b first a") << "luck put another one before the one that is faster";
+  EXPECT_EQ(order({{"a", {900}}, {"b", {700}}, {"c", {800}}}, first), "b first a c") << "the fastest by the same pairs";
+  EXPECT_EQ(order({}, first), "first");
+  lab_.noise = 0.2;
+  EXPECT_EQ(order({{"a", {900}}}, first), "first a") << "too noisy to say";
+}
+
+TEST_F(RaceFirstTest, it_is_there_once_and_only_where_it_runs) {
+  const std::pair<std::string, Runs> first{"first", {1000}};
+  EXPECT_EQ(order({{"first", {1000}}, {"a", {1500}}}, first), "first a");
+  EXPECT_TRUE(lab_.runs.empty()) << "it has won already";
+  EXPECT_EQ(order({{"a", {900}}, {"first", {1000}}}, first), "a first");
+  EXPECT_EQ(order({{"a", {1500}}, {"first", {1000}}}, first), "first a");
+  EXPECT_EQ(order({{"a", {1500}}}, std::nullopt), "a");
+  EXPECT_EQ(order({{"a", {1500}}}, {{"first", {1000, 0, false}}}), "a");
+  EXPECT_EQ(order({{"a", {1500, 0, false}}, {"b", {900}}}, first), "b first a");
+  for (const RunStatus status : {RunStatus::crash, RunStatus::wrong_result, RunStatus::slower}) {
+    lab_.status_of["first"] = status;
+    EXPECT_EQ(order({{"a", {1500}}}, first), "a") << name_of(status);
+  }
+}
+
+TEST_F(RaceFirstTest, of_long_calls_only_the_fastest_is_raced_and_the_median_of_few_pairs_counts) {
+  lab_.noise = 10;  // three pairs have no interval
+  EXPECT_EQ(order({{"a", {4e8}}, {"b", {2.9e8}}}, {{"first", {3e8}}}), "first a b");
+  EXPECT_EQ(order({{"a", {2.9e8}}, {"b", {4e8}}}, {{"first", {3e8}}}), "a first b");
+  EXPECT_EQ(std::count(lab_.runs.begin(), lab_.runs.end(), "b"), 0);
 }
 
 TEST_F(TuneLoopTest, a_search_in_pieces_measures_what_one_piece_measures) {
