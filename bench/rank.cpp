@@ -3,7 +3,7 @@
 //   bench_rank measure STORE CANDIDATES FILE...   builds the model's best and random schedules of each program, compares their outputs, times
 //                                                 them interleaved and writes STORE (one program and its traces with nanoseconds)
 //   bench_rank judge STORE...                     asks the model again, without measuring: rank correlation, and how much slower than the best
-//                                                 measured schedule the model's first choice among them is
+//                                                 measured schedule the first choice among them is (list: with all of them, finalists numbered)
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -12,12 +12,15 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "driver/first_choices.h"
 #include "driver/isl_client.h"
 #include "driver/planner.h"
 #include "driver/spaces.h"
@@ -57,8 +60,13 @@ std::string helper_beside_bench() {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "src/tools/polyweft-isl").string();
 }
 
-Subject subject_of(const Program& program, const Workshop& workshop) {
+IslClient& isl_helper() {
   static IslClient isl({.helper = helper_beside_bench()});
+  return isl;
+}
+
+Subject subject_of(const Program& program, const Workshop& workshop) {
+  IslClient& isl = isl_helper();
   static Stored none{""};
   static Trust trust({}, isl, none);
   Planner planner(workshop, isl, none, trust);
@@ -82,7 +90,7 @@ struct Memory {
 struct Contestant {
   std::string trace;
   uint32_t sketch = 0;
-  double predicted_ns = 0, by_code_ns = 0, ns = 1e300;
+  double predicted_ns = 0, code_cycles = 0, by_code_ns = 0, ns = 1e300;  ///< code_cycles, by_code_ns: 0 where nothing is known of its code
   std::shared_ptr<LoadedKernel> kernel;
 };
 
@@ -115,6 +123,17 @@ double greatest_difference(const TensorData& a, const TensorData& b) {
   return out / scale;
 }
 
+/// The best of each of the best sketches: of these a first choice is made by their code.
+void add_best_of_sketches(const Subject& subject, const CostModel& model, size_t count, std::vector<Candidate>& chosen) {
+  std::set<uint32_t> sketches;
+  for (const Candidate& candidate : first_choices(subject.templates, model, kAllRanked)) {
+    if (sketches.size() == count) return;
+    if (!sketches.insert(candidate.sketch).second) continue;
+    const bool is_listed = std::any_of(chosen.begin(), chosen.end(), [&](const Candidate& c) { return c.nest_hash == candidate.nest_hash; });
+    if (!is_listed) chosen.push_back(candidate);
+  }
+}
+
 /// The base order, and the same left to the compiler: what every first choice must beat.
 void add_plain_ones(const Subject& subject, const CostModel& model, std::vector<Candidate>& chosen) {
   for (uint32_t k = 0; k < subject.templates.size(); ++k) {
@@ -126,24 +145,22 @@ void add_plain_ones(const Subject& subject, const CostModel& model, std::vector<
   }
 }
 
-/// What the model predicts where it knows the machine code; 0: nothing.
-double by_code_ns(const LoopNest& nest, const CostModel& model, const Workshop& workshop) {
-  const auto cycles = workshop.expected_cycles(nest, 1);
-  return cycles ? model.predict_ns(nest, *cycles) : 0;
-}
-
 std::vector<Contestant> contestants_of(const Subject& subject, const Workshop& workshop, size_t wanted) {
   const auto model = analytic_model(workshop.machine_model(1));
   std::vector<Contestant> out;
   auto strategy = enumerate_by_model(search_spaces(subject.templates, *model), {.enumeration_limit = 4000, .epsilon = 0.6});
-  std::vector<Candidate> chosen = strategy->ask(wanted);
+  std::vector<Candidate> chosen = strategy->ask(wanted / 2);
+  add_best_of_sketches(subject, *model, wanted - wanted / 2, chosen);
   add_plain_ones(subject, *model, chosen);
   for (const auto& candidate : chosen) {
     const NestTemplate& nest_template = subject.templates[candidate.sketch];
     const LoopNest nest = take(instantiate(nest_template, candidate.decisions));
     if (!workshop.for_runner(nest)) continue;  // spills
     auto kernel = workshop.load(nest);
-    if (kernel) out.push_back({trace_text(nest_template, candidate.decisions), candidate.sketch, candidate.predicted_ns, by_code_ns(nest, *model, workshop), 1e300, *kernel});
+    if (!kernel) continue;
+    const auto expected = workshop.expected_cycles(nest, 1);
+    const double cycles = expected ? *expected : 0;
+    out.push_back({trace_text(nest_template, candidate.decisions), candidate.sketch, candidate.predicted_ns, cycles, cycles > 0 ? model->predict_ns(nest, cycles) : 0, 1e300, *kernel});
   }
   return out;
 }
@@ -190,7 +207,7 @@ Json measured(const Program& program, const std::string& text, const Workshop& w
   for (const auto& c : contestants)
     std::printf("  predicted %10.1f us  by its code %10.1f us  measured %10.1f us  %s\n", c.predicted_ns / 1e3, c.by_code_ns / 1e3, c.ns / 1e3, one_line(c.trace).substr(0, 100).c_str());
   Json out = {{"program", text}, {"schedules", Json::array()}};
-  for (const auto& c : contestants) out["schedules"].push_back({{"trace", c.trace}, {"ns", c.ns}});
+  for (const auto& c : contestants) out["schedules"].push_back({{"trace", c.trace}, {"sketch", c.sketch}, {"predicted_ns", c.predicted_ns}, {"code_cycles", c.code_cycles}, {"ns", c.ns}});
   return out;
 }
 
@@ -210,37 +227,48 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return n < 2 ? 1 : 1 - 6 * distance / (n * (n * n - 1));
 }
 
-/// Of a recurrence it comes from isl, which is not asked again.
-bool is_base_order(const Json& schedule) {
-  return schedules::runs_base_order(take(parse_trace(schedule["trace"].get<std::string>())));
-}
-
+/// As a first choice is made: the best of each way by the nest, then by their code.
 double judge(const Json& store, const Workshop& workshop, bool verbose) {
   const Program program = take(parse_program(store["program"].get<std::string>()));
   const Task task = take(make_task(program, {}, workshop.target()));
   const auto model = analytic_model(workshop.machine_model(1));
+  std::vector<NestTemplate> templates;
+  std::vector<Candidate> ranked;
   std::vector<double> predicted, ns;
-  std::vector<size_t> order;
+  std::map<std::string, double> cycles;
+  schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(task.program, question); }};
+  if (schedules::has_recurrence(task.program)) isl.recurrence_nest = std::make_shared<const LoopNest>(take(isl_helper().base_nest(task)));
   for (const auto& s : store["schedules"]) {
-    const Trace trace = take(parse_trace(s["trace"].get<std::string>()));
-    const schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(task.program, question); }};
-    const NestTemplate nest_template = take(schedules::replay(task.program, task.key.cls, trace, isl));
-    predicted.push_back(model->predict_ns(take(instantiate(nest_template, values_of(nest_template.trace)))));
+    templates.push_back(take(schedules::replay(task.program, task.key.cls, take(parse_trace(s["trace"].get<std::string>())), isl)));
+    const std::vector<int64_t> decisions = values_of(templates.back().trace);
+    const LoopNest nest = take(instantiate(templates.back(), decisions));
+    predicted.push_back(model->predict_ns(nest));
     ns.push_back(s["ns"].get<double>());
-    order.push_back(order.size());
+    cycles[hash(nest)] = s.value("code_cycles", 0.0);
+    ranked.push_back({static_cast<uint32_t>(ranked.size()), decisions, predicted.back(), hash(nest)});
   }
-  const double best = *std::min_element(ns.begin(), ns.end());
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return predicted[a] < predicted[b]; });
-  if (verbose)
-    for (size_t i : order)
-      std::printf("%10.1f us measured %10.1f us predicted  %.2f  %s\n", ns[i] / 1e3, predicted[i] / 1e3, predicted[i] / ns[i],
-                  one_line(store["schedules"][i]["trace"].get<std::string>()).c_str());
-  double best_of_ten = 1e300;
-  for (size_t k = 0; k < std::min<size_t>(10, order.size()); ++k) best_of_ten = std::min(best_of_ten, ns[order[k]]);
-  std::printf("%-24s %3zu schedules  best %10.1f us  rank correlation %.2f  first choice %.3f of the best, best of ten %.3f\n",
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Candidate& a, const Candidate& b) { return a.predicted_ns < b.predicted_ns; });
+  const auto known = [&](const LoopNest& nest) -> Result<double> {
+    const double found = cycles[hash(nest)];
+    return found > 0 ? Result<double>(found) : fail("PW0901", "nothing is known of its code");
+  };
+  const std::vector<Candidate> last = ordered_by_code(finalists(ranked, templates), templates, *model, known);
+  const double best = *std::min_element(ns.begin(), ns.end()), chosen = ns[last.front().sketch];
+  const auto position = [&](const Candidate& c) {
+    return std::find_if(last.begin(), last.end(), [&](const Candidate& l) { return l.sketch == c.sketch; }) - last.begin();
+  };
+  for (const Candidate& c : ranked) {
+    if (!verbose) break;
+    if (getenv("PW_TRAFFIC")) fprintf(stderr, "%s\n", one_line(store["schedules"][c.sketch]["trace"].get<std::string>()).c_str());
+    const double code = cycles[c.nest_hash], by_code = code > 0 ? model->predict_ns(take(instantiate(templates[c.sketch], c.decisions)), code) : 0;
+    const auto at = static_cast<size_t>(position(c));
+    std::printf("  %-2s %10.1f us measured %10.1f us predicted %10.1f us by its code (%.0f cycles)  %s\n", at < last.size() ? std::to_string(at + 1).c_str() : "", ns[c.sketch] / 1e3,
+                c.predicted_ns / 1e3, by_code / 1e3, code, one_line(store["schedules"][c.sketch]["trace"].get<std::string>()).c_str());
+  }
+  std::printf("%-24s %3zu schedules  best %10.1f us  rank correlation %.2f  first choice %.3f of the best\n",
               store["program"].get<std::string>().substr(0, store["program"].get<std::string>().find('\n')).c_str(), ns.size(), best / 1e3,
-              rank_correlation(predicted, ns), best / ns[order[0]], best / best_of_ten);
-  return best / ns[order[0]];
+              rank_correlation(predicted, ns), best / chosen);
+  return best / chosen;
 }
 
 }  // namespace
@@ -255,7 +283,7 @@ int main(int argc, char** argv) {
       std::ifstream file(argv[f]);
       const std::string text((std::istreambuf_iterator<char>(file)), {});
       all.push_back(measured(take(parse_program(text)), text, workshop, static_cast<size_t>(std::atoi(argv[3]))));
-      if (std::none_of(all.back()["schedules"].begin(), all.back()["schedules"].end(), is_base_order)) judge(all.back(), workshop, false);
+      judge(all.back(), workshop, false);
     }
     std::ofstream(argv[2]) << all.dump(1) << '\n';
     return 0;
