@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 
 #include "ir/sample_points.h"
 
@@ -19,6 +20,18 @@ struct Share {
 struct Loops {
   Share entered, trips;
 };
+struct Tested {
+  Share holds;
+  const Guard* condition = nullptr;
+};
+
+void add_loops(const Affine& e, std::set<VarId>& loops) {
+  for (const auto& term : e.terms) term.quasi ? add_loops(term.quasi->e, loops) : void(loops.insert(term.var));
+}
+void add_loops(const Guard& guard, std::set<VarId>& loops) {
+  add_loops(guard.e, loops);
+  for (const Guard& part : guard.of) add_loops(part, loops);
+}
 
 class Sampler {
  public:
@@ -32,11 +45,21 @@ class Sampler {
     }
     Frequencies out;
     for (const auto& [var, loop] : loops_) out.loops[var] = {loop.entered.all / kSamples, loop.entered.mean(), std::max(1.0, loop.trips.mean())};
-    for (const auto& [condition, share] : conditions_) out.holds[condition] = share.mean();
+    for (const auto& [condition, tested] : conditions_) out.holds[condition] = once_at_least(tested);
     return out;
   }
 
  private:
+  /// What every sample meets, or none, may be otherwise in one iteration of the loops it depends on: compilers make of such a condition the end of a loop, which would never come.
+  double once_at_least(const Tested& tested) const {
+    std::set<VarId> of;
+    add_loops(*tested.condition, of);
+    double iterations = 1;
+    for (VarId loop : of)
+      if (const auto found = loops_.find(loop); found != loops_.end()) iterations *= std::max(1.0, found->second.trips.mean());
+    const double once = 1 / (1 + iterations);
+    return std::clamp(tested.holds.mean(), once, 1 - once);
+  }
   void visit(NodeId id, double weight) {
     if (id != kNoNode) std::visit([&](const auto& node) { on(node, weight); }, nest_.nodes[id]);
   }
@@ -68,7 +91,9 @@ class Sampler {
   }
   bool holds(const void* condition, const Guard& guard, double weight) {
     const bool out = evaluate(guard, values_);
-    conditions_[condition].add(out ? 1 : 0, weight);
+    Tested& tested = conditions_[condition];
+    tested.condition = &guard;
+    tested.holds.add(out ? 1 : 0, weight);
     return out;
   }
 
@@ -77,7 +102,7 @@ class Sampler {
   int sample_ = 0;
   size_t depth_ = 0;
   std::map<VarId, Loops> loops_;
-  std::map<const void*, Share> conditions_;
+  std::map<const void*, Tested> conditions_;
 };
 
 }  // namespace

@@ -90,6 +90,22 @@ TEST_P(FrequencyTest, samples_agree_with_counts) {
 }
 INSTANTIATE_TEST_SUITE_P(Nests, FrequencyTest, ::testing::ValuesIn(kBodies));
 
+// A compiler makes the last iteration's condition the end of the loop: were it never false, the loop would never end.
+TEST(FrequencyTest, conditions_that_one_iteration_decides_are_neither_always_nor_never_met) {
+  for (const int last : {62, 899})
+    for (const char* condition : {"LAST - i >= 0", "i - LAST - 1 >= 0", "LAST - i + j - j >= 0"}) {
+      std::string test = condition;
+      test.replace(test.find("LAST"), 4, std::to_string(last));
+      const std::string trips = std::to_string(last + 2);
+      const LoopNest nest = parsed(("for i in 0 .. " + trips + " {\n for j in 0 .. 64 {\n if " + test + " {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n }\n }\n }").c_str());
+      const Frequencies frequencies = frequencies_of(nest);
+      ASSERT_EQ(frequencies.holds.size(), 1u) << test;
+      const double holds = frequencies.holds.begin()->second, share = std::min(holds, 1 - holds);
+      EXPECT_GT(share, 0.2 / (last + 2)) << test;
+      EXPECT_LT(share, 0.03) << test;
+    }
+}
+
 TEST(FrequencyTest, two_calls_give_the_same) {
   const LoopNest nest = parsed(kBodies[2]);
   const Frequencies a = frequencies_of(nest), b = frequencies_of(nest);
