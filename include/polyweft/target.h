@@ -17,6 +17,7 @@ struct Target {
   int vector_bits = 128;
   int vector_registers = 16;
   std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};  ///< data caches, L1 first; advertised, not calibrated
+  std::vector<double> bytes_per_cycle = {50, 10, 5};  ///< that one core reads from its second cache, the third and so on, then memory; described or assumed, not measured
   int cores = 1;
   bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer
   bool has(const std::string& feature) const;

@@ -42,6 +42,7 @@ Verb add_targets(CLI::App& app) {
                                {"vector_bits", target->vector_bits},
                                {"vector_registers", target->vector_registers},
                                {"cache_bytes", target->cache_bytes},
+                               {"bytes_per_cycle", target->bytes_per_cycle},
                                {"cores", target->cores},
                                {"runs_here", target->is_host}});
       else

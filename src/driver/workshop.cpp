@@ -247,7 +247,8 @@ MachineModel Workshop::machine_model(int threads) const {
   machine.cache_bytes = target_.cache_bytes;
   // A virtual machine's advertised last level is mostly its neighbours'.
   if (machine.cache_bytes.size() > 2) machine.cache_bytes[2] = std::min<int64_t>(machine.cache_bytes[2], 16 << 20);
-  machine.bytes_per_cycle = {2.0 * machine.vector_bytes, 50, 10, 5};
+  machine.bytes_per_cycle = {2.0 * machine.vector_bytes};
+  machine.bytes_per_cycle.insert(machine.bytes_per_cycle.end(), target_.bytes_per_cycle.begin(), target_.bytes_per_cycle.end());
   machine.threads = threads;
   return machine;
 }

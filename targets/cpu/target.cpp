@@ -2,6 +2,7 @@
 #include "polyweft/target.h"
 
 #include <llvm/Support/MemoryBuffer.h>
+#include <llvm/TargetParser/Host.h>
 #include <toml++/toml.h>
 #include <unistd.h>
 
@@ -23,6 +24,12 @@ int64_t cache_size(int name, int64_t otherwise) {
   return bytes > 0 ? bytes : otherwise;
 }
 
+/// Of what is known of a family of cores (vendors' optimization guides, measured streams); Target's own figures for the others.
+void assume_bandwidths(Target& target) {
+  if (!llvm::sys::getHostCPUName().starts_with("znver")) return;
+  target.bytes_per_cycle = {target.has("avx512f") ? 60.0 : 30.0, 24, 10};  // a third cache of its own for each cluster of cores
+}
+
 Target host() {
   Target target;
   target.name = "host";
@@ -30,6 +37,7 @@ Target host() {
   target.features = cpu_features();
   set_units(target);
   target.cache_bytes = {cache_size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10), cache_size(_SC_LEVEL2_CACHE_SIZE, 1 << 20), cache_size(_SC_LEVEL3_CACHE_SIZE, 8 << 20)};
+  assume_bandwidths(target);
   target.cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   return target;
 }
@@ -71,6 +79,17 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
       target.cache_bytes.push_back(bytes);
     }
     if (target.cache_bytes.empty() || target.cache_bytes.size() > 4) return malformed(path, "cache_bytes must have 1 to 4 levels");
+    target.bytes_per_cycle.resize(target.cache_bytes.size(), target.bytes_per_cycle.back());
+  }
+  if (const auto* rates = table["bytes_per_cycle"].as_array()) {
+    target.bytes_per_cycle.clear();
+    for (const auto& entry : *rates) {
+      const double rate = entry.value_or(0.0);
+      if (!(rate >= 0.01 && rate <= 10'000)) return malformed(path, "bytes_per_cycle must lie between 0.01 and 10000");
+      target.bytes_per_cycle.push_back(rate);
+    }
+    if (target.bytes_per_cycle.size() != target.cache_bytes.size())
+      return malformed(path, "bytes_per_cycle must have as many figures as cache_bytes: from the second cache on, then memory");
   }
   target.cores = static_cast<int>(std::clamp<int64_t>(table["cores"].value_or(int64_t{1}), 1, 1024));
   target.is_host = missing_cpu_features(target.features).empty();
@@ -118,6 +137,8 @@ std::string describe(const Target& target) {
   for (size_t i = 0; i < target.features.size(); ++i) out << (i ? ", " : "") << '"' << target.features[i] << '"';
   out << "]\ncache_bytes = [";
   for (size_t i = 0; i < target.cache_bytes.size(); ++i) out << (i ? ", " : "") << target.cache_bytes[i];
+  out << "]\nbytes_per_cycle = [";
+  for (size_t i = 0; i < target.bytes_per_cycle.size(); ++i) out << (i ? ", " : "") << target.bytes_per_cycle[i];
   out << "]\ncores = " << target.cores << "\n";
   return out.str();
 }

@@ -40,6 +40,7 @@ TEST_F(Description, what_describe_prints_is_read_back) {
     ASSERT_TRUE(again.ok()) << again.error().message;
     EXPECT_EQ(fingerprint(*again), fingerprint(*target));
     EXPECT_EQ(again->cache_bytes, target->cache_bytes);
+    EXPECT_EQ(again->bytes_per_cycle, target->bytes_per_cycle);
     EXPECT_EQ(again->cores, target->cores);
     EXPECT_EQ(again->is_host, target->is_host);
   }
@@ -59,6 +60,8 @@ TEST_F(Description, refusals) {
   refused("features = [1]", "'?' is not a feature this version knows");
   refused("features = []\ncache_bytes = [3]", "cache_bytes must lie between 1 KiB and 1 TiB");
   refused("features = []\ncache_bytes = []", "cache_bytes must have 1 to 4 levels");
+  refused("features = []\ncache_bytes = [32768, 524288]\nbytes_per_cycle = [3]", "bytes_per_cycle must have as many figures as cache_bytes: from the second cache on, then memory");
+  refused("features = []\nbytes_per_cycle = [50, 0, 5]", "bytes_per_cycle must lie between 0.01 and 10000");
   refused(std::string(70'000, '#'), "longer than 64 KiB");
   EXPECT_EQ(read("features = [").error().code, "PW0511");
   const auto unknown = find_target("no-such-target");
