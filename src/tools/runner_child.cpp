@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <exception>
@@ -433,6 +434,8 @@ void run_candidate_process(const ChildPlan& plan) noexcept {
   for (const Region& region : plan.regions) sealed &= region.seal_in_child();
   keep_only_the_command_stream(plan);
   if (!sealed) refuse("the inputs could not be sealed");
+  [[maybe_unused]] static void* volatile before_scratch = nullptr;
+  before_scratch = std::malloc(plan.regions.empty() ? 1 : plan.regions.back().shift() + 1);  // what kernels ask of the heap lies elsewhere in each layout, too
   Worker worker(plan);
   if (!worker.load()) refuse(std::string(shared_control->message).c_str());
   mallopt(M_ARENA_MAX, 1);  // further arenas reserve 64 MiB of addresses each, which the memory limit counts

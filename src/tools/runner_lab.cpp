@@ -228,6 +228,7 @@ Status Lab::run_reference(InputSet set, SetData& data) {
   return keep_answers(task, data);
 }
 
+// All candidates are met first in one layout; who is run again is run in another one, so that a race that is repeated does not repeat the luck of addresses.
 Result<RunOutcome> Lab::run(const RunRequest& request) {
   if (tasks_.empty()) return fail("PW0610", "runner: a candidate came before any task");
   if (Status runs = runs_here(request.candidate); !runs) return runs.error();
@@ -239,7 +240,10 @@ Result<RunOutcome> Lab::run(const RunRequest& request) {
     if (!data) return data.error();
     sets.push_back({set, *data});
   }
-  return Trial(setting_, *tasks_.back(), request, std::move(sets)).outcome();
+  TaskData& task = *tasks_.back();
+  const size_t layout = task.runs_of[request.candidate.id]++;
+  for (Region& region : task.regions) region.lay_out(layout);
+  return Trial(setting_, task, request, std::move(sets)).outcome();
 }
 
 }  // namespace polyweft::runner

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -30,6 +31,7 @@ struct TaskData {
   std::vector<Region> regions;              ///< arguments, then bound_outputs
   std::array<std::optional<SetData>, 3> sets;
   std::optional<LoadableKernel> incumbent;
+  std::map<std::string, size_t> runs_of;  ///< by a candidate's id
   uint64_t bytes = 0;
 
   size_t inputs() const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "support/huge_pages.h"
@@ -23,11 +24,13 @@ size_t rounded_up(size_t bytes, size_t unit) {
 }
 
 // Where data begins, as the heap of a program that has made and freed some arrays gives them: the same number modulo a page, or modulo 64 KB in large pages, would put equal rows of
-// all arguments into one set of the caches, and a schedule of eight rows would be judged by that (an IIR filter: 2.1 ms instead of 0.8). A share of 0.6 of 1024 lines and of the 64 lines
-// of a page, so that few and many arguments are far from each other.
-size_t shift_of(size_t number) {
-  constexpr size_t kLine = 64, kLines = 1024, kStep = 615;
-  return number * kStep % kLines * kLine;
+// all arguments into one set of the caches, and a schedule of eight rows would be judged by that (an IIR filter: 2.1 ms instead of 0.8). Shares of some 0.6 and 0.4 of 1024 lines and
+// of the 64 lines of a page, so that few and many arguments are far from each other.
+constexpr size_t kLine = 64, kLines = 1024;
+constexpr size_t kSteps[] = {9 * 64 + 39, 9 * 64 + 25, 5 * 64 + 41, 6 * 64 + 23};
+
+size_t shift_of(size_t number, size_t layout) {
+  return number * kSteps[layout % std::size(kSteps)] % kLines * kLine;
 }
 
 // As NumPy's arrays have them. Shared memory gets none by advice alone where the system says `never` for it, as most do; put together page by page it does.
@@ -53,8 +56,9 @@ Result<Region> Region::make(std::string name, size_t bytes, RegionUse use, size_
   region.name_ = std::move(name);
   region.use_ = use;
   region.bytes_ = bytes;
-  region.shift_ = shift_of(number);
-  region.page_bytes_ = rounded_up(std::max<size_t>(bytes, 1) + region.shift_, kPage) + 2 * kPage;
+  region.number_ = number;
+  region.shift_ = shift_of(number, 0);
+  region.page_bytes_ = rounded_up(std::max<size_t>(bytes, 1), kPage) + (number > 0 ? kLines * kLine : 0) + 2 * kPage;
   region.reserved_bytes_ = 2 * kGuard + rounded_up(region.page_bytes_, kHugePage) + kHugePage;
   void* reserved = mmap(nullptr, region.reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return memory_error(region.name_, bytes);
@@ -78,6 +82,7 @@ Region::Region(Region&& other) noexcept
       page_bytes_(other.page_bytes_),
       reserved_bytes_(other.reserved_bytes_),
       shift_(other.shift_),
+      number_(other.number_),
       reserved_(std::exchange(other.reserved_, nullptr)),
       pages_(other.pages_),
       fd_(std::exchange(other.fd_, -1)) {}
@@ -85,6 +90,10 @@ Region::Region(Region&& other) noexcept
 Region::~Region() {
   if (reserved_ != nullptr) munmap(reserved_, reserved_bytes_);
   if (fd_ >= 0) close(fd_);
+}
+
+void Region::lay_out(size_t layout) {
+  shift_ = shift_of(number_, layout);
 }
 
 unsigned char* Region::data(Placement placement) const {

@@ -31,6 +31,9 @@ class Region {
   RegionUse use() const { return use_; }
   size_t bytes() const { return bytes_; }
   unsigned char* data(Placement placement) const;
+  /// Where `inside` is: layouts differ in how far arguments begin from each other.
+  void lay_out(size_t layout);
+  size_t shift() const { return shift_; }
 
   /// Fills the slack with the canary.
   void set_canary(Placement placement);
@@ -47,7 +50,7 @@ class Region {
   Region() = default;
   std::string name_;
   RegionUse use_ = RegionUse::input;
-  size_t bytes_ = 0, page_bytes_ = 0, reserved_bytes_ = 0, shift_ = 0;
+  size_t bytes_ = 0, page_bytes_ = 0, reserved_bytes_ = 0, shift_ = 0, number_ = 0;
   unsigned char* reserved_ = nullptr;
   unsigned char* pages_ = nullptr;
   int fd_ = -1;

@@ -31,14 +31,21 @@ class FakeLab final : public Runner {
     RunOutcome out;
     out.status = status_of.contains(request.candidate.id) ? status_of[request.candidate.id] : RunStatus::ok;
     out.reference_ns = 1e6;
-    out.timing.median_ns = out.timing.min_ns = ns_of(request.candidate.id);
+    const double ns = ns_of(request.candidate.id) * luck_of(request.candidate.id);
+    out.timing.median_ns = out.timing.min_ns = ns;
     out.timing.samples = 9;
     if (request.pair_with_incumbent) {
-      out.timing.ratio = ns_of(request.candidate.id) / ns_of(incumbent);
+      out.timing.ratio = ns / ns_of(incumbent);
       out.timing.ratio_lo = (1 - noise) * out.timing.ratio;
       out.timing.ratio_hi = (1 + noise) * out.timing.ratio;
     }
     return out;
+  }
+  /// A layout each run.
+  double luck_of(const std::string& id) const {
+    const auto found = luck.find(id);
+    const auto run = static_cast<size_t>(std::count(runs.begin(), runs.end(), id)) - 1;
+    return found != luck.end() && run < found->second.size() ? found->second[run] : 1;
   }
   double ns_of(const std::string& id) const {
     const auto known = fixed_ns.find(id);
@@ -48,6 +55,7 @@ class FakeLab final : public Runner {
   std::vector<std::string> runs;
   std::map<std::string, RunStatus> status_of;
   std::map<std::string, double> fixed_ns;
+  std::map<std::string, std::vector<double>> luck;  ///< factors of a kernel's runs, one after the other
   std::string incumbent;
   double noise = 0.001;  ///< half width of the interval of a ratio
   double now_s = 0;
@@ -254,6 +262,17 @@ TEST_F(RaceFirstTest, the_first_choice_loses_its_place_only_to_what_is_faster_be
   EXPECT_EQ(order({}, first), "first");
   lab_.noise = 0.2;
   EXPECT_EQ(order({{"a", {900}}}, first), "first a") << "too noisy to say";
+}
+
+TEST_F(RaceFirstTest, who_is_faster_in_one_layout_only_is_not_faster) {
+  const std::pair<std::string, Runs> first{"first", {1000}};
+  for (const auto& [luck, wins] : std::vector<std::pair<std::vector<double>, bool>>{{{1, 1, 1}, true}, {{1, 1.2, 1}, false}, {{1, 1, 1.2}, false}, {{1.2, 1, 1}, false}, {{0.8, 1.05, 1.05}, true}}) {
+    lab_.runs.clear();
+    lab_.luck["a"] = luck;
+    EXPECT_EQ(order({{"a", {900}}}, first), wins ? "a first" : "first a");
+    lab_.runs.clear();
+    EXPECT_EQ(order({{"a", {900}}, {"b", {950}}}, first), wins ? "a first b" : "b first a") << "the next one that holds";
+  }
 }
 
 TEST_F(RaceFirstTest, it_is_there_once_and_only_where_it_runs) {

@@ -184,6 +184,12 @@ KERNEL(wants_arguments_apart_while_it_is_timed) {
   multiply(A, B, C);
   return 0;
 }
+KERNEL(tells_where_it_lies_while_it_is_timed) {
+  const uintptr_t at = (uintptr_t)A->host;
+  if (at % 4096 == 0 && at % (2 << 20) != 0) return 100 + (int)((uintptr_t)C->host % 65536 / 64);
+  multiply(A, B, C);
+  return 0;
+}
 KERNEL(adds_to_the_output) {
   for (int e = 0; e < count(C); ++e) F(C)[e] += 0;
   int n = COLUMNS(C), depth = COLUMNS(A);
