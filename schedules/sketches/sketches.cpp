@@ -1,6 +1,7 @@
 // Sketches of a whole program: which stages are inlined, fused or placed inside others, and a plan for each.
 //
 //   epilogue   a reduction and its elementwise reader share a register tile           conv + bias + relu, scaled or requantized gemm
+//   in lanes   values that one sum alone reads are made in its lanes        forces between pairs, sums of kernels
 //   strips     all producers of an output run in strips of their common outer indices   softmax, layernorm, attention
 //   plain      every stage a nest of its own, with none, one or all operands packed
 #include "schedules/sketches/sketches.h"
@@ -19,6 +20,7 @@
 #include "schedules/sketches/recurrences.h"
 #include "schedules/sketches/resolutions.h"
 #include "schedules/sketches/strips.h"
+#include "schedules/sketches/values_in_lanes.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
@@ -58,6 +60,18 @@ bool is_shared(const NestTemplate& t, const Stage& made, const Stage& reader) {
   return ir::is_worth_storing(ir::cost_of(equation_of(t, made).rhs), static_cast<int64_t>(points_of(reader) / std::max(points_of(made), 1.0)));
 }
 
+/// Does the reader gather the tensor's elements by its lanes? Then each read of what is inlined would be gathered instead.
+bool gathers(const NestTemplate& t, const Stage& reader, TensorId tensor) {
+  const StageTable table = table_of(t, reader);
+  return table.unit && std::any_of(table.reads.begin(), table.reads.end(), [&](const ReadRow& row) { return row.tensor == tensor && row.irregular[*table.unit]; });
+}
+
+size_t count_reads(const Expr& e) {
+  size_t count = 0;
+  visit(e, [&](const ExprNode& node) { count += node.op == Op::read ? 1 : 0; });
+  return count;
+}
+
 /// Rule 4: cheap, or read once, each value by few points; only into elementwise readers, so that no reduction repeats the work.
 bool wants_inline(const NestTemplate& t, uint32_t stage) {
   const Stage& s = t.stages[stage];
@@ -73,7 +87,9 @@ bool wants_inline(const NestTemplate& t, uint32_t stage) {
   size_t uses = 0;
   for (uint32_t r : readers) uses += reads_of(t, t.stages[r], equation_of(t, s).targets[0]).size();
   const bool shared = std::any_of(readers.begin(), readers.end(), [&](uint32_t r) { return is_shared(t, s, t.stages[r]); });
-  return !readers.empty() && all_pure && !shared && (uses == 1 || (count <= 3 && !is_costly));
+  const bool is_gathered =
+      count_reads(equation_of(t, s).rhs) > 1 && std::any_of(readers.begin(), readers.end(), [&](uint32_t r) { return gathers(t, t.stages[r], target); });
+  return !readers.empty() && all_pure && !shared && !is_gathered && (uses == 1 || (count <= 3 && !is_costly));
 }
 
 NestTemplate with_inlining(NestTemplate t, std::vector<Step>& steps) {
@@ -334,6 +350,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   }
   if (!out.empty() && fills_tiles(b.context(b.dominant, Packing::none))) return out;
   if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  if (auto plan = plan_values_in_lanes(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   const bool is_large = is_larger_than_cache(b, 1);
   constexpr int64_t kRowsAhead = 2;  // of a stencil in front of a product, from memory: 0.9 of the time of none
   for (bool past_caches : {true, false})

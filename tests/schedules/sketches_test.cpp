@@ -243,6 +243,56 @@ TEST(StridedSketches, have_lanes_where_elements_lie_near) {
   EXPECT_EQ(far.find("vectorize"), std::string::npos) << far;
 }
 
+// Where neighbours in memory are not neighbours in lanes, by quotients and clamps of remainders, lanes gather; what such a reader reads twice is not made again for each
+// gather. Conditions on other indices leave the lanes whole, conditions on their own index do not.
+TEST(GatheredSketches, have_lanes_whatever_the_places_but_not_under_conditions_of_their_own) {
+  const std::string up = checked_sketches(
+      normalized_program("program up(H = 5, W = 37)\nin X: f32[H, W]\nlet a[y: 2*H, x: W] = 0.75 * X[y // 2, x] + 0.25 * X[clamp(y // 2 + 2*(y % 2) - 1, 0, H-1), x]\n"
+                         "out Y[y: 2*H, x: 2*W] = 0.75 * a[y, x // 2] + 0.25 * a[y, clamp(x // 2 + 2*(x % 2) - 1, 0, W-1)]\n"));
+  EXPECT_NE(up.find("vectorize Y x 16"), std::string::npos) << up;
+  EXPECT_NE(up.find("vectorize a x 16"), std::string::npos) << up;
+  EXPECT_NE(up.find("compute_at a in Y at y.1 heap"), std::string::npos) << up;
+  EXPECT_EQ(up.find("inline a"), std::string::npos) << up;
+  const std::string cyclic = checked_sketches(normalized_program("program cyclic(N = 75)\nin X: i32[N]\nout Y[i: N] = X[(3*i + 1) % N] - X[(i + 7) % N]\n"));
+  EXPECT_NE(cyclic.find("vectorize Y i 16"), std::string::npos) << cyclic;
+  const std::string rows = checked_sketches(normalized_program(
+      "program rows(H = 7, W = 75)\nin X: u8[H, W]\nout Y[y: 1..H-1, x: W] = max(X[y-1, x], X[y+1, x])\nout Y[y: H, x: W] where y == 0 or y == H-1 = X[y, x]\n"));
+  EXPECT_NE(rows.find("vectorize Y@2 x 64"), std::string::npos) << rows;
+  const std::string columns = checked_sketches(normalized_program(
+      "program columns(H = 7, W = 75)\nin X: u8[H, W]\nout Y[y: H, x: W] where x == 0 or x == 2*y = X[y, x]\nout Y[y: H, x: W] where not (x == 0 or x == 2*y) = 3 * X[y, x]\n"));
+  EXPECT_EQ(columns.find("vectorize Y@1"), std::string::npos) << columns;
+}
+
+// What one sum reads, at all its points or for a few results each, is made in its lanes, in registers.
+TEST(ValuesInLanes, of_one_sum_are_never_stored) {
+  const std::string forces = checked_sketches(
+      normalized_program("program forces(N = 45)\nin p: f32[3, N]\nlet r[i: N, j: N] = rsqrt((p[0, j] - p[0, i]) * (p[0, j] - p[0, i]) + (p[1, j] - p[2, i]) * (p[1, j] - p[2, i]) "
+                         "+ 0.5)\nout F[c: 3, i: N] = sum[j: N] (p[c, j] - p[c, i]) * (r[i, j] * r[i, j])\n"));
+  EXPECT_NE(forces.find("permute F [i, j.1, c, j]"), std::string::npos) << forces;
+  EXPECT_NE(forces.find("compute_at r in F at j.1 reg"), std::string::npos) << forces;
+  EXPECT_NE(forces.find("unroll F c"), std::string::npos) << forces;
+  const std::string density = checked_sketches(normalized_program(
+      "program density(M = 7, N = 150)\nin x: f32[M]\nin y: f32[N]\nlet k[i: M, j: N] = exp(-(x[i] - y[j]) * (x[i] - y[j]))\nout s[i: M] = sum[j: N] k[i, j]\n"));
+  EXPECT_NE(density.find("compute_at k in s at j.1 reg"), std::string::npos) << density;
+  // Of two tensors, over two reduced indices, into one value.
+  const std::string both = checked_sketches(
+      normalized_program("program both(M = 5, N = 40)\nin A: f64[M, N]\nin x: f64[N]\nin y: f64[M]\nlet k[i: M, j: N] = sqrt(A[i, j] * A[i, j] + 1.0)\n"
+                         "let q[i: M, j: N] = exp(x[j] - y[i]) + 1.0\nout s = sum[i: M, j: N] k[i, j] / q[i, j]\n"));
+  EXPECT_NE(both.find("compute_at k in s at j.1 reg"), std::string::npos) << both;
+  EXPECT_NE(both.find("compute_at q in s at j.1 reg"), std::string::npos) << both;
+}
+
+TEST(ValuesInLanes, are_stored_where_others_read_them_or_many_results_share_them) {
+  const char* const programs[] = {
+      "program two(M = 7, N = 50)\nin x: f32[M]\nin y: f32[N]\nlet k[i: M, j: N] = exp(x[i] - y[j])\nout s[i: M] = sum[j: N] k[i, j]\nout t[i: M] = sum[j: N] k[i, j] * y[j]\n",
+      "program many(M = 7, N = 50, C = 9)\nin x: f32[M]\nin y: f32[N]\nin v: f32[C, N]\nlet k[i: M, j: N] = exp(x[i] - y[j])\nout s[i: M, c: C] = sum[j: N] k[i, j] * v[c, j]\n",
+      "program ahead(M = 7, N = 50)\nin x: f32[M]\nin y: f32[N + 1]\nlet k[i: M, j: N + 1] = exp(x[i] - y[j])\nout s[i: M] = sum[j: N] k[i, j + 1] * k[i, j]\n"};
+  for (const char* program : programs) {
+    const std::string text = checked_sketches(normalized_program(program));
+    EXPECT_EQ(text.find("compute_at k in s at j.1 reg"), std::string::npos) << text;
+  }
+}
+
 // Classes of residues are stored to every second element; colours that a matrix mixes are made once a row.
 TEST(StridedSketches, store_classes_by_lanes_and_mix_colours_inside_a_row) {
   const std::string text = checked_sketches(
