@@ -476,14 +476,18 @@ class AnalyticModel final : public CostModel {
   explicit AnalyticModel(MachineModel machine) : machine_(std::move(machine)) {}
   std::string name() const override { return "analytic/2"; }
   double predict_ns(const LoopNest& nest) const override {
-    const auto ns = [](Samples& all, int sample) { return all.ns(sample); };
-    return nest.auto_vectorized ? predicted(compiler_view(nest, machine_.vector_bytes), ns) : predicted(nest, ns);
+    return predicted_as_compiled(nest, [](Samples& all, int sample) { return all.ns(sample); });
   }
   double predict_ns(const LoopNest& nest, double instruction_cycles) const override {
-    return predicted(nest, [&](Samples& all, int sample) { return all.ns(sample, instruction_cycles); });
+    const auto ns = [&](Samples& all, int sample) { return all.ns(sample, instruction_cycles); };
+    return predicted_as_compiled(nest, ns);
   }
 
  private:
+  template <class Ns>
+  double predicted_as_compiled(const LoopNest& nest, const Ns& ns_of) const {
+    return nest.auto_vectorized ? predicted(compiler_view(nest, machine_.vector_bytes), ns_of) : predicted(nest, ns_of);
+  }
   template <class Ns>
   double predicted(const LoopNest& nest, const Ns& ns_of) const {
     Samples all(nest, machine_);
