@@ -9,6 +9,7 @@
 
 #include "ir/kernel_codes.h"
 #include "ir/scalar.h"
+#include "ir/walk_nest.h"
 #include "targets/common/argument_checks.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/size_checks.h"
@@ -149,6 +150,7 @@ class ModuleCode {
     std::vector<llvm::Value*> passed = addresses(f, arguments);
     for (size_t a = 0; a < arguments.size() && scans; ++a) {
       const Buffer& buffer = nest_.buffers[arguments[a]];
+      if (!is_read(arguments[a])) continue;
       if (buffer.values)
         scan_sized(f, buffer, passed[a], checks.elements(a), b_.getInt64(static_cast<uint64_t>(buffer.values->lo)),
                    b_.getInt64(static_cast<uint64_t>(buffer.values->hi)));
@@ -209,10 +211,26 @@ class ModuleCode {
     checks ? checks->emit(f) : refuse_pointers(f, arguments);
     const std::vector<llvm::Value*> hosts = addresses(f, arguments);
     for (size_t a = 0; a < arguments.size(); ++a)
-      if (scans && nest_.buffers[arguments[a]].values) scan_values(f, nest_.buffers[arguments[a]], hosts[a]);
+      if (scans && nest_.buffers[arguments[a]].values && is_read(arguments[a])) scan_values(f, nest_.buffers[arguments[a]], hosts[a]);
     llvm::CallInst* call = b_.CreateCall(body, hosts);
     call->setTailCall();
     b_.CreateRet(call);
+  }
+  /// What was promised of values that nobody reads says nothing about the results. Of all nodes: each function of the nest asks.
+  bool is_read(BufferId id) const {
+    bool out = false;
+    const auto look = [&](const Access& access) { out = out || access.id == id; };
+    for (NodeId node = 0; node < nest_.nodes.size(); ++node) {
+      if (!std::holds_alternative<Compute>(nest_.nodes[node]) && !std::holds_alternative<Copy>(nest_.nodes[node])) continue;
+      ir::visit_accesses(nest_, node, [&](const Access& access, bool is_write) {
+        if (!is_write) look(access);
+        for (const Subscript& s : access.index)
+          visit(s.data, [&](const ExprNode& e) {
+            if (e.op == Op::read) look(e.access);
+          });
+      });
+    }
+    return out;
   }
   static bool has_promises(const LoopNest& nest, const std::vector<BufferId>& arguments) {
     return std::any_of(arguments.begin(), arguments.end(), [&](BufferId id) { return nest.buffers[id].values.has_value() || !nest.buffers[id].promise.empty(); });
