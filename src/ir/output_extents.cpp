@@ -1,94 +1,12 @@
 #include "ir/output_extents.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "ir/index_boxes.h"
 #include "support/integer_division.h"
 
 namespace polyweft::ir {
 namespace {
-
-/// Values of one index. Wide: a sum of products of affine integers (at most 2^40 each) fits.
-using Wide = __int128;
-struct Values {
-  Wide lo = 0, hi = 0;
-  bool is_empty() const { return lo > hi; }
-  bool is_point() const { return lo == hi; }
-};
-using Box = std::vector<Values>;  ///< by VarId; parameters are points
-
-enum class Truth : uint8_t { no, open, yes };
-
-Values values_of(const Affine& e, const Box& box);
-
-Values values_of(const Quasi& q, const Box& box) {
-  const Values e = values_of(q.e, box);
-  if (q.kind == Quasi::Kind::floor_div) return {floor_quotient<Wide>(e.lo, q.den), floor_quotient<Wide>(e.hi, q.den)};
-  const Values lo = values_of(q.lo, box), hi = values_of(q.hi, box);
-  return {std::min(std::max(e.lo, lo.lo), hi.lo), std::min(std::max(e.hi, lo.hi), hi.hi)};
-}
-
-Values values_of(const Affine& e, const Box& box) {
-  Values out{e.constant, e.constant};
-  for (const Term& term : e.terms) {
-    const Values x = term.quasi ? values_of(*term.quasi, box) : box[term.var];
-    out.lo += term.coeff * (term.coeff > 0 ? x.lo : x.hi);
-    out.hi += term.coeff * (term.coeff > 0 ? x.hi : x.lo);
-  }
-  return out;
-}
-
-/// 2 * i + 4 * j == 7 has no solution in integers.
-bool has_no_integer_root(const Affine& e, const Box& box) {
-  Wide rest = e.constant;
-  int64_t unit = 0;
-  for (const Term& term : e.terms) {
-    const Values x = term.quasi ? values_of(*term.quasi, box) : box[term.var];
-    if (x.is_point())
-      rest += term.coeff * x.lo;
-    else
-      unit = std::gcd(unit, term.coeff);
-  }
-  return unit > 1 && rest % unit != 0;
-}
-
-Truth truth_of(const Guard& g, const Box& box) {
-  if (g.kind == Guard::Kind::ge0 || g.kind == Guard::Kind::eq0) {
-    const Values e = values_of(g.e, box);
-    if (g.kind == Guard::Kind::ge0) return e.lo >= 0 ? Truth::yes : e.hi < 0 ? Truth::no : Truth::open;
-    if (e.lo > 0 || e.hi < 0 || has_no_integer_root(g.e, box)) return Truth::no;
-    return e.is_point() ? Truth::yes : Truth::open;
-  }
-  if (g.kind == Guard::Kind::negation) {
-    const Truth inner = truth_of(g.of.front(), box);
-    return inner == Truth::yes ? Truth::no : inner == Truth::no ? Truth::yes : Truth::open;
-  }
-  const Truth decides = g.kind == Guard::Kind::all ? Truth::no : Truth::yes;
-  Truth out = decides == Truth::no ? Truth::yes : Truth::no;
-  for (const Guard& part : g.of) {
-    const Truth one = truth_of(part, box);
-    if (one == decides) return decides;
-    if (one == Truth::open) out = Truth::open;
-  }
-  return out;
-}
-
-/// Bounds that e >= 0 gives the variables of its linear terms.
-bool narrow(const Affine& e, Box& box) {
-  const Values whole = values_of(e, box);
-  for (const Term& term : e.terms) {
-    if (term.quasi) continue;
-    Values& v = box[term.var];
-    const Wide rest = whole.hi - term.coeff * (term.coeff > 0 ? v.hi : v.lo);  // coeff * v + rest >= 0
-    const Values before = v;
-    if (term.coeff > 0)
-      v.lo = std::max(v.lo, -floor_quotient<Wide>(rest, term.coeff));
-    else
-      v.hi = std::min(v.hi, floor_quotient<Wide>(rest, -Wide{term.coeff}));
-    if (before.lo != v.lo || before.hi != v.hi) return true;  // `whole` is of the box before
-  }
-  return false;
-}
 
 class Maximum {
  public:
@@ -117,25 +35,7 @@ class Maximum {
       conditions_.push_back(g);
   }
 
-  static bool is_empty(const Box& box) {
-    return std::any_of(box.begin(), box.end(), [](const Values& v) { return v.is_empty(); });
-  }
-
-  void narrow_all(Box& box) const {
-    constexpr int kRounds = 16;
-    bool changed = true;
-    for (int round = 0; round < kRounds && changed; ++round) {
-      changed = false;
-      for (const Guard& g : conditions_) {
-        if (g.kind != Guard::Kind::ge0 && g.kind != Guard::Kind::eq0) continue;
-        changed |= narrow(g.e, box);
-        if (g.kind == Guard::Kind::eq0) changed |= narrow(-1 * g.e, box);
-        if (is_empty(box)) return;
-      }
-    }
-  }
-
-  Truth truth(const Box& box) const {
+  Truth truth(const IndexBox& box) const {
     Truth out = Truth::yes;
     for (const Guard& g : conditions_) {
       const Truth one = truth_of(g, box);
@@ -146,7 +46,7 @@ class Maximum {
   }
 
   /// Of what is to be maximized first, then the narrowest.
-  std::optional<VarId> variable_to_halve(const Box& box) const {
+  std::optional<VarId> variable_to_halve(const IndexBox& box) const {
     std::vector<VarId> wanted;
     collect_variables(e_, wanted);
     std::optional<VarId> out;
@@ -160,9 +60,9 @@ class Maximum {
     return out;
   }
 
-  bool search(Box box) {
+  bool search(IndexBox box) {
     if (left_-- <= 0) return false;
-    narrow_all(box);
+    narrow(conditions_, box);
     if (is_empty(box)) return true;
     const Truth all = truth(box);
     const Wide most = values_of(e_, box).hi;
@@ -183,7 +83,7 @@ class Maximum {
 
   const Affine e_;
   int64_t left_;
-  Box start_;
+  IndexBox start_;
   std::vector<VarId> slots_;
   std::vector<Guard> conditions_;
   std::optional<Wide> best_;
