@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/periodic.h"
 #include "ir/scalar.h"
+#include "support/integer_division.h"
 
 namespace polyweft::ir {
 namespace {
@@ -59,6 +61,22 @@ std::ptrdiff_t own_conditions(const Reduction& reduction) {
   });
 }
 
+/// index % den == rest, and nothing else.
+struct Stride {
+  int64_t den = 1, rest = 0;
+};
+std::optional<Stride> stride_of(const Guard& g, VarId index) {
+  if (g.kind != Guard::Kind::eq0 || g.e.terms.size() != 2) return std::nullopt;
+  const int64_t sign = g.e.coefficient(index);
+  const Term& division = g.e.terms.back();
+  if (std::abs(sign) != 1 || !division.quasi || division.quasi->kind != Quasi::Kind::floor_div) return std::nullopt;
+  const int64_t den = division.quasi->den, shift = division.quasi->e.constant;
+  if (division.coeff != -sign * den || !(division.quasi->e == Affine::variable(index) + Affine::of(shift))) return std::nullopt;
+  const int64_t rest = shift - sign * g.e.constant;  // of index + shift
+  if (rest < 0 || rest >= den) return std::nullopt;
+  return Stride{den, floor_remainder(rest - shift, den)};
+}
+
 /// The first point, where the ranges alone say what it is.
 std::optional<std::vector<Affine>> first_of(const Reduction& reduction) {
   if (!reduction.where.is_true()) return std::nullopt;
@@ -79,7 +97,9 @@ class Collapser {
     const Reduction& reduction = source_->reduction;
     if (is_argument(reduction)) return first_index();
     if (Expr out = without_factors()) return out;
-    const bool counts = reduction.reducer == Reducer::sum && (is_integer(source_->type) || cls_ == NumericsClass::reassoc);
+    const bool is_free = is_integer(source_->type) || cls_ == NumericsClass::reassoc;
+    if (is_free && is_power()) return power();
+    const bool counts = is_free && reduction.reducer == Reducer::sum;
     if (!counts && !is_idempotent(reduction.reducer)) return nullptr;
     Reduction rest = reduction;
     Expr term = source_->args[0];
@@ -93,23 +113,80 @@ class Collapser {
       changed = true;
       k = rest.ranges.size();
     }
+    for (size_t k = 0; k < rest.ranges.size(); ++k) changed |= shorten(rest, k, term, counts);
     return changed ? with_rest(std::move(rest), std::move(term)) : nullptr;
   }
 
  private:
-  /// Integers: b * (a + c) = b * a + b * c modulo 2^n. Where there may be no term, the factor may not be there either.
+  /// A product of equal floats. Beside others it stays: the power alone may leave the range of the type where no product on the way does.
+  bool is_power() const {
+    const auto& ranges = source_->reduction.ranges;
+    return source_->reduction.reducer == Reducer::prod && is_float(source_->type) &&
+           std::none_of(ranges.begin(), ranges.end(), [&](const IndexRange& range) { return mentions(source_->args[0], range.var); });
+  }
+
+  /// Few factors stay: a power costs as much as many of them. Its exponents are whole numbers, which the type has to hold.
+  Expr power() const {
+    Reduction rest = source_->reduction;
+    Expr term = source_->args[0];
+    Affine number = Affine::of(1);
+    bool is_small = true;
+    while (!rest.ranges.empty()) {
+      const auto projected = without_index(rest, rest.ranges.size() - 1, Projected::counted, around_);
+      if (!projected) return nullptr;
+      rest = narrowed(projected->rest, around_);
+      const Affine& count = projected->count;
+      if (std::any_of(rest.ranges.begin(), rest.ranges.end(), [&](const IndexRange& range) { return mentions(count, range.var); })) return nullptr;
+      if (count.is_constant() && count.constant < kMostPower) {
+        number = count.constant * number;
+      } else {
+        if (!around_.is_nonnegative(Affine::of(kMostPower) - count)) return nullptr;
+        term = raised(term, count);
+        is_small = false;
+      }
+      if (number.constant > kMostPower) return nullptr;
+    }
+    if (is_small && number.constant < kLeastPower) return nullptr;
+    return with_rest(rest, number.constant == 1 ? term : raised(term, number));
+  }
+
+  /// Terms that come again and again stand once.
+  bool shorten(Reduction& rest, size_t k, Expr& term, bool counts) const {
+    IndexRange& range = rest.ranges[k];
+    const auto period = period_of(term, range.var);
+    if (!period || mentions(rest.where, range.var)) return false;
+    for (const IndexRange& other : rest.ranges)
+      if (mentions(other.lo, range.var) || mentions(other.hi, range.var)) return false;
+    AffineFacts facts = around_;
+    for (size_t n = 0; n < k; ++n) facts = facts.with(rest.ranges[n]);
+    const Affine end = range.lo + Affine::of(*period), count = floor_div(range.hi - Affine::of(1) - Affine::variable(range.var), *period) + Affine::of(1);
+    if (end == range.hi || !facts.is_nonnegative(range.hi - end) ) return false;
+    if (counts) term = times(count, term);
+    range.hi = end;
+    return true;
+  }
+
+  /// Integers: b * (a + c) = b * a + b * c modulo 2^n. Where there may be no term, the factor may not be there either; whether there is none may be decided outside.
   Expr without_factors() const {
     if (source_->reduction.reducer != Reducer::sum || !is_integer(source_->type) || source_->args[0]->op != Op::mul) return nullptr;
     std::vector<Expr> factors, fixed;
     collect_factors(source_->args[0], factors);
     const auto& ranges = source_->reduction.ranges;
-    const auto moves = [&](const Expr& e) { return std::any_of(ranges.begin(), ranges.end(), [&](const IndexRange& range) { return mentions(e, range.var); }); };
+    const auto moves = [&](const auto& e) { return std::any_of(ranges.begin(), ranges.end(), [&](const IndexRange& range) { return mentions(e, range.var); }); };
     const auto first_fixed = std::stable_partition(factors.begin(), factors.end(), moves);
-    if (first_fixed == factors.begin() || first_fixed == factors.end() || !is_never_empty()) return nullptr;
+    if (first_fixed == factors.begin() || first_fixed == factors.end()) return nullptr;
+    std::vector<Guard> own = conjuncts(source_->reduction.where);
+    const auto first_outer = std::stable_partition(own.begin(), own.end(), moves);
+    const Guard outer = guard_all({first_outer, own.end()});
+    own.erase(first_outer, own.end());
+    Reduction rest = source_->reduction;
+    rest.where = guard_all(std::move(own));
+    const AffineFacts facts = around_.with(outer);
+    if (!is_never_empty(rest, facts)) return nullptr;
     fixed.assign(first_fixed, factors.end());
     factors.erase(first_fixed, factors.end());
-    fixed.insert(fixed.begin(), with_rest(source_->reduction, product(factors)));
-    return product(fixed);
+    fixed.insert(fixed.begin(), with_rest(rest, product(factors)));
+    return guarded_by(outer, product(fixed), identity_literal(program_, *source_));
   }
 
   static void collect_factors(const Expr& e, std::vector<Expr>& out) {
@@ -123,14 +200,13 @@ class Collapser {
     return out;
   }
 
-  bool is_never_empty() const {
-    Reduction rest = source_->reduction;
+  static bool is_never_empty(Reduction rest, const AffineFacts& facts) {
     while (!rest.ranges.empty()) {
-      const auto projected = without_index(rest, rest.ranges.size() - 1, Projected::exists, around_);
+      const auto projected = without_index(rest, rest.ranges.size() - 1, Projected::exists, facts);
       if (!projected) return false;
       rest = projected->rest;
     }
-    return around_.always(rest.where);
+    return facts.always(rest.where);
   }
 
   Expr with_rest(Reduction rest, Expr term) const {
@@ -151,6 +227,13 @@ class Collapser {
     return converted(type, make_op(Op::mul, wide, {number, converted(wide, term)}, term->where));
   }
 
+  static Expr raised(const Expr& term, const Affine& count) {
+    const ElementType type = term->type;
+    const bool is_narrow = type == ElementType::f16 || type == ElementType::bf16;
+    const ElementType wide = is_narrow ? ElementType::f32 : type;
+    return converted(type, make_op(Op::pow, wide, {converted(wide, term), converted(wide, data_of(count, term->where))}, term->where));
+  }
+
   /// The least index of equal values; of several, those that the value does not use.
   Expr first_index() const {
     const Reduction& reduction = source_->reduction;
@@ -161,6 +244,8 @@ class Collapser {
     for (const Affine& e : *first) index.push_back(data_of(e, source_->where));
     return index.size() == 1 ? index[0] : make_op(Op::tuple, ElementType::i64, index, source_->where);
   }
+
+  static constexpr int64_t kLeastPower = 16, kMostPower = int64_t{1} << 24;
 
   const Program& program_;
   NumericsClass cls_;
@@ -249,6 +334,29 @@ Expr without_single_indices(const Expr& reduce, const Reduction& domain, const A
   copy->reduction = narrowed(rest, around);
   copy->args = {std::move(term)};
   return copy;
+}
+
+Expr without_strides(const Expr& reduce) {
+  const Reduction& reduction = reduce->reduction;
+  const std::vector<Guard> conditions = conjuncts(reduction.where);
+  for (size_t k = 0; k < reduction.ranges.size(); ++k)
+    for (const Guard& g : conditions) {
+      const IndexRange& range = reduction.ranges[k];
+      const auto stride = stride_of(g, range.var);
+      if (!stride || !range.lo.is_constant() || !range.hi.is_constant()) continue;
+      const std::map<VarId, Affine> value = {{range.var, Affine::variable(range.var, stride->den) + Affine::of(stride->rest)}};
+      auto copy = std::make_shared<ExprNode>(*reduce);
+      std::vector<Guard> others;
+      for (const Guard& other : conditions)
+        if (!(other == g)) others.push_back(substitute(other, value));
+      copy->reduction.where = guard_all(std::move(others));
+      for (IndexRange& other : copy->reduction.ranges) other = {other.var, substitute(other.lo, value), substitute(other.hi, value)};
+      const auto first_from = [&](const Affine& bound) { return Affine::of(ceil_quotient(bound.constant - stride->rest, stride->den)); };
+      copy->reduction.ranges[k] = {range.var, first_from(range.lo), first_from(range.hi)};
+      for (Expr& arg : copy->args) arg = substitute(arg, value);
+      return copy;
+    }
+  return nullptr;
 }
 
 Expr without_unused_indices(const Program& program, NumericsClass cls, const Expr& reduce, const AffineFacts& around) {

@@ -20,6 +20,9 @@ Expr without_neutral_terms(const Expr& reduce, const AffineFacts& around);
 /// The reduction over this part of its domain, an index of one value replaced by it. Not for floating-point sums of class strict: they turn -0 into +0.
 Expr without_single_indices(const Expr& reduce, const Reduction& domain, const AffineFacts& around);
 
+/// An index of which a condition lets every d-th value through counts those: j where j % 2 == 1 becomes 2 * j + 1. Null where there is none, or its range is not of numbers.
+Expr without_strides(const Expr& reduce);
+
 /// Without the indices that its terms do not use; null where it uses all of them, or nothing is known.
 Expr without_unused_indices(const Program& program, NumericsClass cls, const Expr& reduce, const AffineFacts& around);
 

@@ -1,8 +1,8 @@
 // normalize: each reduction becomes the whole right-hand side of an equation of its own. Conditions that always or never hold, and reductions over indices that their
-// terms do not use, go first (simplify.h). Conditions that do not move with a reduction leave it (hoisted_guards.h). Offsets of integer sums of products are taken out before
-// (separate_sums.h), equations that no output needs are left out (needed.h), and integer sums over two indices with weights of one factor an index become two sums
-// (factor_sums.h); values that are the same for many points are made once (repeated_values.h inside reductions, shared_values.h outside); recurrences leave dimensions along
-// which they are the same everywhere (invariant_dims.h).
+// terms do not use, go first (simplify.h). Conditions that do not move with a reduction leave it (hoisted_guards.h). Offsets of integer sums of products are taken out
+// before (separate_sums.h), equations and elements that no output needs are left out (needed.h, needed_elements.h), and integer sums over two indices with weights of one
+// factor an index become two sums (factor_sums.h); values that are the same for many points are made once (repeated_values.h inside reductions, shared_values.h and
+// periodic.h outside); recurrences leave dimensions along which they are the same everywhere (invariant_dims.h).
 //
 //   out Y[i: M, j: N] = X[i, j] - (max[k: N] X[i, k])
 // becomes
@@ -16,7 +16,9 @@
 #include "ir/hoisted_guards.h"
 #include "ir/invariant_dims.h"
 #include "ir/needed.h"
+#include "ir/needed_elements.h"
 #include "ir/normalize.h"
+#include "ir/periodic.h"
 #include "ir/reduction_ranges.h"
 #include "ir/repeated_values.h"
 #include "ir/scalar.h"
@@ -232,8 +234,33 @@ class Normalizer {
     if (e->op != Op::tuple && reads_others_only(e)) {
       const Scope domain = domain_of(e, scope);
       if (ir::is_worth_storing(ir::cost_of(e), ir::repetitions_of(scope, domain))) return read_of_values(with_shared_parts(e, domain), domain.indices, domain);
+      if (Expr read = periodic_values(e, scope, domain)) return read;
     }
     return with_shared_parts(e, scope);
+  }
+
+  /// Dear values that come again as an index goes on: one period of them, in a tensor of its own.
+  Expr periodic_values(const Expr& e, const Scope& scope, Scope domain) {
+    if (ir::cost_of(e) < kLeastPeriodicCost) return nullptr;
+    std::map<VarId, Affine> place;
+    int64_t times = ir::repetitions_of(scope, domain);
+    for (size_t k = 0; k < domain.indices.size(); ++k) {
+      IndexRange& range = domain.indices[k];
+      const auto period = ir::period_of(e, range.var);
+      const Affine count = range.hi - range.lo;
+      if (!period || !count.is_constant() || count.constant <= *period || is_used_by_others(domain, range.var)) continue;
+      place[range.var] = range.lo + modulo(Affine::variable(range.var) - range.lo, *period);
+      times = std::min<int64_t>(times * (count.constant / *period), INT32_MAX);
+      range.hi = range.lo + Affine::of(*period);
+    }
+    if (place.empty() || !ir::is_worth_storing(ir::cost_of(e), times)) return nullptr;
+    return substitute(read_of_values(e, domain.indices, domain), place);
+  }
+
+  /// By a condition or another range.
+  static bool is_used_by_others(const Scope& scope, VarId var) {
+    return std::any_of(scope.conditions.begin(), scope.conditions.end(), [&](const Guard& g) { return ir::mentions(g, var); }) ||
+           std::any_of(scope.indices.begin(), scope.indices.end(), [&](const IndexRange& other) { return ir::mentions(other.lo, var) || ir::mentions(other.hi, var); });
   }
 
   Expr with_shared_parts(const Expr& e, const Scope& scope) {
@@ -346,6 +373,7 @@ class Normalizer {
     return out;
   }
 
+  static constexpr int kLeastPeriodicCost = 16;  ///< what is read by remainders is gathered
   static constexpr int64_t kLeastShares = 4;  ///< elements of an output that are one reduction's value
 
   const Program& source_;
@@ -364,7 +392,7 @@ class Normalizer {
 }  // namespace
 
 Program normalize(const Program& program, NumericsClass cls) {
-  return Normalizer(ir::without_unneeded(ir::simplified(program, cls))).run();
+  return Normalizer(ir::simplified(ir::without_unneeded_elements(ir::without_unneeded(ir::simplified(program, cls))), cls)).run();
 }
 
 Program normalize(const Program& program) {

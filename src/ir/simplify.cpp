@@ -45,10 +45,19 @@ Expr without_neutral_operand(const Expr& e) {
   return either && is_number(e->args[0], neutral) ? e->args[1] : nullptr;
 }
 
-/// Of literals, the value; else null. Half types stay: class contract keeps their intermediates in f32.
-Expr folded(const Expr& e) {
+/// x - x of integers, and of floats that are integers.
+Expr without_difference(const Expr& e) {
+  if (e->op != Op::sub || !equal(e->args[0], e->args[1])) return nullptr;
+  if (is_integer(e->type)) return make_literal(integer_literal(e->type, 0), e->where);
+  const bool is_finite = e->args[0]->op == Op::convert && is_integer(e->args[0]->args[0]->type) && e->type != ElementType::f16;
+  return is_finite ? make_literal(float_literal(e->type, 0), e->where) : nullptr;
+}
+
+/// Of literals, the value; else null. Functions only where the last bits are free. Half types stay: class contract keeps their intermediates in f32.
+Expr folded(const Expr& e, NumericsClass cls) {
   const bool is_half = e->type == ElementType::f16 || e->type == ElementType::bf16;
-  if (!is_exact(e->op) || is_half || e->args.empty() || !std::all_of(e->args.begin(), e->args.end(), is_literal)) return nullptr;
+  const bool is_operator = is_exact(e->op) || (cls == NumericsClass::reassoc && e->op >= Op::neg && e->op <= Op::clamp);
+  if (!is_operator || is_half || e->args.empty() || !std::all_of(e->args.begin(), e->args.end(), is_literal)) return nullptr;
   std::vector<Literal> values;
   for (const Expr& arg : e->args) values.push_back(arg->literal);
   return make_literal(apply(e->op, e->type, values), e->where);
@@ -71,7 +80,8 @@ class Simplifier {
     }
     const Expr out = changed ? Expr(copy) : e;
     if (Expr operand = without_neutral_operand(out)) return operand;
-    const Expr value = folded(out);
+    if (Expr zero = without_difference(out)) return zero;
+    const Expr value = folded(out, cls_);
     return value ? value : out;
   }
 
@@ -107,6 +117,8 @@ class Simplifier {
     Expr out = with_simple_terms(narrow, facts);
     for (Expr next = without_neutral_terms(out, facts); next; next = without_neutral_terms(out, facts)) out = with_simple_terms(next, facts);
     if (is_empty(out->reduction)) return identity_literal(program_, *e);
+    if (combining_op(e->reduction.reducer))
+      if (Expr dense = without_strides(out)) return reduction(dense, facts);
     if (Expr rest = without_unused_indices(program_, cls_, out, facts)) return rest->op == Op::reduce ? reduction(rest, facts) : simple(rest, facts);
     if (Expr parts = parted(out, cls_, facts, [this](const Expr& part, const AffineFacts& place) { return simple(part, place); })) return parts;
     return out;

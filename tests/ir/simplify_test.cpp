@@ -169,6 +169,27 @@ constexpr Case kCases[] = {
     {"conditions_around_part", "out Y[i: N] = sum[k: N] Z[i] * (X[k, 0] where i < 2 else 3.0)",
      "out Y[i: N]: f32 = sum[k: N] Z[i] * (X[k, 0] where i < 2 else 3.0)",
      "out Y[i: N]: f32 = Y.1[i] where i < 2 else f32(N) * (Z[i] * 3.0)\nlet Y.1[i: N]: f32 where i < 2 = sum[k: N] Z[i] * X[k, 0]"},
+    {"functions_of_numbers", "out Y[i: N] = tanh(0.0) + erf(f32(i) - f32(i)) + Z[i]",
+     "out Y[i: N]: f32 = tanh(0.0) + erf(0.0) + Z[i]",
+     "out Y[i: N]: f32 = 0.0 + Z[i]"},
+    {"factors_leave_from_under_conditions_around", "out Y[i: N] = 1 + (sum[k: M where i < 3] J[k] * I[i, 0])",
+     "out Y[i: N]: i32 = 1 + (Y.1 * I[i, 0] where i < 3 else 0)\nlet Y.1: i32 = sum[k: M] J[k]",
+     "out Y[i: N]: i32 = 1 + (Y.1 * I[i, 0] where i < 3 else 0)\nlet Y.1: i32 = sum[k: M] J[k]"},
+    {"every_second_term", "out Y[i: N] = max[k: 6 where k % 2 == 1] Z[k // 2 + i // 4]",
+     "out Y[i: N]: f32 = max[k: 3] Z[k + i // 4]",
+     "out Y[i: N]: f32 = max[k: 3] Z[k + i // 4]"},
+    {"terms_that_come_again", "out Y[i: N] = max[k: N] X[k % 2, i // 3]",
+     "out Y[i: N]: f32 = max[k: 2] X[k - 2*(k // 2), i // 3]",
+     "out Y[i: N]: f32 = max[k: 2] X[k - 2*(k // 2), i // 3]"},
+    {"terms_that_come_again_are_counted", "out Y[i: N] = sum[k: 1..8] I[k % 3, i // 3]",
+     "out Y[i: N]: i32 = sum[k: 1..4] i32(((-k + 1) // 3 + 3)) * I[k - 3*(k // 3), i // 3]",
+     "out Y[i: N]: i32 = sum[k: 1..4] i32(((-k + 1) // 3 + 3)) * I[k - 3*(k // 3), i // 3]"},
+    {"dear_values_that_come_again", "out Y[i: N, j: 40] = X[i, j // 8] * exp(X[j % 2, 0] + Z[i])",
+     "out Y[i: N, j: 40]: f32 = X[i, j // 8] * Y.e1[i, j - 2*(j // 2)]\nlet Y.e1[i: N, j: 2]: f32 = exp(X[j - 2*(j // 2), 0] + Z[i])",
+     "out Y[i: N, j: 40]: f32 = X[i, j // 8] * Y.e1[i, j - 2*(j // 2)]\nlet Y.e1[i: N, j: 2]: f32 = exp(X[j - 2*(j // 2), 0] + Z[i])"},
+    {"powers", "out Y[i: N] = prod[k: 20, l: 2] Z[i]",
+     "out Y[i: N]: f32 = prod[k: 20, l: 2] Z[i]",
+     "out Y[i: N]: f32 = pow(Z[i], 40.0)"},
     {"products_stay", "out Y[i: N] = prod[k: N] Z[i]",
      "out Y[i: N]: f32 = prod[k: N] Z[i]",
      "out Y[i: N]: f32 = prod[k: N] Z[i]"},
@@ -200,7 +221,7 @@ class Generator {
 
   std::string condition(const std::vector<std::string>& indices) {
     const std::string i = one_of(indices), j = one_of(indices);
-    return one_of({i + " < 3", i + " >= 1", i + " // 2 < 2", i + " <= " + j, i + " + 1 < N", i + " % 2 == 0", i + " != 2", "0 == 1", i + " >= 0", "not (" + i + " > " + j + ")",
+    return one_of({i + " < 3", i + " >= 1", i + " // 2 < 2", i + " <= " + j, i + " + 1 < N", i + " % 2 == 0", i + " % 3 == 1", i + " != 2", "0 == 1", i + " >= 0", "not (" + i + " > " + j + ")",
                    i + " == " + j, i + " < 1 or " + i + " > 2", "N > " + i + " and " + i + " >= 2*(" + i + " // 2)", "N + M > 4", i + " + " + j + " < 5", "2*" + i + " < N"});
   }
 
@@ -222,7 +243,7 @@ class Generator {
 
   std::string range(const std::vector<std::string>& around) {
     const std::string i = one_of(around);
-    return one_of({"N", "M", "3", "1", i + " + 1", "1..N", i + "..N", i + "..9", i + " - 2.." + i + " + 1", i, "2.." + i});
+    return one_of({"N", "M", "3", "1", "17", i + " + 1", "1..N", i + "..N", i + "..9", i + " - 2.." + i + " + 1", i, "2.." + i});
   }
 
   std::string reduction(std::vector<std::string> around) {
