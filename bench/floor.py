@@ -26,14 +26,13 @@ import time
 import numpy as np
 
 import floor_cases
-from examples import ROOT, Buffer, Dim, aligned
+from examples import ROOT, aligned
 
 COMPILERS = {"clang": ["clang-22"], "gcc": ["gcc"]}
 FAST = ["-O3", "-ffast-math"]
 REFERENCE = ["gcc", "-O1", "-ffp-contract=off"]
 TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8,
          "u8": np.uint8, "bool": np.uint8}
-CODES = {"f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (4, 16), "i64": (0, 64), "i32": (0, 32), "i16": (0, 16), "i8": (0, 8), "u8": (1, 8), "bool": (1, 1)}
 TOLERANCES = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
 BELOW = 0.9
 WITHIN = 4  # times the distance of a kernel that keeps the running bound
@@ -96,7 +95,7 @@ def built(case, options, folder):
             if name == "tuned":
                 run([options.polyweft, "tune", program, *words, "--budget", options.tune, *database])
             library = os.path.join(folder, name + ".so")
-            run([options.polyweft, "build", program, *words, "--emit", "shared", "--name", job["symbol"], "-o", library, *database])
+            run([options.polyweft, "build", program, *words, "--emit", "shared", "--abi", "c", "--name", job["symbol"], "-o", library, *database])
             job["libraries"][name] = library
             job["notes"].append(f"{name} in {time.monotonic() - start:.1f} s")
         except (RuntimeError, subprocess.TimeoutExpired) as problem:
@@ -140,46 +139,25 @@ def input_array(job, argument, rng, text):
     return aligned(np.asarray(floor_cases.prepared(job, argument["name"], array, text)).astype(TYPES[kind]).reshape(extents))
 
 
-def buffer_of(array, kind):
-    dims, stride = (Dim * max(1, array.ndim))(), 1
-    for d in range(array.ndim):
-        extent = array.shape[array.ndim - 1 - d]
-        dims[d] = Dim(0, extent, stride, 0)
-        stride *= extent
-    code, bits = CODES[kind]
-    buffer = Buffer(0, None, array.ctypes.data, 0, code, bits, 1, array.ndim, dims, None)
-    buffer.keep = (array, dims)
-    return buffer
-
-
 class Kernel:
-    """A library's function with its arguments; `packs`: inputs in the layout that it wants."""
+    """A library's function of plain pointers, ours (--abi c) and the compilers' alike, with its arguments; `packs`: inputs in the layout that it wants."""
 
     def __init__(self, host, name, path, job, inputs):
-        self.host, self.library, self.is_ours = host, ctypes.CDLL(path), name in ("first", "tuned")
+        self.host, self.library = host, ctypes.CDLL(path)
         self.outputs = [apart(np.zeros(a["extents"], TYPES[a["type"]]), k) for k, a in enumerate(job["arguments"]) if a["output"]]
         self.keep, pointers, outputs = [], [], iter(self.outputs)
         for argument in job["arguments"]:
             array = next(outputs) if argument["output"] else inputs[argument["name"]]
-            kind = argument["type"]
-            if argument["pack"]:
-                array, kind = self.packed(argument, array), "u8"
-            pointers.append(self.pointer(array, kind))
+            pointers.append((self.packed(argument, array) if argument["pack"] else array).ctypes.data)
         self.count, self.pointers = len(pointers), (ctypes.c_void_p * len(pointers))(*pointers)
         self.function = ctypes.cast(getattr(self.library, job["symbol"]), ctypes.c_void_p)
-
-    def pointer(self, array, kind):
-        if not self.is_ours:
-            return array.ctypes.data
-        self.keep.append(buffer_of(array, kind))
-        return ctypes.addressof(self.keep[-1])
 
     def packed(self, argument, array):
         size = getattr(self.library, argument["pack"] + "_bytes")
         size.restype = ctypes.c_int64
         out = aligned(np.zeros(size(), np.uint8))
         self.keep.append(out)
-        pointers = (ctypes.c_void_p * 2)(self.pointer(array, argument["type"]), self.pointer(out, "u8"))
+        pointers = (ctypes.c_void_p * 2)(array.ctypes.data, out.ctypes.data)
         code = self.host.floor_call(ctypes.cast(getattr(self.library, argument["pack"]), ctypes.c_void_p), 2, pointers)
         assert code == 0, f"{argument['pack']} returns {code}"
         return out
