@@ -27,11 +27,13 @@ void put_vectors_before_base(std::vector<Candidate>& candidates, const std::vect
 constexpr double kWeightOfCode = 0.8;
 
 /// Models err alike on candidates whose code is made alike, and differently on others.
-enum class Way : uint8_t { base, compiler, band, schedule };
+enum class Way : uint8_t { base, compiler, reordered_compiler, batch, band, schedule };
 Way way_of(const NestTemplate& t) {
-  if (t.auto_vectorized) return Way::compiler;
+  const bool is_base_order = schedules::runs_base_order(t.trace);
+  if (t.auto_vectorized) return is_base_order ? Way::compiler : Way::reordered_compiler;
+  if (t.batch) return Way::batch;
   if (!t.bands.empty()) return Way::band;
-  return schedules::runs_base_order(t.trace) ? Way::base : Way::schedule;
+  return is_base_order ? Way::base : Way::schedule;
 }
 
 }  // namespace
