@@ -109,7 +109,10 @@ std::vector<std::string> loop_order(const PlanContext& c, size_t before, const s
 }
 
 Plan plan_stage(const PlanContext& c) {
-  if (!c.stage.reduces) return plan_pure(c);
+  if (!c.stage.reduces) {
+    const auto interleaved = c.seat == Seat::root ? plan_interleaved(c) : std::nullopt;
+    return interleaved ? *interleaved : plan_pure(c);
+  }
   if (equation_of(c.t, c.stage).targets.size() != 1) return plan_states(c);
   if (c.seat == Seat::guest && is_row_stencil(c)) return plan_row_stencil(c);
   if (auto shape = block_shape(c)) return is_tap_block(c, *shape) ? plan_tap_block(c, *shape) : plan_block(c, *shape);

@@ -121,6 +121,9 @@ Plan plan_lanes(const PlanContext& c, uint32_t index);
 Plan plan_states(const PlanContext& c);
 /// Elementwise: vectors along the unit-stride index.
 Plan plan_pure(const PlanContext& c);
+/// Elementwise, where lanes would gather by quotients and remainders of the row's index: in 2 to 4 classes of residues, each dense, fused at tiles of the row. Nothing where
+/// there are no such classes.
+std::optional<Plan> plan_interleaved(const PlanContext& c);
 /// The rule that fits.
 Plan plan_stage(const PlanContext& c);
 /// Rule 4: the reduction's tile stays in registers until the elementwise reader has used it.

@@ -14,6 +14,7 @@
 #include "schedules/queries.h"
 #include "schedules/sketches/auto_vectorized.h"
 #include "schedules/sketches/batches.h"
+#include "schedules/sketches/borders.h"
 #include "schedules/sketches/builder.h"
 #include "schedules/sketches/one_pass.h"
 #include "schedules/sketches/plans.h"
@@ -340,7 +341,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   std::vector<Trace> out;
   if (!base || base->stages.empty()) return {Trace{}};
   std::vector<Step> prefix;
-  NestTemplate t = with_classes(with_inlining(*base, prefix), prefix);
+  NestTemplate t = with_borders(with_classes(with_inlining(*base, prefix), prefix), prefix);
   Builder b{t, *base, facts, dominant_stage(t), prefix};
   const auto reader = reader_of_tiles(b);
   for (TileOrder order : {TileOrder::columns_outside, TileOrder::columns_outside_packed, TileOrder::rows_outside, TileOrder::rows_packed}) {

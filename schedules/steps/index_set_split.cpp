@@ -3,13 +3,15 @@
 //   for y, t: if (y - t) % 2 == 0: Y[y] += X[(y - t) / 2] W[t]        for y, t: Y[2 y] += X[y - t] W[2 t]  ;  for y, t: Y[2 y + 1] += X[y - t] W[2 t + 1]
 //
 // In a class the indices count its own values (y stands for 2 y + c), so that quotients are sums and conditions on residues are constants: a
-// strided scatter (a transposed convolution) becomes dense stencils. index_set_split Y y at 1, 13 makes ranges instead: borders and interior.
+// strided scatter (a transposed convolution) becomes dense stencils. index_set_split Y y at 1, 13 makes ranges instead: borders and interior,
+// with those conditions that are not constants there.
 //
 // Legal by T9: no relation leads from an instance of one part to another's. Elements do not depend on elements of their own statement here,
 // so what remains is that all folds of one element stay in one part.
 #include <algorithm>
 #include <numeric>
 
+#include "ir/affine_facts.h"
 #include "schedules/queries.h"
 #include "schedules/steps.h"
 #include "support/integer_division.h"
@@ -124,6 +126,11 @@ struct Splitter {
       lo = Affine::of(std::max(lo.constant, from));
       hi = Affine::of(std::min(hi.constant, to));
     });
+    ir::AffineFacts facts(t.program);
+    for (const Slot& slot : part.equation.slots)
+      if (slot.var != kNoVar) facts = facts.with(IndexRange{slot.var, slot.lo, slot.hi});
+    part.equation.where = facts.simplified(part.equation.where);
+    part.is_empty |= is_false(part.equation.where);
     return part;
   }
   bool same_elements(const Part& a, const Part& b) const {
