@@ -2,7 +2,8 @@
 // terms do not use, go first (simplify.h). Conditions that do not move with a reduction leave it (hoisted_guards.h). Offsets of integer sums of products are taken out
 // before (separate_sums.h), equations and elements that no output needs are left out (needed.h, needed_elements.h), and integer sums over two indices with weights of one
 // factor an index become two sums (factor_sums.h); values that are the same for many points are made once (repeated_values.h inside reductions, shared_values.h and
-// periodic.h outside); recurrences leave dimensions along which they are the same everywhere (invariant_dims.h).
+// periodic.h outside); recurrences leave dimensions along which they are the same everywhere (invariant_dims.h); reductions over ranges that grow with an index become
+// running values (running_values.h).
 //
 //   out Y[i: M, j: N] = X[i, j] - (max[k: N] X[i, k])
 // becomes
@@ -21,6 +22,7 @@
 #include "ir/periodic.h"
 #include "ir/reduction_ranges.h"
 #include "ir/repeated_values.h"
+#include "ir/running_values.h"
 #include "ir/scalar.h"
 #include "ir/scope.h"
 #include "ir/separate_sums.h"
@@ -392,7 +394,7 @@ class Normalizer {
 }  // namespace
 
 Program normalize(const Program& program, NumericsClass cls) {
-  return Normalizer(ir::simplified(ir::without_unneeded_elements(ir::without_unneeded(ir::simplified(program, cls))), cls)).run();
+  return ir::with_running_values(Normalizer(ir::simplified(ir::without_unneeded_elements(ir::without_unneeded(ir::simplified(program, cls))), cls)).run(), cls);
 }
 
 Program normalize(const Program& program) {

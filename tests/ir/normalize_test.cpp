@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <random>
 #include <set>
 
@@ -276,6 +277,13 @@ bool holds(const Guard& g, const Point& values) {
   return false;
 }
 
+/// The nodes that count at a point: not the branch of a condition that is not taken.
+void visit_taken(const Expr& e, const Point& values, const std::function<void(const ExprNode&)>& f) {
+  f(*e);
+  if (e->op == Op::guarded) return visit_taken(e->args[holds(e->guard, values) ? 0 : 1], values, f);
+  for (const Expr& arg : e->args) visit_taken(arg, values, f);
+}
+
 /// Elements of T that are defined, and those that are read, by enumeration.
 std::pair<std::set<Point>, std::set<Point>> elements_of(const Program& program, TensorId tensor) {
   std::pair<std::set<Point>, std::set<Point>> out;
@@ -294,7 +302,7 @@ std::pair<std::set<Point>, std::set<Point>> elements_of(const Program& program, 
       Point element;
       for (size_t k = 0; k < slots; ++k) element.push_back(values[ranges[k].var]);
       if (equation.targets[0] == tensor) out.first.insert(element);
-      visit(equation.rhs, [&](const ExprNode& node) {
+      visit_taken(equation.rhs, values, [&](const ExprNode& node) {
         if (node.op != Op::read || node.access.id != tensor) return;
         Point read;
         for (const Subscript& s : node.access.index) read.push_back(evaluate(s.affine, values));

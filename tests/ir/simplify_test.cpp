@@ -187,6 +187,21 @@ constexpr Case kCases[] = {
     {"dear_values_that_come_again", "out Y[i: N, j: 40] = X[i, j // 8] * exp(X[j % 2, 0] + Z[i])",
      "out Y[i: N, j: 40]: f32 = X[i, j // 8] * Y.e1[i, j - 2*(j // 2)]\nlet Y.e1[i: N, j: 2]: f32 = exp(X[j - 2*(j // 2), 0] + Z[i])",
      "out Y[i: N, j: 40]: f32 = X[i, j // 8] * Y.e1[i, j - 2*(j // 2)]\nlet Y.e1[i: N, j: 2]: f32 = exp(X[j - 2*(j // 2), 0] + Z[i])"},
+    {"running_maxima", "out Y[i: 40] = max[q: i + 1] Z[q // 8]",
+     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 1]: f32 = max[q: i + 1] Z[q // 8]\nlet Y.r5[i: 1..40]: f32 = max(Y.r5[i - 1], Z[i // 8])",
+     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 1]: f32 = max[q: i + 1] Z[q // 8]\nlet Y.r5[i: 1..40]: f32 = max(Y.r5[i - 1], Z[i // 8])"},
+    {"running_minima_from_the_end", "out Y[i: 40] = min[q: i + 1..40] Z[q // 8]",
+     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 39..40]: f32 = inf\nlet Y.r5[i: 39]: f32 = min(Y.r5[i + 1], Z[(i + 1) // 8])",
+     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 39..40]: f32 = inf\nlet Y.r5[i: 39]: f32 = min(Y.r5[i + 1], Z[(i + 1) // 8])"},
+    {"running_values_of_every_second_term", "out Y[i: 40] = max[q: i where (q + i) % 2 == 0] Z[q // 8]",
+     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 2]: f32 = max[q: i where i + q == 2*((i + q) // 2)] Z[q // 8]\nlet Y.r5[i: 2..40]: f32 = max(Y.r5[i - 2], Z[(i + 6) // 8 - 1])",
+     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 2]: f32 = max[q: i where i + q == 2*((i + q) // 2)] Z[q // 8]\nlet Y.r5[i: 2..40]: f32 = max(Y.r5[i - 2], Z[(i + 6) // 8 - 1])"},
+    {"running_sums_where_order_is_free", "out Y[i: 40] = sum[q: i] Z[q // 8]",
+     "out Y[i: 40]: f32 = sum[q: i] Z[q // 8]",
+     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 1]: f32 = 0.0\nlet Y.r5[i: 1..40]: f32 = Y.r5[i - 1] + Z[(i + 7) // 8 - 1]"},
+    {"short_ranges_stay", "out Y[i: 12] = max[q: i] Z[q // 8]",
+     "out Y[i: 12]: f32 = max[q: i] Z[q // 8]",
+     "out Y[i: 12]: f32 = max[q: i] Z[q // 8]"},
     {"powers", "out Y[i: N] = prod[k: 20, l: 2] Z[i]",
      "out Y[i: N]: f32 = prod[k: 20, l: 2] Z[i]",
      "out Y[i: N]: f32 = pow(Z[i], 40.0)"},
@@ -300,6 +315,37 @@ TEST(Simplified, random_reductions_keep_their_values_in_every_class) {
     if (HasFailure()) return;
   }
   EXPECT_GT(fewer, seeds() / 10) << "sums of equal floats";
+}
+
+/// Ranges that grow or shrink with an index, alone and inside recurrences, on boxes, triangles and under conditions.
+TEST(Simplified, running_values_are_those_of_the_reductions) {
+  uint64_t running = 0;
+  for (uint64_t seed = 0; seed < 2 * seeds(); ++seed) {
+    std::mt19937_64 rng(seed);
+    const auto one_of = [&](const std::vector<std::string>& texts) { return texts[rng() % texts.size()]; };
+    const std::string type = one_of({"f32", "f64", "i32", "u8", "i64"}), i = one_of({"20", "1..19", "3..22"}), j = one_of({"17", "i + 1", "i..22", "4", "2..20"});
+    const std::string q = one_of({"i", "i + 1", "i - 2..i", "i..24", "i + 2..24", "j..i", "2..i - 1", "j + 1", "j..23", "i..2*i", "24 - i"});
+    const std::string where = one_of({"", "", " and (q + i) % 2 == 0", " and (q + j) % 3 == 1", " and q != 4", " and q < j", " and i % 2 == 0", " and (2*q + i) % 3 == 0"});
+    const std::string on = one_of({"", "", "", " where i % 2 == 1", " where i != 5", " where i + j < 25", " where i > j"});
+    const std::string term = one_of({"X[q, j]", "X[q, 0] * X[j, q]", "X[q, i % 2]", "X[q, j] + X[i, q]", "X[q // 2, (i + q) % 3]", "A[q, j]", "A[q, 0] + X[q, j]"});
+    const bool recurs = term[0] == 'A';
+    const std::string reduce = one_of({"sum", "max", "min"}) + "[q: " + (recurs ? one_of({"i", "i - 1", "2..i"}) : q) + " where q >= 0" + where + "] (" + term + ")";
+    const std::string name = recurs ? "A" : "Y";
+    std::string text = "program r(N = 1)\nin X: " + type + "[60, 60]\n";
+    if (recurs)
+      text += "let A[i: 22, j: 20]: " + type + " = X[i, j] + (" + reduce + ")\nout Y[i: 22, j: 20] = A[i, j]\n";
+    else
+      text += "out partial Y[i: " + i + ", j: " + j + "]: " + type + on + " = " + one_of({"", "X[j, i] + "}) + "(" + reduce + ")\n";
+    const Program program = bound(parsed(text));
+    for (NumericsClass cls : kClasses) {
+      const Program made = normalize(program, cls);
+      EXPECT_EQ(difference(program, cls, seed, seed % 3 == 0), "") << seed << " " << name_of(cls) << "\n" << text << print(made);
+      const std::string printed = print(made);
+      running += printed.find(".1[i - ") != std::string::npos || printed.find(".1[i + ") != std::string::npos || printed.find("[i - ") != std::string::npos && printed.find("Y.r") != std::string::npos;
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(running, seeds() / 2);
 }
 
 TEST(Simplified, random_systems_keep_their_values_where_order_is_free) {
