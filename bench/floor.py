@@ -223,8 +223,30 @@ def measure(job):
         if name in kernels:
             out["wrong"].pop(name, None)
     if kernels:
+        is_same = "first" in kernels and "tuned" in kernels and same_code(job)
+        if is_same:
+            del kernels["tuned"]
         race(kernels, out)
+        if is_same:
+            told_as_first(out)
     return out
+
+
+def same_code(job):
+    contents = []
+    for name in ("first", "tuned"):
+        with open(job["libraries"][name], "rb") as f:
+            contents.append(f.read())
+    return contents[0] == contents[1]
+
+
+def told_as_first(out):
+    """Two copies of the same bytes would be told apart by where their pages lie: up to 15 % in a loud minute."""
+    out["notes"].append("tuned is the first choice")
+    out["ns"]["tuned"] = out["ns"]["first"]
+    for figures, alike in ((out["ratio"], 1.0), (out["spread"], 0.0)):
+        figures.update({key.replace("/first", "/tuned"): value for key, value in figures.items() if key.endswith("/first")})
+        figures["first/tuned"] = alike
 
 
 def race(kernels, out):
