@@ -50,6 +50,7 @@ class ModuleCode {
   llvm::Function* function(const std::string& name, llvm::FunctionType* type) {
     if (module_->getFunction(name)) throw Refusal{fail("PW0505", "symbol " + name + " is taken", {"give the kernel another name with --name"})};
     auto* f = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, *module_);
+    f->setAlignment(llvm::Align(kCodeLine));
     f->addFnAttr("target-cpu", options_.cpu);
     f->addFnAttr("target-features", options_.cpu_features);
     if (!options_.tuned_for.empty()) f->addFnAttr("tune-cpu", options_.tuned_for);
@@ -121,6 +122,7 @@ class ModuleCode {
   void kernel(const std::string& name, const std::vector<BufferId>& arguments, NodeId root) {
     auto* type = type_of(arguments);
     auto* body = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name + "_body", *module_);
+    body->setAlignment(llvm::Align(kCodeLine));
     llvm::Function* f = function(name, type);
     if (nest_.symbolic) return symbolic_kernel(f, body, arguments, root);
     if (options_.expected_threads > 0 && root != nest_.root) f->addFnAttr(kRunsAttribute, "0");

@@ -47,6 +47,7 @@ void NestCode::parallel_loop(const Loop& loop) {
   auto* work = llvm::Function::Create(llvm::FunctionType::get(i32, unpacked, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_work", module_);
   auto* task =
       llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i32, pointer}, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
+  work->setAlignment(llvm::Align(kCodeLine));
   work->setAttributes(attributes);
   task->setAttributes(attributes);
   if (frequencies_) {

@@ -45,6 +45,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const std::string& feat
   if (!llvm_target) return fail("PW0512", "LLVM has no x86-64 back end: " + problem);
   llvm::TargetOptions options;
   options.FunctionSections = false;
+  options.LoopAlignment = kLoopLine;
   return std::unique_ptr<llvm::TargetMachine>(
       llvm_target->createTargetMachine(triple, "x86-64", features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }

@@ -109,6 +109,24 @@ TEST(Abi, kernels_for_the_lab_refuse_whatever_is_wrong) {
   EXPECT_EQ(kernel(t.ax.get(), t.aw.get(), t.ay.get()), halide_error_code_constraint_violated);
 }
 
+// What was raced is what is served: checks of another length before a body move no loop of it to another place in the lines that are fetched.
+TEST(Abi, code_lies_alike_whoever_calls_it) {
+  Twice t;
+  for (const targets::Caller caller : {targets::Caller::anyone, targets::Caller::lab, targets::Caller::plain_c}) {
+    const auto object = targets::compile_object(t.nest, *find_target("host"), "", caller);
+    ASSERT_TRUE(object);
+    const auto code = targets::load_code(*object);
+    ASSERT_TRUE(code);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>((*code)->address(t.nest.name)) % 64, 0u);
+    const auto text = targets::assembly_text(t.nest, *find_target("x86-64-v3"), "", caller);
+    ASSERT_TRUE(text);
+    const auto function = text->find("\n" + t.nest.name + ":");
+    ASSERT_NE(function, std::string::npos);
+    EXPECT_NE(text->rfind(".p2align\t6", function), std::string::npos);
+    EXPECT_NE(text->find(".p2align\t5", function), std::string::npos) << *text;
+  }
+}
+
 // The differences of all arguments are gathered into few branches: each must count by itself.
 TEST(Abi, every_field_of_every_dimension_counts_and_flags_do_not) {
   Argument Twice::*const arguments[] = {&Twice::ax, &Twice::aw, &Twice::ay};
