@@ -1,5 +1,8 @@
 #include "driver/spaces.h"
 
+#include <map>
+#include <memory>
+
 namespace polyweft {
 namespace {
 
@@ -10,19 +13,26 @@ std::vector<Choice> choices_of(const Trace& trace) {
   return choices;
 }
 
-std::optional<Score> score(const NestTemplate& nest_template, const CostModel& model, const std::vector<int64_t>& decisions) {
+/// Of nests by their hash: many decisions make the same one (sizes beyond an extent do), and a prediction takes longer than the nest.
+using Predictions = std::map<std::string, double>;
+
+std::optional<Score> score(const NestTemplate& nest_template, const CostModel& model, const std::vector<int64_t>& decisions, Predictions& known) {
   if (violated(nest_template.trace, decisions)) return std::nullopt;
   auto nest = instantiate(nest_template, decisions);
   if (!nest) return std::nullopt;
-  return Score{model.predict_ns(*nest), hash(*nest)};
+  std::string name = hash(*nest);
+  auto [at, is_new] = known.try_emplace(name);
+  if (is_new) at->second = model.predict_ns(*nest);
+  return Score{at->second, std::move(name)};
 }
 
 }  // namespace
 
 std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model) {
   std::vector<SketchSpace> spaces;
+  const auto known = std::make_shared<Predictions>();
   for (const auto& nest_template : templates)
-    spaces.push_back({choices_of(nest_template.trace), [&](const std::vector<int64_t>& decisions) { return score(nest_template, model, decisions); }});
+    spaces.push_back({choices_of(nest_template.trace), [&, known](const std::vector<int64_t>& decisions) { return score(nest_template, model, decisions, *known); }});
   return spaces;
 }
 
