@@ -40,6 +40,16 @@ TEST(CheckerOfTimeTiles, proves_jacobi_in_two_planes_at_large) {
   EXPECT_LT(found.isl_operations, 2'000'000u);  // isl's dataflow takes 6,600,000
 }
 
+// First choices of PolyBench at MEDIUM: two dozen statements that band tiles are cut into, and the blocks on a diagonal that one output is read from.
+TEST(CheckerOfTimeTiles, proves_many_pieces_in_few_questions) {
+  const poly::NestCheck heat = check(polybench("heat_3d", {{"TSTEPS", 100}, {"N", 40}}), nest_text("heat_3d_medium"));
+  EXPECT_EQ(heat.verdict, Verdict::proven) << heat.message;
+  const poly::NestCheck syrk = check(polybench("syrk", {{"M", 200}, {"N", 240}}), nest_text("syrk_medium"));
+  EXPECT_EQ(syrk.verdict, Verdict::proven) << syrk.message;
+  EXPECT_LT(heat.isl_operations, 4'000'000u);  // 3,100,000; each pair of pieces by itself takes twice as many
+  EXPECT_LT(syrk.isl_operations, 2'000'000u);  // 1,400,000; three times as many where the branches are taken from the last one on
+}
+
 TEST(CheckerOfTimeTiles, proves_seidel_and_cholesky_at_large) {
   EXPECT_EQ(check(seidel(500, 2000), nest_text("seidel_2d_large")).verdict, Verdict::proven);
   EXPECT_EQ(check(polybench("cholesky", {{"N", 2000}}), nest_text("cholesky_large")).verdict, Verdict::proven);

@@ -269,6 +269,10 @@ class Search {
       for (size_t b = a + 1; b < hits.size(); ++b)
         if (!in_order(hits[b], hits[a], c) && !keep_later(hits[b], hits[a])) return false;
 
+    if (are_apart(hits)) {
+      take_each(hits);
+      return true;
+    }
     for (Hit& hit : hits) {
       Set readers = intersect(std::move(hit.readers), rest_);
       if (is_empty(readers)) continue;
@@ -276,6 +280,25 @@ class Search {
       found(hit, readers);
     }
     return true;
+  }
+
+  static bool are_apart(const std::vector<Hit>& hits) {
+    for (size_t a = 0; a < hits.size(); ++a)
+      for (size_t b = a + 1; b < hits.size(); ++b)
+        if (!is_empty(intersect(hits[a].readers, hits[b].readers))) return false;
+    return true;
+  }
+
+  /// Readers that no two hits share may be taken in any order, and lie in what is left. In that of the text what is left after a branch of an If is what comes to the other
+  /// one, and stays in few pieces; and nothing is left where all of it is among the last hit's.
+  void take_each(std::vector<Hit>& hits) {
+    for (size_t k = hits.size(); k-- > 0;) {
+      const Set& readers = hits[k].readers;
+      if (is_empty(readers)) continue;  // `keep_later` has left none
+      const bool is_all = k == 0 && is_subset(rest_, readers);
+      rest_ = is_all ? Set(isl_set_empty(reader_.s->space.copy())) : coalesced(subtract(std::move(rest_), readers));
+      found(hits[k], readers);
+    }
   }
 
   /// False: not settled. Else hits may have been added. Of several upper bounds of a loop each in turn is taken for the least.

@@ -8,17 +8,23 @@
 
 namespace polyweft::poly::check {
 namespace {
-/// Whether in some pair { a -> b } a comes before b (or is the same instance, where `or_same`). True where that is not known.
-bool some_before(Map pairs, const View& a, const View& b, bool or_same) {
+/// Whether in some pair { a -> b } a comes before b (or is the same instance, where `or_same`). True where that is not known. `outer`: what is known of the outer loops.
+template <class Pairs>
+bool some_before(const Pairs& pairs_of, const View& a, const View& b, bool or_same, const OuterOrder& outer = {}) {
   const auto parting = part(*a.s, *b.s);
   if (!parting) return true;
-  for (int level = 0; level < static_cast<int>(parting->shared); ++level) {
-    Map before(isl_map_order_lt(pairs.copy(), isl_dim_in, level, isl_dim_out, level));
-    if (!is_empty(before)) return true;
-    pairs = Map(isl_map_equate(pairs.take(), isl_dim_in, level, isl_dim_out, level));
-    if (is_empty(pairs)) return false;
-  }
   const bool is_before = parting->is_same ? or_same : parting->first_is_before;
+  const size_t known = std::min(outer.before.size(), parting->shared);
+  const bool is_in_outer = outer.may_be_before(), may_be_inside = outer.may_be_equal && (parting->shared > known || is_before);
+  if (!is_in_outer && !may_be_inside) return false;
+  Map pairs = pairs_of();
+  for (size_t m = 0; m < parting->shared; ++m) {
+    const int level = static_cast<int>(m);
+    if ((m >= known || outer.before[m]) && !is_empty(Map(isl_map_order_lt(pairs.copy(), isl_dim_in, level, isl_dim_out, level)))) return true;
+    pairs = Map(isl_map_equate(pairs.take(), isl_dim_in, level, isl_dim_out, level));
+    const bool is_asked_later = m + 1 < known && !is_in_outer;  // of all outer loops at once
+    if (!is_asked_later && is_empty(pairs)) return false;
+  }
   return is_before && (parting->shared > 0 || !is_empty(pairs));
 }
 
@@ -124,10 +130,11 @@ bool OnceWritten::are_in_order(const Cells& cells) const {
       const bool is_same = a.s == b.s;
       const bool may_meet = is_same ? can_be_before(a, b, cells, Meet::one_cell, false) : can_meet(a, b, cells, Meet::one_cell);
       if (a.s->number <= b.s->number && may_meet) {
-        Map twice = meetings(a, b, cells, Meet::one_cell);
-        if (is_same ? some_before(std::move(twice), a, b, false) : !is_empty(twice)) return false;
+        const auto twice = [&] { return meetings(a, b, cells, Meet::one_cell); };
+        if (is_same ? some_before(twice, a, b, false) : !is_empty(twice())) return false;
       }
-      if (cells.folded && can_be_before(a, b, cells, Meet::later_cell, false) && some_before(meetings(a, b, cells, Meet::later_cell), a, b, false)) return false;
+      const auto later = [&] { return meetings(a, b, cells, Meet::later_cell); };
+      if (cells.folded && can_be_before(a, b, cells, Meet::later_cell, false) && some_before(later, a, b, false)) return false;
     }
   return true;
 }
@@ -209,8 +216,23 @@ const OnceWritten::Cells& OnceWritten::cells_of(BufferId buffer, const Writes& w
   Cells out;
   out.is_once = !writes.empty() && look(buffer, writes, out) && are_in_order(out);
   if (out.is_once) find_written_cells(buffer, out);
+  if (out.is_once) out.groups = groups_of(out.writers);
   cells_[buffer] = std::move(out);
   return *cells_[buffer];
+}
+
+std::vector<OnceWritten::Outer> OnceWritten::outer_orders(const Cells& cells, const View& reader) {
+  std::vector<Outer> out(cells.writers.size());
+  for (const WriterGroup& group : cells.groups) {
+    const size_t depth = shared_loops(group, *reader.s);
+    if (depth == 0) continue;
+    const Set shadow = shadow_of(reader, depth);
+    Outer here;
+    here.of_reader = outer_order(group, shadow, depth, {}, First::reader);
+    if (cells.folded) here.of_later = outer_order(group, shadow, depth, {cells.folded, cells.window}, First::writer);
+    for (size_t k : group.writers) out[k] = here;
+  }
+  return out;
 }
 
 std::optional<FoundWriters> OnceWritten::find(const ReadQuestion& question) {
@@ -222,16 +244,20 @@ std::optional<FoundWriters> OnceWritten::find(const ReadQuestion& question) {
   const Map readers_of = reverse(map_of(reader->s->space, reader->cell, "B"));
   const auto is_among = [&](const Set& some) { return is_subset(*question.when, apply(some, readers_of)); };
   if (!(cells.written && is_among(*cells.written)) && !is_among(*cells.reached)) return std::nullopt;
-  for (const View& w : cells.writers) {
+  const std::vector<Outer> outer = outer_orders(cells, *reader);
+  for (size_t k = 0; k < cells.writers.size(); ++k) {
+    const View& w = cells.writers[k];
     if (can_meet(w, *reader, cells, Meet::one_cell)) {
       Map pairs = restrict_range(meetings(w, *reader, cells, Meet::one_cell), *question.when);
       if (!is_empty(pairs)) {
-        if (can_be_before(*reader, w, cells, Meet::one_cell, true) && some_before(reverse(pairs), *reader, w, true)) return std::nullopt;
+        const auto reversed = [&] { return reverse(pairs); };
+        if (can_be_before(*reader, w, cells, Meet::one_cell, true) && some_before(reversed, *reader, w, true, outer[k].of_reader)) return std::nullopt;
         out.writers.emplace(w.s->number, std::move(pairs));
       }
     }
     if (!cells.folded || !can_be_before(w, *reader, cells, Meet::later_cell, false)) continue;
-    if (some_before(restrict_range(meetings(w, *reader, cells, Meet::later_cell), *question.when), w, *reader, false)) return std::nullopt;
+    const auto later = [&] { return restrict_range(meetings(w, *reader, cells, Meet::later_cell), *question.when); };
+    if (some_before(later, w, *reader, false, outer[k].of_later)) return std::nullopt;
   }
   return out;
 }

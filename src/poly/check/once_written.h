@@ -12,6 +12,7 @@
 #pragma once
 
 #include "poly/check/last_writers.h"
+#include "poly/check/shadows.h"
 #include "poly/check/views.h"
 
 namespace polyweft::poly::check {
@@ -28,11 +29,17 @@ class OnceWritten {
   struct Cells {
     bool is_once = false;
     std::vector<View> writers;
+    std::vector<WriterGroup> groups = {};
     std::optional<size_t> folded = std::nullopt;  ///< coordinate, prefix included
     int64_t window = 1;
     std::optional<Set> written = std::nullopt;  ///< cells that are written, with the tuple B: in fewer pieces than `reached`, and maybe not all
     std::optional<Set> reached = std::nullopt;  ///< all
   };
+  /// Of a writer, from a reader: whether the reader may come before it, and it, of a later cell, before the reader.
+  struct Outer {
+    OuterOrder of_reader, of_later;
+  };
+  static std::vector<Outer> outer_orders(const Cells& cells, const View& reader);
   const Cells& cells_of(BufferId buffer, const Writes& writes);
   bool look(BufferId buffer, const Writes& writes, Cells& out) const;
   bool are_in_order(const Cells& cells) const;
