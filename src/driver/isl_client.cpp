@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "poly/band_json.h"
+#include "support/build_identity.h"
 #include "support/subprocess.h"
 
 namespace polyweft {
@@ -76,7 +77,24 @@ struct IslClient::Impl {
   std::optional<WorkerProcess> worker;
 
   Status start() {
-    if (worker) return Ok{};
+    if (worker && worker->running()) return Ok{};
+    if (!worker)
+      if (Status launched = launch(); !launched) return launched;
+    return greet();
+  }
+
+  /// Each new process: the file may be another one by now.
+  Status greet() {
+    auto answer = worker->call(json{{"op", "hello"}}.dump(), options.deadline);
+    if (!answer) return limit_error(answer.error(), options.deadline);
+    const json reply = json::parse(*answer, nullptr, false);
+    const json* build = reply.is_object() && reply.contains("ok") && reply["ok"].is_object() && reply["ok"].contains("build") ? &reply["ok"]["build"] : nullptr;
+    Status same = same_build(options.helper, build && build->is_string() ? build->get<std::string>() : "");
+    if (!same) worker->stop();
+    return same;
+  }
+
+  Status launch() {
     WorkerOptions worker_options;
     worker_options.argv = {options.helper};
     worker_options.limits.address_space_bytes = options.memory_bytes;

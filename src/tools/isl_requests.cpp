@@ -12,6 +12,7 @@
 #include "poly/check.h"
 #include "poly/check/checker.h"
 #include "poly/show.h"
+#include "support/build_identity.h"
 
 namespace polyweft::tools {
 namespace {
@@ -166,6 +167,7 @@ Result<json> bands(const json& request) {
 
 Result<json> answered(const json& request) {
   std::string op = request.at("op");
+  if (op == "hello") return json{{"build", build_identity()}};
   if (op == "check") return check(request);
   if (op == "base") return base(request);
   if (op == "symbolic") return symbolic(request);

@@ -11,6 +11,7 @@
 
 #include "runner_lab.h"
 #include "runner_sandbox.h"
+#include "support/build_identity.h"
 #include "support/cpu_features.h"
 #include "support/framing.h"
 #include "support/limits.h"
@@ -31,7 +32,7 @@ Answer refusal(const Error& error) {
 }
 
 Answer describe(const runner::SandboxReport& report) {
-  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{report.landlock_abi, report.seccomp, report.weaker})};
+  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{report.landlock_abi, report.seccomp, report.weaker, build_identity()})};
 }
 
 Answer begin(runner::Lab& lab, const std::string& payload) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "support/build_identity.h"
 #include "support/cpu_features.h"
 #include "support/helper_path.h"
 
@@ -57,8 +58,12 @@ Result<std::unique_ptr<WorkerRunner>> WorkerRunner::start(const RunnerOptions& o
 Status WorkerRunner::greet() {
   auto answer = ask(RunnerMessage::hello, "", RunnerMessage::described, options_.start_deadline);
   if (!answer) return answer.error();
-  auto description = decode_description(*answer);
-  if (!description) return description.error();
+  auto description = decode_description(*answer);  // an older one says less
+  Status same = same_build(command_line(options_)[0], description ? description->build : "");
+  if (!same) {
+    worker_.stop();
+    return same;
+  }
   description_ = std::move(*description);
   return Ok{};
 }

@@ -84,7 +84,7 @@ Result<T> finished(const ByteReader& in, T value) {
 
 std::string encode(const WorkerDescription& description) {
   ByteWriter out;
-  out.i64(description.landlock_abi).u8(description.seccomp).string(description.weaker);
+  out.i64(description.landlock_abi).u8(description.seccomp).string(description.weaker).string(description.build);
   return std::move(out).bytes();
 }
 
@@ -94,6 +94,7 @@ Result<WorkerDescription> decode_description(std::string_view payload) {
   description.landlock_abi = static_cast<int>(in.i64_in(0, 1000));
   description.seccomp = in.u8() != 0;
   description.weaker = in.string();
+  description.build = in.string();
   return finished(in, std::move(description));
 }
 

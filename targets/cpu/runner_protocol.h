@@ -34,6 +34,7 @@ struct WorkerDescription {
   int landlock_abi = 0;  ///< 0: this kernel has none
   bool seccomp = false;
   std::string weaker;  ///< what is weaker than it should be; empty: nothing
+  std::string build;   ///< support/build_identity.h
 };
 
 std::string encode(const WorkerDescription& description);

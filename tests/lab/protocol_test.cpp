@@ -131,7 +131,7 @@ void mutate(std::string& bytes, Rng& rng) {
 }
 
 TEST(Protocol, mutated_messages_never_do_more_than_fail) {
-  const std::string originals[] = {encode(some_kernel()), encode(some_task()), encode(some_request()), encode(some_outcome()), encode(WorkerDescription{7, true, "x"})};
+  const std::string originals[] = {encode(some_kernel()), encode(some_task()), encode(some_request()), encode(some_outcome()), encode(WorkerDescription{7, true, "x", "0123456789abcdef"})};
   Rng rng(31);
   int refused = 0;
   for (int round = 0; round < 100000; ++round) {

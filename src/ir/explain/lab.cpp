@@ -17,6 +17,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {"PW0609", "The arguments of a task and the copies needed for comparing take more memory than the runner may use. Bind smaller sizes or raise the limit."},
     {"PW0610",
      "The runner was asked for something that makes no sense: no output, an input behind an output, an extent or stride over 2^31 - 1, a candidate before any task."},
+    {"PW0611",
+     "A helper process (polyweft-isl or polyweft-runner) is of another build than the library that started it. They take nests and facts from each\n"
+     "other unread, so they are built and installed together. After a build of one program alone: 'cmake --build' without a target."},
     {"PW0650",
      "No candidate of a search can be kept, not even the base nest: each failed in the runner or was refuted by the checker. The message counts them, and says\n"
      "what became of the base nest. 'polyweft run FILE --verify' tells more about one of them."},
