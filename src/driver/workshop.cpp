@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "driver/register_tile.h"
+#include "ir/walk_nest.h"
 #include "support/cpu_features.h"
 #include "support/hash.h"
 #include "support/large_array.h"
@@ -60,6 +61,33 @@ int most_spills(const Target& target) {
 }
 bool has_register_blocks(const LoopNest& nest) {
   return std::any_of(nest.buffers.begin(), nest.buffers.end(), [](const Buffer& b) { return b.scope == Scope::reg; });
+}
+
+/// Computations that the loop unrolls; 0 where a loop inside is none of registers.
+int64_t unrolled_computations(const LoopNest& nest, NodeId id) {
+  const Node& node = nest.nodes[id];
+  if (std::holds_alternative<Compute>(node)) return 1;
+  if (const auto* alloc = std::get_if<Alloc>(&node)) return unrolled_computations(nest, alloc->body);
+  if (const auto* loop = std::get_if<Loop>(&node)) {
+    const bool is_counted = loop->lo.of.size() == 1 && loop->hi.of.size() == 1 && (loop->hi.of[0] - loop->lo.of[0]).is_constant();
+    if (loop->mark.kind != MarkKind::unroll || !is_counted) return 0;
+    return std::max<int64_t>((loop->hi.of[0] - loop->lo.of[0]).constant, 0) * unrolled_computations(nest, loop->body);
+  }
+  int64_t out = 0;
+  if (const auto* seq = std::get_if<Seq>(&node))
+    for (NodeId child : seq->children) out += unrolled_computations(nest, child);
+  return out;
+}
+
+/// Of the longest block of lanes that runs straight through (batches of small problems): what it spills is stored and loaded once a block, and not by each iteration of a sum.
+int64_t straight_computations(const LoopNest& nest) {
+  int64_t out = 0;
+  ir::walk_nodes(nest, nest.root, [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    if (loop && loop->mark.kind == MarkKind::vector) out = std::max(out, unrolled_computations(nest, loop->body));
+    return true;
+  });
+  return out;
 }
 
 using PackFunction = int (*)(halide_buffer_t*, halide_buffer_t*);
@@ -163,7 +191,8 @@ std::string symbol_of(const LoopNest& nest) {
 }  // namespace
 
 bool Workshop::is_too_many(int spills, const LoopNest& nest) const {
-  return spills > most_spills(target_) && has_register_blocks(nest);
+  constexpr int64_t kComputationsOfSpill = 4;
+  return spills > most_spills(target_) + straight_computations(nest) / kComputationsOfSpill && has_register_blocks(nest);
 }
 
 Result<LoadableKernel> Workshop::for_runner(const LoopNest& nest, Spills spills) const {

@@ -33,8 +33,8 @@ TEST(RegisterTile, the_best_block_leaves_room_for_a_row_a_broadcast_and_one_more
 
 constexpr const char* kGemm = "program gemm(M = 512, N = 512, K = 512)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
 
-LoopNest nest_by(const std::string& trace, const Target& target) {
-  const Task task = make_task(parse_program(kGemm).value(), {}, target).value();
+LoopNest nest_by(const std::string& trace, const Target& target, const std::string& program = kGemm) {
+  const Task task = make_task(parse_program(program).value(), {}, target).value();
   const auto parsed = parse_trace(trace);
   EXPECT_TRUE(parsed) << parsed.error().message;
   auto nest_template = schedules::replay(task.program, task.key.cls, *parsed, schedules::Isl{});
@@ -60,6 +60,18 @@ const TooLarge kTooLarge[] = {
     {"x86-64-v4", 8, {24, 64}, "C.a [24, 64] takes 192 of 32 vector registers of x86-64-v4: a block of 5 x 40 elements fits; make the tile sizes that are unrolled and vectorized smaller"},
     {"x86-64-v4", 16, {24, 64}, "C.a [24, 64] takes 96 of 32 vector registers of x86-64-v4: a block of 6 x 64 elements fits; make the tile sizes that are unrolled and vectorized smaller"},
 };
+
+// A block of lanes that runs straight through may spill once for four of its computations; the sums of a block of a product may not.
+TEST(RegisterTile, straight_blocks_may_spill_more) {
+  const std::string text =
+      "program p(B = 64)\nin A: f32[B, 6, 6]\nin X: f32[B, 6, 6]\nlet C[b: B, i: 6, j: 6] = sum[k: 6] A[b, i, k] * X[b, k, j]\nlet D[b: B, i: 6, j: 6] = sum[k: 6] C[b, i, k] "
+      "* C[b, j, k]\nout Y[b: B, i: 6, j: 6] = sum[k: 6] D[b, k, i] * X[b, j, k]\n";
+  const Target target = find_target("x86-64-v3").value();
+  const Workshop workshop(target);
+  const LoopNest nest = nest_by("trace 1\n  batch 8\n", target, text);
+  EXPECT_FALSE(workshop.is_too_many(2 * target.vector_registers + 100, nest));
+  EXPECT_TRUE(workshop.is_too_many(2 * target.vector_registers + 1000, nest));
+}
 
 TEST(RegisterTile, what_spills_is_refused_with_a_block_that_does_not) {
   for (const TooLarge& c : kTooLarge) {
