@@ -31,6 +31,10 @@ namespace polyweft::targets {
 inline constexpr int64_t kLineBytes = 64;  ///< of the cache
 
 /// Does a value of memory subscript it?
+inline bool same_element(const Access& a, const Access& b) {
+  return a.id == b.id && std::equal(a.index.begin(), a.index.end(), b.index.begin(), b.index.end(),
+                                    [](const Subscript& x, const Subscript& y) { return !x.data && !y.data && x.affine == y.affine; });
+}
 inline bool has_data(const Access& access) {
   return std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; });
 }
@@ -162,14 +166,55 @@ class NestCode {
     Access stored, read;
     llvm::PHINode* phi = nullptr;
     llvm::Value* last = nullptr;  ///< before the loop: the element that the first iteration reads; in it: what the iteration stores
+    bool is_made = false;         ///< the iteration has stored
+    bool is_older = false;        ///< two steps behind or more: takes what the one before it in the list has held
+    unsigned lanes = 0;           ///< of a scan (nest_scans.cpp): the last running value in all lanes
+    llvm::BasicBlock *entry = nullptr, *header = nullptr;
   };
-  std::vector<Carried> carried_along(const Loop& loop) const;
+  /// A statement with the variables of unrolled loops around it written out.
+  struct Instance {
+    const Compute* compute = nullptr;
+    std::vector<Access> stores, reads;
+    std::map<VarId, Affine> at;  ///< what stands for variables
+  };
+  Access folded(const Access& access) const;
+  bool collect_instances(NodeId id, std::vector<Instance>& out);
+  std::vector<Carried> carried_along(const Loop& loop, const VarFacts& facts);
+  void add_carried(const Loop& loop, const std::vector<Instance>& instances, size_t k, std::vector<Carried>& out) const;
   void load_carried(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<Carried>& carried);
   llvm::Value* first_carried(const Access& read);
   llvm::Value* carried_value(const Access& access) const;
   void note_carried(const Access& access, llvm::Value* value);
   bool reads_carried(const Expr& e) const;
   llvm::Value* extreme_of_carried(const ExprNode& node);
+
+  // loops cut where conditions inside change: nest_pieces.cpp
+  void collect_cuts(const Guard& guard, VarId var, std::set<int64_t>& out) const;
+  void collect_cuts(const Expr& e, VarId var, std::set<int64_t>& out) const;
+  bool collect_cuts(NodeId id, VarId var, std::set<int64_t>& out, size_t& statements);
+  std::vector<Loop> pieces_of(const Loop& loop);
+  void in_pieces(const Loop& loop);
+  void plain_loop(const Loop& loop);
+
+  // running values as vectors: nest_scans.cpp
+  static constexpr VarId kFirstOfScan = 0x7ffffff1;
+  struct Scan {
+    std::vector<Access> chains;  ///< stores of running values
+    int64_t lanes = 0, vectors = 0;
+  };
+  Expr bare(const Expr& e) const;
+  std::optional<int64_t> step_along(const Access& access, VarId var) const;
+  bool is_chain(const Instance& instance, const Access& before);
+  bool goes_along(const std::vector<Instance>& instances, size_t k, VarId var, std::vector<Access>& chains);
+  std::optional<Scan> scan_along(const Loop& loop);
+  bool scan_loop(const Loop& loop);  ///< true: emitted
+  llvm::Value* turned_negatives(llvm::Value* bits);
+  llvm::Value* scanned_key(const ExprNode& node, llvm::Value* value);
+  llvm::Value* fold_keys(const ExprNode& node, llvm::Value* a, llvm::Value* b);
+  llvm::Constant* neutral_keys(const ExprNode& node, llvm::Type* type) const;
+  void begin_scan(const ExprNode& node, Carried& chain);
+  llvm::Value* scanned(const ExprNode& node);
+  llvm::Value* scanned(const ExprNode& node, const std::vector<Expr>& terms, Carried& chain);
 
   // control: nest_control.cpp; loops: nest_loops.cpp; parallel ones: nest_tasks.cpp
   void on(const Seq&);
@@ -184,6 +229,7 @@ class NestCode {
     std::function<void(llvm::Value* iv)> emit;
     int64_t trips;             ///< of the whole loop; 0: those of this one
     bool is_straight = false;  ///< whatever the loop's own body is
+    std::vector<Carried> carried = {};
   };
   void serial_loop(const Loop& loop) { serial_loop(loop, LoopBody{nullptr, 0}); }
   void serial_loop(const Loop&, const LoopBody& body);
@@ -254,6 +300,8 @@ class NestCode {
   void declare_registers(BufferId id, NodeId at);
   void declare_registers_of_loop(BufferId id, const Loop& loop);
   static void note_lanes_in_use(const std::map<RegKey, DeclaredLanes>& elements, std::map<RegKey, int64_t>& in_use);
+  /// Of the loop's range, where that is one number.
+  std::optional<int64_t> constant_length(const Loop& loop) const;
   std::optional<int64_t> constant_trips(const Loop& loop, const Affine& lo) const;
   void merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b);
   void written_registers(NodeId id, std::vector<bool>& buffers) const;

@@ -172,7 +172,7 @@ void NestCode::on(const Loop& loop) {
       return tensor_loop(loop);
     default: {
       const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
-      if (!turning_copy(loop) && !turning_groups(loop) && !late_loop(loop) && !cut_rows_loop(loop)) with_streams(loop, [&] { serial_loop(loop); });
+      if (!turning_copy(loop) && !turning_groups(loop) && !late_loop(loop) && !cut_rows_loop(loop)) with_streams(loop, [&] { in_pieces(loop); });
       for (size_t k = opened.size(); k-- > 0;) {
         free_last();
         bases_[opened[k]] = nullptr;

@@ -268,6 +268,7 @@ llvm::Value* NestCode::expression(const Expr& e) {
     default:
       break;
   }
+  if (llvm::Value* running = scanned(*e)) return running;
   if ((e->op == Op::max || e->op == Op::min) && !carried_.empty() && reads_carried(e)) return extreme_of_carried(*e);
   std::vector<llvm::Value*> args;
   for (const auto& arg : e->args) args.push_back(expression(arg));

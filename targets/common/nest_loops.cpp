@@ -49,11 +49,17 @@ std::optional<int64_t> NestCode::constant_trips(const Loop& loop, const Affine& 
   return length.constant;
 }
 
+std::optional<int64_t> NestCode::constant_length(const Loop& loop) const {
+  if (loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return std::nullopt;
+  const Affine length = fold(loop.hi.of[0]) - fold(loop.lo.of[0]);
+  return length.is_constant() ? std::optional(length.constant) : std::nullopt;
+}
+
 void NestCode::unroll_loop(const Loop& loop) {
   const Affine lo = fold(loop.lo.of[0]);
   const auto trips = constant_trips(loop, lo);
   if (!trips) return serial_loop(loop);
-  if (loop.step == 1 && (interleaved_copy(loop, lo, *trips) || dense_dots(loop, lo, *trips))) return;
+  if (carried_.empty() && loop.step == 1 && (interleaved_copy(loop, lo, *trips) || dense_dots(loop, lo, *trips))) return;
   ++unrolled_;
   for (int64_t n = 0; n < *trips; n += loop.step) {
     substitution_[loop.var] = lo + Affine::of(n);
@@ -162,10 +168,12 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   // Register blocks then need no values for the case that no iteration runs. Elsewhere the guard is left to the back end: without it loads are shared
   // between loops, which costs a depthwise convolution 3 % in spilled registers.
   const bool always = std::find(written.begin(), written.end(), true) != written.end() && is_entered(loop);
-  std::vector<Carried> carried = carried_along(loop);
+  std::vector<Carried> carried = special.emit ? special.carried : carried_along(loop, facts);
   llvm::BasicBlock* first = carried.empty() ? header : llvm::BasicBlock::Create(context, "entered", function_, header);
   llvm::MDNode* const entered = frequencies_ ? weights(frequency_of(loop).entered) : nullptr;
-  llvm::MDNode* const repeated = frequencies_ ? weights(1 - 1 / frequency_of(loop).trips) : nullptr;
+  const auto length = constant_length(loop);
+  const double trips = length && *length > 0 ? static_cast<double>(*length) / static_cast<double>(loop.step) : frequencies_ ? frequency_of(loop).trips : 1;
+  llvm::MDNode* const repeated = frequencies_ ? weights(1 - 1 / trips) : nullptr;
   always ? b_.CreateBr(first) : b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), first, after, entered);
   before = b_.GetInsertBlock();
   llvm::BasicBlock* const skipped = before;
@@ -182,8 +190,12 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   llvm::PHINode* iv = b_.CreatePHI(b_.getInt64Ty(), 2, loop.var - nest_.params.size() < nest_.loop_names.size() ? nest_.loop_names[loop.var - nest_.params.size()] : "");
   iv->addIncoming(lo, before);
   for (Carried& each : carried) {
+    each.entry = before;
+    each.header = header;
+    if (each.lanes > 0) continue;
     each.phi = b_.CreatePHI(each.last->getType(), 2);
     each.phi->addIncoming(each.last, before);
+    if (each.is_older) each.last = (&each - 1)->phi;
   }
   carried.swap(carried_);
   std::map<RegKey, llvm::PHINode*> phis;
@@ -231,7 +243,10 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   const std::vector<Cell> kept = latch == header ? cells_to_keep(streams) : std::vector<Cell>{};
   llvm::BasicBlock* left = kept.empty() ? latch : keep_cells(streams, kept, after);
   carried.swap(carried_);
-  for (const Carried& each : carried) each.phi->addIncoming(each.last, latch);
+  for (const Carried& each : carried) {
+    PW_CHECK(each.is_made || each.is_older);
+    each.phi->addIncoming(each.last, latch);
+  }
   b_.SetInsertPoint(latch);
   move_streams(streams, latch);
   b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, kept.empty() ? after : left, repeated);
@@ -248,7 +263,11 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
     merge_registers(entry, skipped, leaving, left);
   variables_.erase(loop.var);
   facts_ = outside;
-  integers_ = std::move(streams.integers);  // what was computed before the loop stands before what follows it
+  // What was computed before the loop stands before what follows it, unless that is a block that only a loop that runs is entered by.
+  if (before == skipped || always)
+    integers_ = std::move(streams.integers);
+  else
+    integers_ = integers;
   loads_.clear();
 }
 

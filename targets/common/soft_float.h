@@ -14,6 +14,7 @@ struct FloatUnits {
   bool half_arithmetic = false;  ///< AVX512-FP16: + - * / sqrt, comparisons and fused multiply-add of halves
   bool bf16 = false;             ///< AVX512-BF16: vectors of floats to bf16, numbers below 2^-126 taken for zero
   bool scale = false;            ///< AVX-512's vscalefps and vscalefpd, of all vector sizes
+  int vector_bits = 128;         ///< of the vectors that loops of single values may become
   int byte_products = 0;         ///< bits of the widest vector of sums of four products of bytes (VNNI); 0: none
   int word_products = 0;         ///< of sums of two products of words
 };

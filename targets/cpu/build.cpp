@@ -128,6 +128,7 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;
   options.plain_pointers = caller == Caller::plain_c;
+  options.units.vector_bits = target.vector_bits;
   options.units.fma = target.fuses_products();
   options.units.rounding = target.has("sse4.1");
   options.units.half = target.has("f16c") || target.has("avx512f");
