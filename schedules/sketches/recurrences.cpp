@@ -5,7 +5,7 @@
 //   time tiles   time_tiles.h
 //   diagonals    diagonals.h
 //   folds        right_looking.h
-//   lanes, jams  side_by_side.h
+//   lanes, jams  side_by_side.h; rows_or_jams: rows of vectors where a band has them, several chains side by side where it has not
 //
 // A step that its relations refuse is left out; a trace is kept if something was gained.
 #include "schedules/sketches/recurrences.h"
@@ -302,6 +302,26 @@ std::optional<Trace> sketch_side_by_side(Sketcher s, const Program& program, con
   return s.trace_;
 }
 
+/// Each band by itself: rows of vectors, or where it has none but a free member, several of its chains side by side. Nothing where no band takes the latter: a filter
+/// along the rows of an image, then along its columns.
+std::optional<Trace> sketch_rows_or_jams(Sketcher s, const Program& program, const std::vector<poly::BandProposal>& proposals) {
+  bool has_jam = false;
+  for (const poly::BandProposal& proposal : proposals) {
+    Sketcher rows = s;
+    const auto has_rows = add_plain(rows, program, proposal);
+    const auto free = has_rows == true ? std::nullopt : free_band(s, program, proposal);
+    if (free && add_side_by_side(s, program, *free, SideBySide::jammed)) {
+      has_jam = true;
+      continue;
+    }
+    if (!has_rows) return std::nullopt;
+    s = std::move(rows);
+  }
+  if (!has_jam) return std::nullopt;
+  s.plan_others();
+  return s.trace_;
+}
+
 enum class Style : uint8_t { panels, time, diamonds, diagonals, strips, diagonals_in_time, right_looking, rows };
 
 std::optional<Diagonals> diagonals_as(Style style) {
@@ -389,6 +409,7 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
   if (const auto wide = side_by_side(normalized, cls, facts, isl, *proposals); !wide.empty())
     for (const SideBySide form : {SideBySide::lanes, SideBySide::jammed})
       keep(sketch_side_by_side(Sketcher(normalized, cls, facts, isl), normalized, wide, *proposals, form));
+  if (proposals->size() > 1) keep(sketch_rows_or_jams(Sketcher(normalized, cls, facts, isl), normalized, *proposals));
   return out;
 }
 

@@ -183,6 +183,12 @@ std::vector<FreeBand> side_by_side(const Program& program, NumericsClass cls, co
   return out;
 }
 
+std::optional<FreeBand> free_band(const Sketcher& begun, const Program& program, const BandProposal& proposal) {
+  auto facts = facts_of_band(begun, program, proposal);
+  if (!facts || !has_free_member(*facts) || has_sums(program, proposal)) return std::nullopt;
+  return in_order_of_loops({proposal, std::move(*facts)});
+}
+
 bool add_side_by_side(Sketcher& s, const Program& program, const FreeBand& band, SideBySide form) {
   constexpr int64_t kJammed = 4, kVectors = 8;
   const BandProposal& proposal = band.proposal;

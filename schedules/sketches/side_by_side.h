@@ -24,6 +24,9 @@ struct FreeBand {
 /// and without sums; empty where there is none. Asks isl some questions a proposal.
 std::vector<FreeBand> side_by_side(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals);
 
+/// One band by itself, after what `begun` has; nothing where no member is free or a statement is a sum.
+std::optional<FreeBand> free_band(const Sketcher& begun, const Program& program, const poly::BandProposal& proposal);
+
 enum class SideBySide : uint8_t { lanes, jammed };
 /// Appends the band in this form; nothing and false where a step is refused.
 bool add_side_by_side(Sketcher& s, const Program& program, const FreeBand& band, SideBySide form);
