@@ -406,10 +406,10 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
   keep(sketch(normalized, cls, facts, isl, *proposals, Style::diamonds));
   for (const Style style : {Style::diagonals, Style::strips, Style::diagonals_in_time, Style::right_looking, Style::rows})
     keep(sketch(normalized, cls, facts, isl, *proposals, style));
+  if (proposals->size() > 1) keep(sketch_rows_or_jams(Sketcher(normalized, cls, facts, isl), normalized, *proposals));
   if (const auto wide = side_by_side(normalized, cls, facts, isl, *proposals); !wide.empty())
     for (const SideBySide form : {SideBySide::lanes, SideBySide::jammed})
       keep(sketch_side_by_side(Sketcher(normalized, cls, facts, isl), normalized, wide, *proposals, form));
-  if (proposals->size() > 1) keep(sketch_rows_or_jams(Sketcher(normalized, cls, facts, isl), normalized, *proposals));
   return out;
 }
 

@@ -88,6 +88,16 @@ TEST(RecurrenceSketches, recurrences_side_by_side_are_lanes_or_jammed) {
     EXPECT_TRUE(mentions(sums[1], step)) << step << "\n" << sums[1].text();
 }
 
+// A filter along rows, then along columns: the former has no rows of vectors, so several of its rows go side by side; the latter keeps its own.
+TEST(RecurrenceSketches, bands_without_rows_are_jammed_beside_bands_with_rows) {
+  const Program program = example(kExamples / "polybench" / "deriche.weft", {{"W", 13}, {"H", 21}});
+  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+  const auto mixed = std::find_if(traces.begin(), traces.end(), [](const Trace& trace) { return mentions(trace, "unroll band1 i") && mentions(trace, "vectorize z1 j 8"); });
+  ASSERT_NE(mixed, traces.end());
+  EXPECT_TRUE(mentions(*mixed, "unroll band2 i") && mentions(*mixed, "vectorize z2 j 8")) << mixed->text();
+  expect_right(program, *mixed);
+}
+
 // Lanes along the sum would read a column of the matrix element by element: lanes go along its rows instead, a loop further out.
 TEST(RecurrenceSketches, sums_down_columns_get_lanes_along_rows) {
   const Program program = example(kExamples / "recurrences" / "viterbi.weft", {{"T", 5}, {"S", 40}, {"O", 3}});
