@@ -9,33 +9,48 @@
 namespace polyweft::poly {
 namespace {
 
-bool has_divisions(const Set& s) {
-  int most = 0;
-  const auto look = [](isl_basic_set* piece, void* user) {
-    const isl_size divisions = isl_basic_set_dim(piece, isl_dim_div);
-    *static_cast<int*>(user) = std::max(*static_cast<int*>(user), static_cast<int>(divisions));
-    isl_basic_set_free(piece);
-    return divisions < 0 ? isl_stat_error : isl_stat_ok;
+bool has_divisions(const BasicSet& piece) {
+  const isl_size divisions = isl_basic_set_dim(piece.get(), isl_dim_div);
+  if (divisions < 0) throw IslFailure();
+  return divisions > 0;
+}
+
+std::vector<BasicSet> pieces_of(const Set& s) {
+  std::vector<BasicSet> out;
+  const auto add = [](isl_basic_set* piece, void* user) {
+    static_cast<std::vector<BasicSet>*>(user)->emplace_back(piece);
+    return isl_stat_ok;
   };
-  if (isl_set_foreach_basic_set(s.get(), look, &most) != isl_stat_ok) throw IslFailure();
-  return most > 0;
+  if (isl_set_foreach_basic_set(s.get(), add, &out) != isl_stat_ok) throw IslFailure();
+  return out;
+}
+
+/// Whether the piece has no point that none of the others has. Asked of those that lie in it: they are what it was made of.
+bool is_made_of(const BasicSet& piece, const std::vector<BasicSet>& others) {
+  const auto lies_in_it = [&](const BasicSet& other) { return yes(isl_basic_set_is_subset(other.get(), piece.get())); };
+  Set parts(isl_set_empty(isl_basic_set_get_space(piece.get())));
+  for (const BasicSet& other : others)
+    if (lies_in_it(other)) parts = Set(isl_set_union(parts.take(), isl_set_from_basic_set(other.copy())));
+  return yes(isl_set_is_subset(Set(isl_set_from_basic_set(piece.copy())).get(), parts.get()));
 }
 
 }  // namespace
 
-// Aligned divisions do not save all unions of remainders: pieces of odd i up to 3, odd i up to 1 and even i up to 1 become all i up to 3.
+// Aligned divisions do not save all unions of remainders: pieces of odd i up to 3, odd i up to 1 and even i up to 1 become all i up to 3. What was taken
+// together must have no point that its pieces have not.
 Set coalesced(Set s) {
   if (isl_set_n_basic_set(s.get()) <= 1) return s;
-  Set fewer(isl_set_coalesce(isl_set_align_divs(s.copy())));
-  const bool is_safe = isl_set_n_basic_set(fewer.get()) == isl_set_n_basic_set(s.get()) || !has_divisions(s) || yes(isl_set_is_equal(fewer.get(), s.get()));
-  return is_safe ? fewer : s;
+  const Set aligned(isl_set_align_divs(s.copy()));
+  Set fewer(isl_set_coalesce(aligned.copy()));
+  const std::vector<BasicSet> before = pieces_of(aligned), after = pieces_of(fewer);
+  if (after.size() == before.size() || std::ranges::none_of(before, has_divisions)) return fewer;
+  const auto is_safe = [&](const BasicSet& piece) { return is_made_of(piece, before); };
+  return std::ranges::all_of(after, is_safe) ? fewer : s;
 }
 
 Map coalesced(Map m) {
   if (isl_map_n_basic_map(m.get()) <= 1) return m;
-  Map fewer(isl_map_coalesce(isl_map_align_divs(m.copy())));
-  const bool is_safe = isl_map_n_basic_map(fewer.get()) == isl_map_n_basic_map(m.get()) || !has_divisions(Set(isl_map_wrap(m.copy()))) || yes(isl_map_is_equal(fewer.get(), m.get()));
-  return is_safe ? fewer : m;
+  return Map(isl_set_unwrap(coalesced(Set(isl_map_wrap(m.take()))).take()));
 }
 
 UnionMap coalesced(UnionMap m) {

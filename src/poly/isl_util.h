@@ -95,6 +95,7 @@ class Handle {
  private:
   T* p_;
 };
+using BasicSet = Handle<isl_basic_set>;
 using Set = Handle<isl_set>;
 using Map = Handle<isl_map>;
 using UnionSet = Handle<isl_union_set>;

@@ -9,7 +9,7 @@ namespace {
 std::string heat(int steps, int cells) {
   return "program heat(T = " + std::to_string(steps) + ", N = " + std::to_string(cells) +
          ")\nin X: f32[N]\nlet A[0, i: N] = X[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * A[t-1, i] + 0.25 * (A[t-1, i-1] + A[t-1, i+1])\n"
-         "let A[t: 1..T+1, i: N] where i == 0 or i == N-1 = X[i]\nout Y[i: N] = A[T, i]\n";
+         "let A[t: 1..T+1, i: N] where i == 0 or i == N-1 = 0.5 * A[t-1, i] + X[i]\nout Y[i: N] = A[T, i]\n";
 }
 const char* kHeat = "band heat [t, i] of A@2: [t, i + t], A@3: [t, i + t]\n";
 
