@@ -211,7 +211,6 @@ void run_vectorizing_passes(llvm::Module& module, llvm::TargetMachine& machine) 
   llvm::PassBuilder builder(&machine, tuning);
   llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
   library.disableAllFunctions();
-  for (const auto f : {llvm::LibFunc_memcpy, llvm::LibFunc_memmove, llvm::LibFunc_memset}) library.setAvailable(f);
   functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
