@@ -252,7 +252,7 @@ double judge(const Json& store, const Workshop& workshop, bool verbose) {
     const double found = cycles[hash(nest)];
     return found > 0 ? Result<double>(found) : fail("PW0901", "nothing is known of its code");
   };
-  const std::vector<Candidate> last = ordered_by_code(finalists(ranked, templates), templates, *model, known);
+  const std::vector<Candidate> last = ordered_by_code(ranked, templates, *model, known);
   const double best = *std::min_element(ns.begin(), ns.end()), chosen = ns[last.front().sketch];
   const auto position = [&](const Candidate& c) {
     return std::find_if(last.begin(), last.end(), [&](const Candidate& l) { return l.sketch == c.sketch; }) - last.begin();

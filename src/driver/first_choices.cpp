@@ -26,6 +26,9 @@ void put_vectors_before_base(std::vector<Candidate>& candidates, const std::vect
 /// Of the two predictions' logarithms: 253 programs (bench_rank) took 1.11 times the best candidate's time by 0.6 of the code, 1.102 by 0.7, 1.100 by 0.8, 1.13 by the code alone.
 constexpr double kWeightOfCode = 0.8;
 
+/// Where code cannot be made of the first (it spills, or is too long), the next may have fewer lanes or smaller blocks.
+constexpr size_t kMostOfWay = 4;
+
 /// Models err alike on candidates whose code is made alike, and differently on others.
 enum class Way : uint8_t { base, compiler, reordered_compiler, batch, band, schedule };
 Way way_of(const NestTemplate& t) {
@@ -53,16 +56,26 @@ std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std
   return out;
 }
 
-std::vector<Candidate> ordered_by_code(std::vector<Candidate> finalists, const std::vector<NestTemplate>& templates, const CostModel& model, const CyclesOfCode& cycles_of) {
-  if (finalists.size() < 2) return finalists;
-  for (Candidate& candidate : finalists) {
-    const auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
-    const auto cycles = nest ? cycles_of(*nest) : Result<double>(nest.error());
-    const double by_code = cycles ? model.predict_ns(*nest, *cycles) : std::numeric_limits<double>::infinity();
-    candidate.predicted_ns = std::pow(candidate.predicted_ns, 1 - kWeightOfCode) * std::pow(by_code, kWeightOfCode);
+std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates, const CostModel& model, const CyclesOfCode& cycles_of) {
+  std::vector<Candidate> out = finalists(ranked, templates);
+  if (out.size() < 2) return out;
+  for (Candidate& finalist : out) {
+    const Way way = way_of(templates[finalist.sketch]);
+    double by_code = std::numeric_limits<double>::infinity();
+    size_t tried = 0;
+    for (auto next = ranked.begin(); next != ranked.end() && tried < kMostOfWay && std::isinf(by_code); ++next) {
+      if (way_of(templates[next->sketch]) != way) continue;
+      ++tried;
+      const auto nest = instantiate(templates[next->sketch], next->decisions);
+      const auto cycles = nest ? cycles_of(*nest) : Result<double>(nest.error());
+      if (!cycles) continue;
+      by_code = model.predict_ns(*nest, *cycles);
+      finalist = *next;
+    }
+    finalist.predicted_ns = std::pow(finalist.predicted_ns, 1 - kWeightOfCode) * std::pow(by_code, kWeightOfCode);
   }
-  std::stable_sort(finalists.begin(), finalists.end(), [](const Candidate& a, const Candidate& b) { return a.predicted_ns < b.predicted_ns; });
-  return finalists;
+  std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) { return a.predicted_ns < b.predicted_ns; });
+  return out;
 }
 
 }  // namespace polyweft

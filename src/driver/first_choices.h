@@ -20,7 +20,8 @@ inline constexpr size_t kAllRanked = 4000;
 std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates);
 /// Cycles of a call's instructions by its machine code; an error where there is none.
 using CyclesOfCode = std::function<Result<double>(const LoopNest&)>;
-/// The finalists again, best first by what the model predicts of the nest and of its code together. Those without code come last.
-std::vector<Candidate> ordered_by_code(std::vector<Candidate> finalists, const std::vector<NestTemplate>& templates, const CostModel& model, const CyclesOfCode& cycles);
+/// The finalists, best first by what the model predicts of the nest and of its code together. Where code cannot be made of one, the next ranked of its way stands for it;
+/// ways without code come last.
+std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates, const CostModel& model, const CyclesOfCode& cycles);
 
 }  // namespace polyweft

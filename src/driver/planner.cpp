@@ -148,7 +148,7 @@ std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTem
   const auto model = analytic_model(workshop_.machine_model(t.key.threads));
   const auto cycles_of = [&](const LoopNest& nest) { return workshop_.expected_cycles(nest, t.key.threads); };
   const std::vector<Candidate> ranked = first_choices(templates, *model, kAllRanked);
-  std::vector<Candidate> out = ordered_by_code(finalists(ranked, templates), templates, *model, cycles_of);
+  std::vector<Candidate> out = ordered_by_code(ranked, templates, *model, cycles_of);
   const size_t judged = out.size();
   for (size_t k = 0; k < std::min(ranked.size(), others); ++k) {
     const auto is_tried = [&](const Candidate& c) { return c.sketch == ranked[k].sketch && c.decisions == ranked[k].decisions; };

@@ -248,7 +248,10 @@ Result<Assembly> Workshop::marked_assembly(const LoopNest& nest) const {
 }
 
 Result<double> Workshop::expected_cycles(const LoopNest& nest, int threads) const {
-  return targets::expected_cycles(nest, target_, threads);
+  const auto code = targets::expected_code(nest, target_, threads);
+  if (!code) return code.error();
+  if (is_too_many(code->spills, nest)) return spill_refusal(nest, target_, code->spills);
+  return code->cycles;
 }
 
 Status Workshop::may_be_named(const std::string& symbol) {

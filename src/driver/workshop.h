@@ -39,7 +39,7 @@ class Workshop {
   bool is_too_many(int spills, const LoopNest& nest) const;
   Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
   Result<Assembly> marked_assembly(const LoopNest& nest) const;
-  /// Cycles of a call's instructions by LLVM's tables, all loads from the first cache. Costs some 2 times what compiling the nest costs.
+  /// Cycles of a call's instructions by LLVM's tables, all loads from the first cache. PW0506 where it spills too much. Costs some 2 times what compiling the nest costs.
   Result<double> expected_cycles(const LoopNest& nest, int threads) const;
   /// PW0513 where a product's symbol cannot have this name.
   static Status may_be_named(const std::string& symbol);

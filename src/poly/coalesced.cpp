@@ -44,7 +44,10 @@ Set coalesced(Set s) {
   Set fewer(isl_set_coalesce(aligned.copy()));
   const std::vector<BasicSet> before = pieces_of(aligned), after = pieces_of(fewer);
   if (after.size() == before.size() || std::ranges::none_of(before, has_divisions)) return fewer;
-  const auto is_safe = [&](const BasicSet& piece) { return is_made_of(piece, before); };
+  const auto is_safe = [&](const BasicSet& piece) {
+    const auto is_same = [&](const BasicSet& other) { return yes(isl_basic_set_plain_is_equal(piece.get(), other.get())); };
+    return std::ranges::any_of(before, is_same) || is_made_of(piece, before);
+  };
   return std::ranges::all_of(after, is_safe) ? fewer : s;
 }
 

@@ -234,13 +234,13 @@ Result<std::string> assembly_text(const LoopNest& nest, const Target& target, co
   return std::string(bytes->begin(), bytes->end());
 }
 
-Result<double> expected_cycles(const LoopNest& nest, const Target& target, int threads) {
+Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, int threads) {
   auto code = lowered(nest, target, "", Caller::lab, threads);
   if (!code) return code.error();
   std::vector<BlockFrequency> frequencies;
   auto bytes = emit(*code, nest, llvm::CodeGenFileType::AssemblyFile, nullptr, &frequencies);
   if (!bytes) return bytes.error();
-  return expected_cycles(std::string(bytes->begin(), bytes->end()), frequencies, target);
+  return expected_code(std::string(bytes->begin(), bytes->end()), frequencies, target);
 }
 
 Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller) {

@@ -40,9 +40,14 @@ Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target
 Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
 /// Assembly text with its innermost loops marked and costed; assembly.cpp. `assembly` is AT&T text of x86-64, for a CPU like `target`.
 Result<Assembly> marked_assembly(const std::string& assembly, const Target& target);
+/// What code is expected to do, by its text.
+struct ExpectedCode {
+  double cycles = 0;  ///< of a call's instructions
+  int spills = 0;     ///< as CompiledObject::spills
+};
 /// Cycles that a call's instructions take by LLVM's tables of a CPU like `target`, if all loads hit the first cache: each block of the machine code as often as samples of
 /// the nest's iterations say, `threads` at work in parallel loops. Costs what compiling costs, and about as much again.
-Result<double> expected_cycles(const LoopNest& nest, const Target& target, int threads);
+Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, int threads);
 Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
 /// An ELF shared object; `with_runtime`: Halide's runtime inside, hidden; else halide_* is resolved by whoever loads it.
 enum class Runtime : uint8_t { external, inside };

@@ -5,6 +5,7 @@
 
 #include "targets/cpu/assembly_reader.h"
 #include "targets/cpu/memory_chains.h"
+#include "targets/cpu/spills.h"
 
 namespace polyweft::targets {
 namespace {
@@ -80,10 +81,10 @@ class Estimator {
 
 }  // namespace
 
-Result<double> expected_cycles(const std::string& assembly, const std::vector<BlockFrequency>& blocks, const Target& target) {
+Result<ExpectedCode> expected_code(const std::string& assembly, const std::vector<BlockFrequency>& blocks, const Target& target) {
   auto read = read_assembly(assembly, target);
   if (!read) return read.error();
-  return Estimator(*read, blocks).cycles();
+  return ExpectedCode{Estimator(*read, blocks).cycles(), count_spills(*read)};
 }
 
 }  // namespace polyweft::targets

@@ -6,6 +6,7 @@
 
 #include "polyweft/result.h"
 #include "polyweft/target.h"
+#include "targets/cpu/build.h"
 #include "targets/cpu/pipeline.h"
 
 namespace polyweft::targets {
@@ -13,6 +14,6 @@ namespace polyweft::targets {
 /// Sum over the blocks: visits times cycles by LLVM's MCA, as if all loads hit the first cache. An innermost loop counts as its often visited blocks one after the other, so that
 /// chains from one iteration to the next are seen; leaving one costs a wrongly guessed branch.
 /// PW0512 where LLVM cannot read the text.
-Result<double> expected_cycles(const std::string& assembly, const std::vector<BlockFrequency>& blocks, const Target& target);
+Result<ExpectedCode> expected_code(const std::string& assembly, const std::vector<BlockFrequency>& blocks, const Target& target);
 
 }  // namespace polyweft::targets

@@ -19,6 +19,8 @@
 #include <memory>
 #include <string>
 
+#include "targets/cpu/assembly_reader.h"
+
 namespace polyweft::targets {
 namespace {
 
@@ -53,13 +55,13 @@ bool is_vector_register(const std::string& name) {
   return name.size() >= 4 && name[1] == 'M' && name[2] == 'M' && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
 }
 
-struct Span {
+struct AddressRange {
   uint64_t begin = 0, end = 0;
 };
 
 /// Where the code of a section jumps back, and where it stores a vector register to the stack.
 struct Outline {
-  std::vector<Span> loops;
+  std::vector<AddressRange> loops;
   std::vector<uint64_t> stores;
 };
 
@@ -83,7 +85,7 @@ Outline outline_of(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
   return out;
 }
 
-bool contains(const Span& outer, const Span& inner) {
+bool contains(const AddressRange& outer, const AddressRange& inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end && (outer.begin != inner.begin || outer.end != inner.end);
 }
 
@@ -91,8 +93,8 @@ bool contains(const Span& outer, const Span& inner) {
 int count_in(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
   const Outline outline = outline_of(code, d);
   int spills = 0;
-  for (const Span& loop : outline.loops) {
-    const bool innermost = std::none_of(outline.loops.begin(), outline.loops.end(), [&](const Span& other) { return contains(loop, other); });
+  for (const AddressRange& loop : outline.loops) {
+    const bool innermost = std::none_of(outline.loops.begin(), outline.loops.end(), [&](const AddressRange& other) { return contains(loop, other); });
     if (!innermost) continue;
     for (uint64_t at : outline.stores) spills += at >= loop.begin && at < loop.end;
   }
@@ -139,6 +141,22 @@ int count_spills(const std::vector<unsigned char>& object) {
     spills += count_in(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t*>(contents->data()), contents->size()), *d);
   }
   return spills;
+}
+
+int count_spills(const AssemblyCode& assembly) {
+  std::vector<char> is_spill;
+  bool has_frame_pointer = false;
+  for (const PlacedInst& placed : assembly.code) {
+    has_frame_pointer &= !assembly.cpu.instructions->get(placed.inst.getOpcode()).isReturn();
+    has_frame_pointer |= makes_frame_pointer(placed.inst, *assembly.cpu.registers);
+    is_spill.push_back(is_vector_store_to_stack(placed.inst, *assembly.cpu.instructions, *assembly.cpu.registers, has_frame_pointer));
+  }
+  const std::vector<Span> loops = loops_of(assembly);
+  std::ptrdiff_t spills = 0;
+  for (const Span& loop : loops)
+    if (std::none_of(loops.begin(), loops.end(), [&](const Span& other) { return is_inside(other, loop); }))
+      spills += std::count(is_spill.begin() + static_cast<std::ptrdiff_t>(loop.begin), is_spill.begin() + static_cast<std::ptrdiff_t>(loop.end), 1);
+  return static_cast<int>(spills);
 }
 
 }  // namespace polyweft::targets

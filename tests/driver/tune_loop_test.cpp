@@ -159,20 +159,36 @@ TEST_F(TuneLoopTest, three_trials_are_no_answer_to_twenty) {
 }
 
 TEST_F(TuneLoopTest, the_code_decides_which_way_to_make_code_comes_first) {
-  const std::vector<Candidate> ways = finalists(first_choices(templates_, *model_, kAllRanked), templates_);
+  const std::vector<Candidate> ranked = first_choices(templates_, *model_, kAllRanked);
+  const std::vector<Candidate> ways = finalists(ranked, templates_);
   ASSERT_GE(ways.size(), 2u);
   EXPECT_EQ(ways.front().nest_hash, first_choices(templates_, *model_, 6).front().nest_hash);
   for (const Candidate& wanted : ways) {
     const auto cycles = [&](const LoopNest& nest) -> Result<double> { return hash(nest) == wanted.nest_hash ? 1e-6 : 1e15; };
-    EXPECT_EQ(ordered_by_code(ways, templates_, *model_, cycles).front().nest_hash, wanted.nest_hash);
-    const auto fails = [&](const LoopNest& nest) -> Result<double> {
-      if (hash(nest) == wanted.nest_hash) return fail("PW0502", "too long");
-      return 1000.0;
+    EXPECT_EQ(ordered_by_code(ranked, templates_, *model_, cycles).front().nest_hash, wanted.nest_hash);
+    const auto is_another = [&](const LoopNest& nest) {
+      return std::any_of(ways.begin(), ways.end(), [&](const Candidate& c) { return c.nest_hash == hash(nest) && c.nest_hash != wanted.nest_hash; });
     };
-    const auto ordered = ordered_by_code(ways, templates_, *model_, fails);
+    const auto fails_in_this_way = [&](const LoopNest& nest) -> Result<double> { return is_another(nest) ? Result<double>(1000.0) : fail("PW0502", "too long"); };
+    const auto ordered = ordered_by_code(ranked, templates_, *model_, fails_in_this_way);
     EXPECT_EQ(ordered.size(), ways.size());
     EXPECT_EQ(ordered.back().nest_hash, wanted.nest_hash);
   }
+}
+
+TEST_F(TuneLoopTest, another_of_the_same_way_stands_for_one_without_code) {
+  const std::vector<Candidate> ranked = first_choices(templates_, *model_, kAllRanked);
+  const std::vector<Candidate> ways = finalists(ranked, templates_);
+  int replaced = 0;
+  for (const Candidate& refused : ways) {
+    const auto cycles = [&](const LoopNest& nest) -> Result<double> { return hash(nest) == refused.nest_hash ? fail("PW0506", "spills") : Result<double>(1000.0); };
+    const auto ordered = ordered_by_code(ranked, templates_, *model_, cycles);
+    ASSERT_EQ(ordered.size(), ways.size());
+    const bool is_there = std::any_of(ordered.begin(), ordered.end(), [&](const Candidate& c) { return c.nest_hash == refused.nest_hash; });
+    replaced += !is_there;
+    if (is_there) EXPECT_EQ(ordered.back().nest_hash, refused.nest_hash) << "the only one of its way";
+  }
+  EXPECT_GE(replaced, 1);
 }
 
 TEST_F(TuneLoopTest, what_is_served_untuned_and_the_floor_are_measured_first) {

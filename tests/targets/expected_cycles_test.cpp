@@ -11,9 +11,9 @@ namespace {
 double cycles_of(const std::string& text, int threads = 1) {
   auto nest = parse_loop_nest(text);
   if (!nest) throw std::runtime_error(nest.error().message + "\n" + text);
-  auto cycles = targets::expected_cycles(*nest, *find_target("x86-64-v3"), threads);
+  auto cycles = targets::expected_code(*nest, *find_target("x86-64-v3"), threads);
   if (!cycles) throw std::runtime_error(cycles.error().message);
-  return *cycles;
+  return cycles->cycles;
 }
 
 std::string nest(const std::string& how, const std::string& extents, const std::string& loops) {
