@@ -64,7 +64,7 @@ struct RunnerTask {
   LoadableKernel reference;   ///< the compiled base nest
   LoadableKernel bound;       ///< empty, or computes per output element the f64 error bound (same inputs, f64 outputs)
   bool bit_exact = false;     ///< strict without approximate functions: random data must agree bit for bit too
-  double relative_bound = 0;  ///< used where `bound` is empty: |a - b| <= relative_bound * max(|row scale|, |a|)
+  double relative_bound = 0;  ///< used where `bound` is empty: |a - b| <= relative_bound * max(|row scale|, |a|, least normal number)
   uint64_t seed = 1;
   int threads = 1;
 };

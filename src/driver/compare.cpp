@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "driver/kernel_impl.h"
+#include "ir/least_scale.h"
 
 namespace polyweft {
 namespace {
@@ -17,7 +18,7 @@ double number(const Literal& v) {
 
 // The scale of an output: what sums of its magnitude may lose does not shrink where terms cancel.
 double scale_of(const TensorData& data) {
-  double scale = 0;
+  double scale = least_scale(data.type);
   for (int64_t i = 0; i < data.elements(); ++i) {
     const double v = std::abs(number(data.at(i)));
     if (std::isfinite(v)) scale = std::max(scale, v);

@@ -187,9 +187,37 @@ std::optional<Times> isl_order(const Model& model, const ElementGraph& graph, co
 
 }  // namespace
 
+namespace {
+
+/// For each tensor the number of its cycle: tensors whose equations read each other, directly or not.
+std::vector<uint32_t> cycles_of_tensors(const Program& program) {
+  std::vector<std::vector<uint32_t>> edges(program.tensors.size());
+  for (const Equation& equation : program.equations)
+    for (const TensorId target : equation.targets) {
+      edges[target].push_back(equation.targets.front());
+      edges[equation.targets.front()].push_back(target);
+      for (const PlacedRead& read : placed_reads(equation)) edges[target].push_back(read.node->access.id);
+    }
+  std::vector<uint32_t> out(program.tensors.size());
+  const auto found = Tarjan(edges).found;
+  for (uint32_t c = 0; c < found.size(); ++c)
+    for (const uint32_t tensor : found[c]) out[tensor] = c;
+  return out;
+}
+
+/// Needs of `from` are the last ones.
+void add_edge(ElementGraph& graph, uint32_t from, uint32_t to) {
+  for (auto need = graph.needs.rbegin(); need != graph.needs.rend() && need->from == from; ++need)
+    if (need->to == to) return;
+  graph.needs.push_back({from, to, Map(isl_map_empty(isl_space_map_from_set(isl_set_get_space(graph.statements[from].elements.get())))), {}});
+}
+
+}  // namespace
+
 ElementGraph element_statements(const Model& model) {
   const Program& program = model.program();
   ElementGraph graph;
+  graph.cycles = cycles_of_tensors(program);
   for (EquationId q = 0; q < program.equations.size(); ++q) {
     std::string name = statement_name(program, q);
     Set elements = model.elements(q, program.equations[q].targets.front());
@@ -204,6 +232,10 @@ void add_needs(const Model& model, EquationId q, ElementGraph& graph) {
   for (const PlacedRead& read : placed_reads(program.equations[q])) {
     std::vector<EquationId> sources = definers(program, read.node->access.id);
     if (sources.empty()) continue;
+    if (graph.cycles[read.node->access.id] != graph.cycles[program.equations[q].targets.front()]) {
+      for (const EquationId r : sources) add_edge(graph, q, r);
+      continue;
+    }
     Map need = renamed(compose(element, model.read_map(q, read)), isl_dim_in, graph.statements[q].name);
     for (EquationId r : sources) add_need(graph, q, r, restrict_range(renamed(need, isl_dim_out, graph.statements[r].name), graph.statements[r].elements));
   }

@@ -23,8 +23,9 @@ struct Need {
 struct ElementGraph {
   std::vector<Statement> statements;
   std::vector<Need> needs;
+  std::vector<uint32_t> cycles;  ///< for each tensor the number of its cycle: those of one number may read each other
 };
-/// One statement an equation. Tuples: elements of the first target; all targets share them.
+/// One statement an equation; needs of another cycle are edges with empty maps, for only the order of cycles asks for them. Tuples: elements of the first target; all targets share them.
 ElementGraph element_graph(const Model& model);
 /// The same in steps, for one question an equation.
 ElementGraph element_statements(const Model& model);

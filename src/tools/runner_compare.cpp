@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "ir/least_scale.h"
 #include "runner_inputs.h"
 #include "runner_values.h"
 
@@ -89,7 +90,7 @@ class Judge {
     const int64_t row = i / row_;
     if (row == scaled_row_) return scale_;
     scaled_row_ = row;
-    scale_ = 0;
+    scale_ = least_scale(output_.type);
     for (int64_t k = row * row_; k < (row + 1) * row_; ++k) {
       const double v = std::fabs(value_at(output_.type, want_ + static_cast<size_t>(k) * step_));
       if (std::isfinite(v)) scale_ = std::max(scale_, v);

@@ -13,7 +13,7 @@ struct CompareRule {
   InputSet set = InputSet::integer_valued;
   bool bit_exact = false;         ///< strict arithmetic: always bit for bit
   const double* bound = nullptr;  ///< one absolute bound an element, or none
-  double relative_bound = 0;      ///< without `bound`: of the largest finite magnitude in the element's row (last axis)
+  double relative_bound = 0;      ///< without `bound`: of the largest finite magnitude in the element's row (last axis), of the least normal number at least
 };
 
 /// The first element (row-major) that is wrong, as text: "C[3,17] is 2.5, the reference has 3.5 (...)"; nothing when all are right.

@@ -50,6 +50,12 @@ TEST(CompareOutputs, without_bounds_the_rule_of_thumb_counts_and_says_so) {
   EXPECT_FALSE(compare({1, 2, 3, 5.5}, {1, 2, 3, 4}, tolerance).equal);
 }
 
+TEST(CompareOutputs, values_below_the_normal_numbers_are_rounded_by_absolute_amounts) {
+  const Tolerance tolerance{false, 1e-6, {}};
+  EXPECT_TRUE(compare({0, 0, 0, 0}, {0, 0, 0, -0x1p-149}, tolerance).equal);
+  EXPECT_FALSE(compare({0, 0, 0, 0}, {0, 0, 0, 0x1p-126}, tolerance).equal);
+}
+
 TEST(CompareOutputs, a_missing_number_is_no_licence) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Tolerance no_number{false, 0, {floats(ElementType::f64, {nan, nan, nan, nan})}};
