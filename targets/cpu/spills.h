@@ -18,7 +18,7 @@ bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo&
 /// mov %rsp, %rbp
 bool makes_frame_pointer(const llvm::MCInst& inst, const llvm::MCRegisterInfo& registers);
 
-/// Stores of vector registers to [rsp/rbp + c] in the innermost loops of all functions of an ELF object. 0 where it cannot be read.
+/// Most stores of vector registers to [rsp/rbp + c] in one innermost loop of all functions of an ELF object. 0 where it cannot be read.
 int count_spills(const std::vector<unsigned char>& object);
 /// The same of assembly text.
 int count_spills(const AssemblyCode& assembly);
