@@ -24,6 +24,7 @@
 #include "schedules/sketches/side_by_side.h"
 #include "schedules/sketches/sketcher.h"
 #include "schedules/sketches/time_tiles.h"
+#include "support/abilities.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -401,12 +402,14 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
       return;
     out.push_back(std::move(*trace));
   };
-  for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, facts, isl, *proposals, Style::panels, panel));
-  keep(sketch(normalized, cls, facts, isl, *proposals, Style::time));
-  keep(sketch(normalized, cls, facts, isl, *proposals, Style::diamonds));
-  for (const Style style : {Style::diagonals, Style::strips, Style::diagonals_in_time, Style::right_looking, Style::rows})
-    keep(sketch(normalized, cls, facts, isl, *proposals, style));
-  if (proposals->size() > 1) keep(sketch_rows_or_jams(Sketcher(normalized, cls, facts, isl), normalized, *proposals));
+  if (is_on("rule.panels"))
+    for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, facts, isl, *proposals, Style::panels, panel));
+  for (const auto& [style, ability] : {std::pair{Style::time, "rule.time_tiles"}, {Style::diamonds, "rule.diamonds"}, {Style::diagonals, "rule.diagonals"},
+                                       {Style::strips, "rule.diagonals"}, {Style::diagonals_in_time, "rule.diagonals"}, {Style::right_looking, "rule.right_looking"},
+                                       {Style::rows, "rule.rows_of_bands"}})
+    if (is_on(ability)) keep(sketch(normalized, cls, facts, isl, *proposals, style));
+  if (proposals->size() > 1 && is_on("rule.jams")) keep(sketch_rows_or_jams(Sketcher(normalized, cls, facts, isl), normalized, *proposals));
+  if (!is_on("rule.side_by_side")) return out;
   if (const auto wide = side_by_side(normalized, cls, facts, isl, *proposals); !wide.empty())
     for (const SideBySide form : {SideBySide::lanes, SideBySide::jammed})
       keep(sketch_side_by_side(Sketcher(normalized, cls, facts, isl), normalized, wide, *proposals, form));

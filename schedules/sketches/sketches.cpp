@@ -23,6 +23,7 @@
 #include "schedules/sketches/strips.h"
 #include "schedules/sketches/values_in_lanes.h"
 #include "schedules/steps.h"
+#include "support/abilities.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -341,7 +342,8 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
   std::vector<Trace> out;
   if (!base || base->stages.empty()) return {Trace{}};
   std::vector<Step> prefix;
-  NestTemplate t = with_borders(with_classes(with_inlining(*base, prefix), prefix), prefix);
+  NestTemplate t = with_classes(with_inlining(*base, prefix), prefix);
+  if (is_on("rule.borders")) t = with_borders(std::move(t), prefix);
   Builder b{t, *base, facts, dominant_stage(t), prefix};
   const auto reader = reader_of_tiles(b);
   for (TileOrder order : {TileOrder::columns_outside, TileOrder::columns_outside_packed, TileOrder::rows_outside, TileOrder::rows_packed}) {
@@ -350,36 +352,39 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
     if (auto plan = reader ? std::nullopt : tile_plan(b, order, std::nullopt, true)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   }
   if (!out.empty() && fills_tiles(b.context(b.dominant, Packing::none))) return out;
-  if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
-  if (auto plan = plan_values_in_lanes(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
-  const bool is_large = is_larger_than_cache(b, 1);
+  if (auto plan = is_on("rule.epilogue") ? epilogue_plan(b) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  if (auto plan = is_on("rule.values_in_lanes") ? plan_values_in_lanes(b) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  const bool may_stream = is_larger_than_cache(b, 1) && is_on("rule.streams");
   constexpr int64_t kRowsAhead = 2;  // of a stencil in front of a product, from memory: 0.9 of the time of none
   for (bool past_caches : {true, false})
     for (bool by_rows : {false, true})
-      if (is_large || !past_caches)
-        if (auto plan = chain_plan(b, {by_rows, past_caches, past_caches && is_larger_than_cache(b, 2) ? kRowsAhead : 0}))
+      if (may_stream || !past_caches)
+        if (auto plan = !is_on("rule.chains") ? std::nullopt : chain_plan(b, {by_rows, past_caches, past_caches && is_larger_than_cache(b, 2) ? kRowsAhead : 0}))
           add_if_new(out, trace_of(b, *plan), normalized, cls);
   for (bool streams : {true, false})
-    if (is_large || !streams)
-      if (auto plan = plan_windows(t, facts, streams)) add_if_new(out, trace_of(b, *plan), normalized, cls);
+    if (may_stream || !streams)
+      if (auto plan = is_on("rule.windows") ? plan_windows(t, facts, streams) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
   if (!out.empty() && is_long_chain(t)) return out;
-  auto strips = strip_plan(b, Stores::cached);
-  if (strips && is_large)
+  auto strips = is_on("rule.strips") ? strip_plan(b, Stores::cached) : std::nullopt;
+  if (strips && may_stream)
     if (auto plan = strip_plan(b, Stores::streamed)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   if (strips && is_larger_than_cache(b, 0))
     if (auto plan = strip_plan(b, Stores::ahead)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   if (strips) add_if_new(out, trace_of(b, *strips), normalized, cls);
-  if (!strips && is_large) add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors, Stores::streamed)), normalized, cls);
-  for (Packing packing : {Packing::vectors, Packing::all, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
+  if (!strips && may_stream) add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors, Stores::streamed)), normalized, cls);
+  const std::vector<Packing> packings = is_on("rule.packing") ? std::vector{Packing::vectors, Packing::all, Packing::none} : std::vector{Packing::none};
+  for (Packing packing : packings) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
   b.rows_outside = true;
-  for (Packing packing : {Packing::vectors, Packing::none}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
+  for (Packing packing : packings)
+    if (packing != Packing::all) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
   b.rows_outside = false;
   b.panels_outside = true;
-  for (Packing packing : {Packing::vectors, Packing::all}) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
+  for (Packing packing : packings)
+    if (packing != Packing::none) add_if_new(out, trace_of(b, plain_plan(b, packing)), normalized, cls);
   b.panels_outside = false;
   b.lanes_outside = true;
-  if (auto plan = epilogue_plan(b)) add_if_new(out, trace_of(b, *plan), normalized, cls);
-  add_if_new(out, trace_of(b, plain_plan(b, Packing::vectors)), normalized, cls);
+  if (auto plan = is_on("rule.epilogue") ? epilogue_plan(b) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
+  add_if_new(out, trace_of(b, plain_plan(b, packings.front())), normalized, cls);
   if (out.empty()) out.push_back(Trace{});
   return out;
 }
@@ -397,11 +402,12 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
   if (has_recurrence(normalized))
     traces = recurrence_sketches(normalized, cls, facts, isl);
   else
-    traces = one_pass_sketches(normalized, cls, facts, isl);
-  if (traces.empty() && !has_recurrence(normalized)) traces = resolution_sketches(normalized, cls, facts, isl);
+    traces = is_on("rule.one_pass") ? one_pass_sketches(normalized, cls, facts, isl) : std::vector<Trace>{};
+  if (traces.empty() && !has_recurrence(normalized) && is_on("rule.resolutions")) traces = resolution_sketches(normalized, cls, facts, isl);
   std::vector<Trace> plain = sketches(normalized, cls, facts);
-  std::vector<Trace> left_to_compiler = auto_vectorized_sketches(normalized, cls, facts.threads, isl);
-  for (Trace& trace : batch_sketches(normalized, cls, facts, isl)) traces.push_back(std::move(trace));
+  std::vector<Trace> left_to_compiler = is_on("rule.autovectorize") ? auto_vectorized_sketches(normalized, cls, facts.threads, isl) : std::vector<Trace>{};
+  if (is_on("rule.batches"))
+    for (Trace& trace : batch_sketches(normalized, cls, facts, isl)) traces.push_back(std::move(trace));
   // Of equals the first is taken: rather what the compiler vectorizes than the base order.
   const bool has_base = !plain.empty() && runs_base_order(plain.front());
   for (std::vector<Trace>* some : {has_base ? &left_to_compiler : &plain, has_base ? &plain : &left_to_compiler})

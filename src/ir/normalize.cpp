@@ -29,6 +29,7 @@
 #include "ir/shared_values.h"
 #include "ir/simplify.h"
 #include "polyweft/program.h"
+#include "support/abilities.h"
 
 namespace polyweft {
 namespace {
@@ -68,7 +69,7 @@ class Normalizer {
     names_ = equation.index_names;
     hoist_guards(equation);
     Scope scope = scope_of(equation);
-    equation.rhs = ir::with_separated_sums(equation.rhs, scope.indices, out_.index_var(0));
+    if (is_on("normalize.separated_sums")) equation.rhs = ir::with_separated_sums(equation.rhs, scope.indices, out_.index_var(0));
     if (equation.rhs->op == Op::reduce && !is_shared_reduction(equation, scope)) {
       bool has_value_target = equation.targets.size() == equation.rhs->reduction.ranges.size() + 1;
       if (is_argument(*equation.rhs) && !has_value_target)
@@ -92,7 +93,7 @@ class Normalizer {
 
   /// sum[r, s] u[r] * v[s] * X[y + r, s]: first the sums over s, one for each y + r, then those over r.
   void factor(Equation& equation) {
-    const auto parts = ir::factored_sum(out_, equation);
+    const auto parts = is_on("normalize.factored_sums") ? ir::factored_sum(out_, equation) : std::nullopt;
     if (!parts) return;
     const Expr sum = equation.rhs;
     const VarId slot = equation.slots[parts->slot].var, place = out_.index_var(static_cast<uint32_t>(equation.slots.size()));
@@ -235,7 +236,8 @@ class Normalizer {
     if (e->args.empty() || e->op == Op::reduce) return e;
     if (e->op != Op::tuple && reads_others_only(e)) {
       const Scope domain = domain_of(e, scope);
-      if (ir::is_worth_storing(ir::cost_of(e), ir::repetitions_of(scope, domain))) return read_of_values(with_shared_parts(e, domain), domain.indices, domain);
+      const bool is_shared = is_on("normalize.shared_values") && ir::is_worth_storing(ir::cost_of(e), ir::repetitions_of(scope, domain));
+      if (is_shared) return read_of_values(with_shared_parts(e, domain), domain.indices, domain);
       if (Expr read = periodic_values(e, scope, domain)) return read;
     }
     return with_shared_parts(e, scope);
@@ -243,7 +245,7 @@ class Normalizer {
 
   /// Dear values that come again as an index goes on: one period of them, in a tensor of its own.
   Expr periodic_values(const Expr& e, const Scope& scope, Scope domain) {
-    if (ir::cost_of(e) < kLeastPeriodicCost) return nullptr;
+    if (!is_on("normalize.periodic_values") || ir::cost_of(e) < kLeastPeriodicCost) return nullptr;
     std::map<VarId, Affine> place;
     int64_t times = ir::repetitions_of(scope, domain);
     for (size_t k = 0; k < domain.indices.size(); ++k) {
@@ -281,7 +283,7 @@ class Normalizer {
     for (const MadeOnce& known : made)
       if (equal(known.value, e)) return known.read;
     const bool is_contracted = e->op == Op::mul && (around == Op::add || around == Op::sub);
-    if (!is_contracted)
+    if (!is_contracted && is_on("normalize.repeated_values"))
       if (auto domain = ir::domain_if_repeated(out_, e, scope, reduction, least_, may_read_))
         return made.emplace_back(MadeOnce{e, read_of_values(e, *domain, scope)}).read;
     if (e->op == Op::reduce || e->op == Op::guarded || e->op == Op::read) return e;
@@ -394,7 +396,10 @@ class Normalizer {
 }  // namespace
 
 Program normalize(const Program& program, NumericsClass cls) {
-  return ir::with_running_values(Normalizer(ir::simplified(ir::without_unneeded_elements(ir::without_unneeded(ir::simplified(program, cls))), cls)).run(), cls);
+  Program needed = ir::without_unneeded(ir::simplified(program, cls));
+  if (is_on("normalize.needed_elements")) needed = ir::without_unneeded_elements(needed);
+  Program out = Normalizer(ir::simplified(needed, cls)).run();
+  return is_on("normalize.running_values") ? ir::with_running_values(std::move(out), cls) : out;
 }
 
 Program normalize(const Program& program) {

@@ -5,6 +5,7 @@
 #include "ir/collapse_reductions.h"
 #include "ir/part_reductions.h"
 #include "ir/scalar.h"
+#include "support/abilities.h"
 
 namespace polyweft::ir {
 namespace {
@@ -117,10 +118,11 @@ class Simplifier {
     Expr out = with_simple_terms(narrow, facts);
     for (Expr next = without_neutral_terms(out, facts); next; next = without_neutral_terms(out, facts)) out = with_simple_terms(next, facts);
     if (is_empty(out->reduction)) return identity_literal(program_, *e);
-    if (combining_op(e->reduction.reducer))
+    if (combining_op(e->reduction.reducer) && is_on("normalize.dense_strides"))
       if (Expr dense = without_strides(out)) return reduction(dense, facts);
-    if (Expr rest = without_unused_indices(program_, cls_, out, facts)) return rest->op == Op::reduce ? reduction(rest, facts) : simple(rest, facts);
-    if (Expr parts = parted(out, cls_, facts, [this](const Expr& part, const AffineFacts& place) { return simple(part, place); })) return parts;
+    if (Expr rest = is_on("normalize.collapsed_sums") ? without_unused_indices(program_, cls_, out, facts) : nullptr) return rest->op == Op::reduce ? reduction(rest, facts) : simple(rest, facts);
+    if (is_on("normalize.parted_sums"))
+      if (Expr parts = parted(out, cls_, facts, [this](const Expr& part, const AffineFacts& place) { return simple(part, place); })) return parts;
     return out;
   }
 

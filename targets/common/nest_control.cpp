@@ -1,6 +1,7 @@
 // The tree of a nest: sequences, conditions, buffers, and which kind of loop a loop is; stores past the caches, which exist twice.
 #include <algorithm>
 
+#include "support/abilities.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
@@ -172,7 +173,9 @@ void NestCode::on(const Loop& loop) {
       return tensor_loop(loop);
     default: {
       const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
-      if (!turning_copy(loop) && !turning_groups(loop) && !late_loop(loop) && !cut_rows_loop(loop)) with_streams(loop, [&] { in_pieces(loop); });
+      const bool is_done = (is_on("code.turned_copies") && turning_copy(loop)) || (is_on("code.turned_groups") && turning_groups(loop)) ||
+                           (is_on("code.late_loops") && late_loop(loop)) || (is_on("code.cut_rows") && cut_rows_loop(loop));
+      if (!is_done) with_streams(loop, [&] { in_pieces(loop); });
       for (size_t k = opened.size(); k-- > 0;) {
         free_last();
         bases_[opened[k]] = nullptr;

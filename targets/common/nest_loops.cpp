@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include "support/abilities.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
@@ -59,7 +60,7 @@ void NestCode::unroll_loop(const Loop& loop) {
   const Affine lo = fold(loop.lo.of[0]);
   const auto trips = constant_trips(loop, lo);
   if (!trips) return serial_loop(loop);
-  if (carried_.empty() && loop.step == 1 && (interleaved_copy(loop, lo, *trips) || dense_dots(loop, lo, *trips))) return;
+  if (carried_.empty() && loop.step == 1 && ((is_on("code.interleaved_copies") && interleaved_copy(loop, lo, *trips)) || (is_on("code.dense_dots") && dense_dots(loop, lo, *trips)))) return;
   ++unrolled_;
   for (int64_t n = 0; n < *trips; n += loop.step) {
     substitution_[loop.var] = lo + Affine::of(n);

@@ -5,6 +5,7 @@
 // A piece then is one straight block, which values carried in registers want (nest_carried.cpp).
 #include <algorithm>
 
+#include "support/abilities.h"
 #include "support/integer_division.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
@@ -73,7 +74,7 @@ bool NestCode::collect_cuts(NodeId id, VarId var, std::set<int64_t>& out, size_t
 
 /// In order, no condition in any but such as others' variables decide; the loop alone where it needs no cut.
 std::vector<Loop> NestCode::pieces_of(const Loop& loop) {
-  if (nest_.symbolic || loop.step != 1 || lanes_.width > 1 || loop.mark.kind != MarkKind::serial) return {loop};
+  if (!is_on("code.pieces") || nest_.symbolic || loop.step != 1 || lanes_.width > 1 || loop.mark.kind != MarkKind::serial) return {loop};
   const VarFacts facts = loop_facts(loop);
   std::set<int64_t> cuts;
   size_t statements = 0;
@@ -91,7 +92,7 @@ std::vector<Loop> NestCode::pieces_of(const Loop& loop) {
 }
 
 void NestCode::plain_loop(const Loop& loop) {
-  if (!scan_loop(loop)) serial_loop(loop);
+  if (!is_on("code.scans") || !scan_loop(loop)) serial_loop(loop);
 }
 
 void NestCode::in_pieces(const Loop& loop) {

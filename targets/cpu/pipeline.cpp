@@ -25,6 +25,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "support/abilities.h"
 #include "targets/common/lower.h"
 #include "targets/cpu/carried_values.h"
 #include "targets/cpu/conditional_moves.h"
@@ -137,14 +138,17 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   passes.add(llvm::createSROAPass());
   passes.add(llvm::createEarlyCSEPass(true));
   passes.add(llvm::createLICMPass());
-  passes.add(lanes_by_funnels());
-  passes.add(integer_sums());
-  passes.add(values_carried_between_iterations());
-  passes.add(chains_side_by_side());
-  passes.add(values_kept_between_iterations());
-  passes.add(quick_quotients());
-  passes.add(running_extremes());
-  passes.add(iterations_at_once());
+  const auto add = [&](const char* ability, llvm::FunctionPass* (*make)()) {
+    if (is_on(ability)) passes.add(make());
+  };
+  add("code.lane_funnels", lanes_by_funnels);
+  add("code.integer_sums", integer_sums);
+  add("code.carried_values", values_carried_between_iterations);
+  add("code.side_by_side", chains_side_by_side);
+  add("code.kept_values", values_kept_between_iterations);
+  add("code.quick_quotients", quick_quotients);
+  add("code.running_extremes", running_extremes);
+  add("code.iterations_at_once", iterations_at_once);
 }
 
 // Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is expanded, and addresses move to

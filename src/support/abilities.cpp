@@ -1,0 +1,89 @@
+#include "support/abilities.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+namespace polyweft {
+namespace {
+
+constexpr Ability kAbilities[] = {
+    {"code.carried_values", "what an iteration computes and later ones want stays in registers"},
+    {"code.cut_rows", "rows that begin and end anywhere as straight blocks"},
+    {"code.dense_dots", "integer dot products along two dense rows"},
+    {"code.integer_sums", "sums of integers times small constants by few additions"},
+    {"code.interleaved_copies", "copies of several rows into one by shuffles"},
+    {"code.iterations_at_once", "several iterations of short loops side by side"},
+    {"code.kept_values", "turned and stored vectors stay in registers or on the stack"},
+    {"code.lane_funnels", "neighbours inside words by one shift"},
+    {"code.late_loops", "blocks of products whose first values come late"},
+    {"code.pieces", "loops are cut where their conditions change"},
+    {"code.quick_quotients", "quotients by an odd number in two operations and a test"},
+    {"code.running_extremes", "running minima and maxima as integers in the order of numbers"},
+    {"code.scans", "running values in registers, as vectors"},
+    {"code.side_by_side", "operations of long chains by turns"},
+    {"code.turned_copies", "transposing copies by blocks in registers"},
+    {"code.turned_groups", "lanes of a batch are turned out of rows in registers"},
+    {"normalize.collapsed_sums", "reductions lose indices that their terms do not have"},
+    {"normalize.dense_strides", "reductions over every n-th value run densely"},
+    {"normalize.factored_sums", "separable windows: sums over rows of sums over columns"},
+    {"normalize.needed_elements", "elements that no output needs are left out"},
+    {"normalize.parted_sums", "reductions are parted where their terms allow it"},
+    {"normalize.periodic_values", "dear values that come again are made once for a period"},
+    {"normalize.repeated_values", "what a sum computes again and again is made once"},
+    {"normalize.running_values", "reductions over growing ranges as recurrences"},
+    {"normalize.separated_sums", "sums of sums are separated"},
+    {"normalize.shared_values", "values that many elements share are made once"},
+    {"rule.autovectorize", "the base order through LLVM's vectorizers"},
+    {"rule.batches", "a batch of small problems as lanes"},
+    {"rule.borders", "borders without conditions"},
+    {"rule.chains", "chains of stages"},
+    {"rule.diagonals", "diagonals of recurrences as lanes: whole, in strips, in blocks of time"},
+    {"rule.diamonds", "diamonds of time and place"},
+    {"rule.epilogue", "elementwise readers at a product's block"},
+    {"rule.jams", "several chains side by side for bands without rows"},
+    {"rule.one_pass", "several tensors in one pass over memory"},
+    {"rule.packing", "operands are packed"},
+    {"rule.panels", "panels of factorizations"},
+    {"rule.resolutions", "pyramids of images in one band"},
+    {"rule.right_looking", "right-looking updates"},
+    {"rule.rows_of_bands", "rows of vectors in bands as they stand"},
+    {"rule.side_by_side", "free members of bands as lanes, or jammed"},
+    {"rule.streams", "stores past the caches"},
+    {"rule.strips", "producers in strips of rows at their reader"},
+    {"rule.time_tiles", "parallelograms of time and place"},
+    {"rule.values_in_lanes", "a sum's values as lanes"},
+    {"rule.windows", "sliding windows in rings of rows"},
+};
+
+std::set<std::string, std::less<>> left_out() {
+  std::set<std::string, std::less<>> out;
+  const char* said = std::getenv("PW_WITHOUT");
+  std::string_view rest = said ? said : "";
+  while (!rest.empty()) {
+    const std::string_view name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    if (name.empty()) continue;
+    if (std::none_of(std::begin(kAbilities), std::end(kAbilities), [&](const Ability& a) { return a.name == name; })) {
+      std::fprintf(stderr, "PW_WITHOUT: there is no '%.*s' to leave out\n", static_cast<int>(name.size()), name.data());
+      std::_Exit(2);
+    }
+    out.emplace(name);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::span<const Ability> abilities() {
+  return kAbilities;
+}
+
+bool is_on(std::string_view ability) {
+  static const std::set<std::string, std::less<>> without = left_out();
+  return without.empty() || !without.contains(ability);
+}
+
+}  // namespace polyweft
