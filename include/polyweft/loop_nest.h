@@ -199,6 +199,8 @@ struct LoopNest {
   /// Code generation leaves vectors, unrolling and register promotion to the compiler's own pipeline (LLVM's O3). Such a nest has no tensor or axis
   /// loops and no register buffers; vector loops are those of copies. Like a mark it changes how the nest is lowered, never what it computes; sums are reassociated where the class allows it.
   bool auto_vectorized = false;
+  /// With auto_vectorized: the compiler's vectorizers take no gathers and no scatters, which they think cheaper than some processors have them.
+  bool avoids_gathers = false;
 
   NodeId add(Node node) {
     nodes.push_back(std::move(node));

@@ -203,6 +203,7 @@ struct NestTemplate {
   std::vector<std::pair<TensorId, TensorId>> aliases;     ///< a tensor that stands for another in some reads, which have copies of their own
   Trace trace;                                            ///< what made it; its decisions and constraints are the search space
   bool auto_vectorized = false;                           ///< the nest is left to the compiler's own vectorizers (LoopNest::auto_vectorized)
+  bool avoids_gathers = false;                            ///< with auto_vectorized: LoopNest::avoids_gathers
   std::optional<BatchStep> batch;                         ///< set: elements of the batch are lanes (ir::batch_lanes)
   bool fuses_products = true;                             ///< classes that may round a*b+c once do so; false for a target without such an instruction
   bool fuses_halves = false;                              ///< and products of f16, where the target computes in halves

@@ -18,6 +18,8 @@ struct Target {
   int vector_registers = 16;
   std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};  ///< data caches, L1 first; advertised, not calibrated
   std::vector<double> bytes_per_cycle = {50, 10, 5};  ///< that one core reads from its second cache, the third and so on, then memory; described or assumed, not measured
+  double gather_lane_cycles = 0;   ///< that a gather takes for each of its lanes; 0: as LLVM's model of the CPU has it
+  double scatter_lane_cycles = 0;  ///< the same of a scatter
   int cores = 1;
   bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer
   bool has(const std::string& feature) const;

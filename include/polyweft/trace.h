@@ -253,8 +253,10 @@ struct BindStep {
   bool operator==(const BindStep&) const = default;
 };
 /// autovectorize: the loops that the other steps leave keep their order, and vectors, unrolling and registers are left to the compiler (LLVM's O3 pipeline with its
-/// vectorizers). With no other step: the base order, compiled as a C compiler would compile plain loops.
+/// vectorizers). With no other step: the base order, compiled as a C compiler would compile plain loops. autovectorize without gathers: its vectors load and store
+/// elements that lie apart one by one, or not at all.
 struct AutovectorizeStep {
+  bool avoids_gathers = false;
   bool operator==(const AutovectorizeStep&) const = default;
 };
 /// batch 16; batch 16 in 2: so many elements of the outermost loops that all statements share are lanes, each with what it makes of its element in registers; short loops

@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "polyweft/trace.h"
+#include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
 
-/// `autovectorize` alone, after loops are interchanged so that memory is walked side by side, and for threads with each statement's outermost loop parallel where that is legal. `isl`: what replay asks of it.
-std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, int threads, const Isl& isl);
+/// `autovectorize` alone, after loops are interchanged so that memory is walked side by side, and for threads with each statement's outermost
+/// loop parallel where that is legal; each with the compiler's gathers, where it has any, and without. `isl`: what replay asks of it.
+std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl);
 
 }  // namespace polyweft::schedules

@@ -405,7 +405,7 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
     traces = is_on("rule.one_pass") ? one_pass_sketches(normalized, cls, facts, isl) : std::vector<Trace>{};
   if (traces.empty() && !has_recurrence(normalized) && is_on("rule.resolutions")) traces = resolution_sketches(normalized, cls, facts, isl);
   std::vector<Trace> plain = sketches(normalized, cls, facts);
-  std::vector<Trace> left_to_compiler = is_on("rule.autovectorize") ? auto_vectorized_sketches(normalized, cls, facts.threads, isl) : std::vector<Trace>{};
+  std::vector<Trace> left_to_compiler = is_on("rule.autovectorize") ? auto_vectorized_sketches(normalized, cls, facts, isl) : std::vector<Trace>{};
   if (is_on("rule.batches"))
     for (Trace& trace : batch_sketches(normalized, cls, facts, isl)) traces.push_back(std::move(trace));
   // Of equals the first is taken: rather what the compiler vectorizes than the base order.

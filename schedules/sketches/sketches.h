@@ -17,6 +17,7 @@ struct TargetFacts {
   std::vector<int64_t> cache_bytes = {48 << 10, 2 << 20, 32 << 20};  ///< L1 first, of one core
   int threads = 1;
   std::vector<std::string> instructions = {};  ///< tensor instructions that the target has
+  bool compiler_gathers = false;               ///< the compiler's vectorizers may load and store what lies apart by gathers and scatters
 };
 
 /// 1 to 12 traces, each replayable on this program and class, the plainest last; for threads each in parts, and for little work each on one thread after those. A program

@@ -27,10 +27,11 @@ Status leaves_vectors_open(const Stage& stage) {
 
 }  // namespace
 
-Result<NestTemplate> autovectorize(NestTemplate t, const AutovectorizeStep&) {
+Result<NestTemplate> autovectorize(NestTemplate t, const AutovectorizeStep& step) {
   for (const Stage& stage : t.stages)
     if (auto open = leaves_vectors_open(stage); !open) return open.error();
   t.auto_vectorized = true;
+  t.avoids_gathers = step.avoids_gathers;
   return t;
 }
 

@@ -30,9 +30,10 @@ constexpr double kWeightOfCode = 0.8;
 constexpr size_t kMostOfWay = 4;
 
 /// Models err alike on candidates whose code is made alike, and differently on others.
-enum class Way : uint8_t { base, compiler, reordered_compiler, batch, band, schedule };
+enum class Way : uint8_t { base, compiler, compiler_without_gathers, reordered_compiler, reordered_without_gathers, batch, band, schedule };
 Way way_of(const NestTemplate& t) {
   const bool is_base_order = schedules::runs_base_order(t.trace);
+  if (t.auto_vectorized && t.avoids_gathers) return is_base_order ? Way::compiler_without_gathers : Way::reordered_without_gathers;
   if (t.auto_vectorized) return is_base_order ? Way::compiler : Way::reordered_compiler;
   if (t.batch) return Way::batch;
   if (!t.bands.empty()) return Way::band;

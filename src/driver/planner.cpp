@@ -86,6 +86,7 @@ Result<std::vector<NestTemplate>> Planner::sketches(const Task& t) {
   facts.vector_registers = machine.vector_registers;
   facts.cache_bytes = machine.cache_bytes;
   facts.threads = t.key.threads;
+  facts.compiler_gathers = workshop_.target().has("avx512f");
   for (const ir::Instruction& instruction : ir::known_instructions())
     if (instruction.runs_on(workshop_.target()) && instruction.allows(t.key.cls)) facts.instructions.push_back(instruction.name);
   auto answers = isl_for(t, true);

@@ -11,6 +11,8 @@ LoopNest NestParser::whole() {
   nest_.symbolic = accept_name("symbolic");
   while (nest_.symbolic && accept_name("assume")) nest_.assumptions.push_back(guard(0));
   nest_.auto_vectorized = accept_name("autovectorize");
+  nest_.avoids_gathers = nest_.auto_vectorized && accept_name("without");
+  if (nest_.avoids_gathers) expect_name("gathers");
   if (accept_name("loops")) loops();
   while (accept_name("combine")) combiner();
   while (accept_name("buffer")) buffer();

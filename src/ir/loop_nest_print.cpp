@@ -72,7 +72,7 @@ class Printer {
     for (size_t p = 0; p < nest_.params.size(); ++p) out_ += "param " + variables_[p] + " = " + std::to_string(nest_.params[p].value) + "\n";
     if (nest_.symbolic) out_ += "symbolic\n";
     for (const Guard& g : nest_.assumptions) out_ += "assume " + guard(g) + "\n";
-    if (nest_.auto_vectorized) out_ += "autovectorize\n";
+    if (nest_.auto_vectorized) out_ += nest_.avoids_gathers ? "autovectorize without gathers\n" : "autovectorize\n";
     if (nest_.loop_names.empty()) return;
     out_ += "loops";
     for (size_t k = nest_.params.size(); k < variables_.size(); ++k) out_ += (k == nest_.params.size() ? " " : ", ") + variables_[k];

@@ -103,7 +103,7 @@ struct Printer {
   std::string operator()(const FoldStep& s) const { return "fold " + s.tensor + " " + s.dim + " mod " + std::to_string(s.window) + (s.forward ? "" : " down"); }
   std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + joined(s.loops, ", ") + " by " + s.instruction; }
   std::string operator()(const StreamStep& s) const { return "stream " + s.statement; }
-  std::string operator()(const AutovectorizeStep&) const { return "autovectorize"; }
+  std::string operator()(const AutovectorizeStep& s) const { return s.avoids_gathers ? "autovectorize without gathers" : "autovectorize"; }
   std::string operator()(const BatchStep& s) const { return "batch " + std::to_string(s.lanes) + (s.parts > 1 ? " in " + std::to_string(s.parts) : ""); }
   std::string operator()(const PrefetchStep& s) const { return "prefetch " + s.tensor + " in " + s.statement + " along " + s.index + " by " + text_of(s.by); }
   std::string operator()(const SplitStep& s) const { return "split " + s.statement + " " + s.loop + " at " + values(s.at); }

@@ -66,7 +66,7 @@ class Parser : ir::TraceLexer {
     if (word == "stream") return add(StreamStep{name()});
     if (word == "prefetch") return prefetch();
     if (word == "rfactor") return rfactor();
-    if (word == "autovectorize") return add(AutovectorizeStep{});
+    if (word == "autovectorize") return autovectorize();
     if (word == "batch") return batch();
     error("trace: unknown step '" + word +
           "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline compute_at fuse distribute tensorize stream prefetch bind "
@@ -126,6 +126,11 @@ class Parser : ir::TraceLexer {
     s.loop = name();
     s.lanes = size();
     add(std::move(s));
+  }
+  void autovectorize() {
+    AutovectorizeStep s{accept_word("without")};
+    if (s.avoids_gathers && !accept_word("gathers")) error("autovectorize: expected 'without gathers'");
+    add(s);
   }
   void batch() {
     BatchStep s{integer(), 1};

@@ -25,13 +25,23 @@ std::vector<int64_t> numbers_of(const AffineBox& box) {
   return out;
 }
 
+/// A window that saves less than half of a dimension costs more than it gives: a remainder in each access, along which no compiler takes vectors.
+void unfold_wide_windows(std::vector<int64_t>& windows, const std::vector<int64_t>& extents) {
+  for (size_t d = 0; d < windows.size(); ++d)
+    if (windows[d] != kUnfolded && extents[d] != kUnfolded && 2 * windows[d] > extents[d]) windows[d] = std::max<int64_t>(1, extents[d]);
+}
+
 /// Windows of the locals that recurrences define; where isl gives up a tensor stays whole.
 std::vector<std::vector<int64_t>> windows_of(const Model& model, const std::vector<Timed>& times, const std::vector<AffineBox>& boxes) {
   const Program& program = model.program();
   std::vector<std::vector<int64_t>> out(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     if (program.tensors[id].kind != TensorKind::local || !is_defined_by_recurrence(program, times, id)) continue;
-    if (auto windows = fold_windows(model, times, id, numbers_of(boxes[id]))) out[id] = *std::move(windows);
+    const std::vector<int64_t> extents = numbers_of(boxes[id]);
+    auto windows = fold_windows(model, times, id, extents);
+    if (!windows) continue;
+    unfold_wide_windows(*windows, extents);
+    out[id] = *std::move(windows);
   }
   return out;
 }

@@ -26,6 +26,7 @@ constexpr Ability kAbilities[] = {
     {"code.side_by_side", "operations of long chains by turns"},
     {"code.turned_copies", "transposing copies by blocks in registers"},
     {"code.turned_groups", "lanes of a batch are turned out of rows in registers"},
+    {"model.gather_cycles", "gathers and scatters cost what the target says for a lane"},
     {"normalize.collapsed_sums", "reductions lose indices that their terms do not have"},
     {"normalize.dense_strides", "reductions over every n-th value run densely"},
     {"normalize.factored_sums", "separable windows: sums over rows of sums over columns"},
@@ -56,6 +57,7 @@ constexpr Ability kAbilities[] = {
     {"rule.time_tiles", "parallelograms of time and place"},
     {"rule.values_in_lanes", "a sum's values as lanes"},
     {"rule.windows", "sliding windows in rings of rows"},
+    {"rule.without_gathers", "the base order through LLVM's vectorizers, without gathers and scatters"},
 };
 
 std::set<std::string, std::less<>> left_out() {

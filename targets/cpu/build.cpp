@@ -124,6 +124,7 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.cpu_features = feature_string(target);
   // LLVM's vectorizers and unroller ask what operations cost; which instructions there are says the list of features alone.
   if (nest.auto_vectorized && target.is_host && target.name == "host") options.tuned_for = llvm::sys::getHostCPUName().str();
+  if (nest.avoids_gathers) options.cpu_features += ",+prefer-no-gather,+prefer-no-scatter";
   options.vector_bits = target.vector_bits;
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "targets/cpu/assembly_reader.h"
+#include "targets/cpu/gather_cycles.h"
 #include "targets/cpu/memory_chains.h"
 #include "targets/cpu/spills.h"
 
@@ -25,7 +26,7 @@ struct Block {
 
 class Estimator {
  public:
-  Estimator(const AssemblyCode& assembly, const std::vector<BlockFrequency>& frequencies) : assembly_(assembly) {
+  Estimator(const AssemblyCode& assembly, const std::vector<BlockFrequency>& frequencies, const Target& target) : assembly_(assembly), target_(target) {
     for (const BlockFrequency& f : frequencies)
       if (auto at = assembly.labels.find(f.label); at != assembly.labels.end()) blocks_.push_back({at->second, assembly.code.size(), f.visits, f.entries, f.loop});
     std::sort(blocks_.begin(), blocks_.end(), [](const Block& a, const Block& b) { return a.begin < b.begin; });
@@ -69,13 +70,14 @@ class Estimator {
     if (code.empty()) return 0;
     LoopCost cost;
     simulate(code, assembly_.cpu.described(), cost, static_cast<unsigned>(std::clamp<size_t>(kSimulated / code.size(), 10, 100)));
-    const double busy = std::max(cost.port_bound, cost.front_end);
+    const double busy = std::max(cost.port_bound, cost.front_end) + gather_cycles(code, assembly_.cpu.described(), target_);
     const double exposed = std::min(1.0, trips * static_cast<double>(code.size()) / kWindow);
     const double chain = std::max(cost.cycles, memory_chain_cycles(code, assembly_.cpu.described()));
     return busy + exposed * std::max(0.0, chain - busy);
   }
 
   const AssemblyCode& assembly_;
+  const Target& target_;
   std::vector<Block> blocks_;
 };
 
@@ -84,7 +86,7 @@ class Estimator {
 Result<ExpectedCode> expected_code(const std::string& assembly, const std::vector<BlockFrequency>& blocks, const Target& target) {
   auto read = read_assembly(assembly, target);
   if (!read) return read.error();
-  return ExpectedCode{Estimator(*read, blocks).cycles(), count_spills(*read)};
+  return ExpectedCode{Estimator(*read, blocks, target).cycles(), count_spills(*read)};
 }
 
 }  // namespace polyweft::targets

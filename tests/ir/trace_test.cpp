@@ -34,6 +34,8 @@ const char* kAllSteps = R"(trace 1
   compute_at T in Y at y stack slide whole
   batch 8
   batch 16 in 2
+  autovectorize
+  autovectorize without gathers
 decide nc = 512
 decide mc = 168 of 84 168 336
 decide nr = 32
@@ -43,7 +45,7 @@ require registers: 0.0625 * mc * nr + nr <= 31
 TEST(TraceText, prints_and_parses_back) {
   auto trace = parse_trace(kAllSteps);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(trace->steps.size(), 25u);
+  EXPECT_EQ(trace->steps.size(), 27u);
   auto again = parse_trace(trace->text());
   ASSERT_TRUE(again.ok()) << trace->text();
   EXPECT_TRUE(*again == *trace) << trace->text();

@@ -57,6 +57,21 @@ TEST(AutoVectorized, copies_and_fills_are_loops_of_vectors) {
     }
 }
 
+TEST(AutoVectorized, without_gathers_what_lies_apart_is_loaded_one_by_one) {
+  const auto gathers = [](const std::string& how) {
+    auto nest = parse_loop_nest("nest 1 column class reassoc\n" + how +
+                                "loops i\nbuffer A: f64[400, 333] argument align 8\nbuffer S: f64[400] argument align 8 output\narguments A, S\nbody {\n"
+                                "  for i in 0 .. 400 {\n    compute 0(i) store: S[i] <- sqrt((A[i, 3] * A[i, 3]) + sqrt(A[i, 7]))\n  }\n}\n");
+    if (!nest) throw std::runtime_error(nest.error().message);
+    EXPECT_EQ(print(*parse_loop_nest(print(*nest))), print(*nest));
+    auto assembly = targets::assembly_text(*nest, *find_target("x86-64-v4"));
+    if (!assembly) throw std::runtime_error(assembly.error().message);
+    return count_of("gather", *assembly);
+  };
+  EXPECT_GT(gathers("autovectorize\n"), 0u);
+  EXPECT_EQ(gathers("autovectorize without gathers\n"), 0u);
+}
+
 TEST(AutoVectorized, text_comes_back_and_tells_nests_apart) {
   auto plain = parse_loop_nest(sum_of_rows("reassoc", "")), left = parse_loop_nest(sum_of_rows("reassoc", "autovectorize\n"));
   ASSERT_TRUE(plain && left);
