@@ -29,6 +29,9 @@ constexpr double kWeightOfCode = 0.8;
 /// Where code cannot be made of the first (it spills, or is too long), the next may have fewer lanes or smaller blocks.
 constexpr size_t kMostOfWay = 4;
 
+/// The same loops with gathers and without: what a lane takes depends on where its line is, so that only a clear difference says something.
+constexpr double kWithoutGathers = 1.1;
+
 /// Models err alike on candidates whose code is made alike, and differently on others.
 enum class Way : uint8_t { base, compiler, compiler_without_gathers, reordered_compiler, reordered_without_gathers, batch, band, schedule };
 Way way_of(const NestTemplate& t) {
@@ -74,6 +77,7 @@ std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, con
       finalist = *next;
     }
     finalist.predicted_ns = std::pow(finalist.predicted_ns, 1 - kWeightOfCode) * std::pow(by_code, kWeightOfCode);
+    if (templates[finalist.sketch].avoids_gathers) finalist.predicted_ns *= kWithoutGathers;
   }
   std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) { return a.predicted_ns < b.predicted_ns; });
   return out;
