@@ -433,6 +433,14 @@ class NestCode {
   void store_run(const Waiting& group, int64_t first, const std::vector<llvm::Value*>& columns);
   llvm::Instruction* store_spread(const Place& place, llvm::Value* lanes, llvm::Align align);
   llvm::Value* load_neighbours(const Access& access);
+  int64_t lanes_that_may_be_active() const;
+  bool has_open_mask() const;
+  llvm::Value* whole_load(BufferId id, const Affine& first);
+  llvm::Value* with_zeros(llvm::Value* value);
+  llvm::Value* pick(llvm::Value* first, llvm::Value* other, const std::vector<int64_t>& at, int64_t second);
+  llvm::Value* elements_in_use(const std::vector<int64_t>& at, int64_t first);
+  llvm::Value* load_of_elements(BufferId id, const Affine& first, llvm::Value* mask);
+  llvm::Value* picked_of_active(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
   llvm::Value* picked(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t second);
   llvm::Value* picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
   llvm::Value* aligned_load(BufferId id, const Affine& offset);

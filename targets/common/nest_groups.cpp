@@ -54,7 +54,7 @@ llvm::Value* joined_pieces(llvm::IRBuilder<>& b, std::vector<llvm::Value*> piece
   return pieces[0];
 }
 
-// Element k is element from[k] of the vectors, one after the other.
+// Element k is element from[k] of the vectors, one after the other; any where from[k] is negative.
 llvm::Value* permuted(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& vectors, const std::vector<int>& from) {
   const int lanes = static_cast<int>(from.size());
   llvm::Value* out = nullptr;
@@ -62,6 +62,7 @@ llvm::Value* permuted(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& vec
     std::vector<int> mask(from.size(), -1);
     bool adds = false;
     for (int k = 0; k < lanes; ++k) {
+      if (from[static_cast<size_t>(k)] < 0) continue;
       const int vector = from[static_cast<size_t>(k)] / lanes;
       if (vector == v) adds = true, mask[static_cast<size_t>(k)] = lanes + from[static_cast<size_t>(k)] % lanes;
       if (vector < v) mask[static_cast<size_t>(k)] = k;
@@ -77,8 +78,7 @@ llvm::Value* permuted(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& vec
 std::optional<NestCode::Rows> NestCode::strided_lanes(BufferId id, const Affine& offset) const {
   const int64_t stride = offset.coefficient(kLane);
   const Affine rest = offset - Affine::variable(kLane, stride);
-  const bool is_plain = lanes_.width >= 4 && std::has_single_bit(lanes_.width) && !lanes_.mask && !lanes_.guarded && !lanes_.non_temporal;
-  if (!is_plain || stride < 2 || is_symbolic(id) || uses(rest, kLane)) return std::nullopt;
+  if (lanes_.width < 4 || !std::has_single_bit(lanes_.width) || stride < 2 || is_symbolic(id) || uses(rest, kLane)) return std::nullopt;
   const int64_t column = (rest.constant % stride + stride) % stride;
   return Rows{rest - Affine::of(column), stride, column};
 }
@@ -105,42 +105,49 @@ llvm::Value* NestCode::load_strided(const Access& access) {
   if (const auto known = loads_.find(place.key); known != loads_.end()) return known->second.value;
   const auto width = static_cast<int64_t>(lanes_.width);
   const int64_t piece = std::bit_floor(static_cast<uint64_t>(std::min({strided->stride, kPieceBytes / size_bytes(type), width})));
+  const int64_t active = lanes_that_may_be_active();
   const auto note = [&](int64_t column, llvm::Value* value) {
     const Affine at = strided->row + Affine::of(column) + Affine::variable(kLane, strided->stride);
     Place own;
     name_place(own, access.id, at);
-    loads_[own.key] = {scalar_.from_memory(value, type), Known::Span{access.id, at, lanes_.width}};
+    value = scalar_.from_memory(value, type);
+    loads_[own.key] = {with_zeros(value), Known::Span{access.id, at, lanes_.width}};
   };
-  if (permutes_columns(type, strided->stride) && lies_inside(access.id, strided->row, width * strided->stride)) {
+  if (permutes_columns(type, strided->stride) && lies_inside(access.id, strided->row, active * strided->stride)) {
     columns_of_vectors(access.id, *strided, note);
   } else {
     const int64_t first = std::min(strided->column / piece * piece, strided->stride - piece);
     const Affine low = strided->row + Affine::of(first);
-    if (piece < 2 || !lies_inside(access.id, low, (width - 1) * strided->stride + piece)) return nullptr;
+    if (piece < 2 || !lies_inside(access.id, low, (active - 1) * strided->stride + piece)) return nullptr;
     columns_of_pieces(access.id, low, {strided->row, strided->stride, piece}, [&](int64_t c, llvm::Value* value) { note(first + c, value); });
   }
   return loads_.at(place.key).value;
 }
 
 void NestCode::columns_of_vectors(BufferId id, const Rows& rows, const std::function<void(int64_t, llvm::Value*)>& note) {
-  const auto width = static_cast<int64_t>(lanes_.width);
+  const auto width = static_cast<int64_t>(lanes_.width), active = lanes_that_may_be_active();
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
   auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
+  const llvm::Align align(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type)));
   const Place first = place_at(id, rows.row);
   std::vector<llvm::Value*> all;
-  for (int64_t v = 0; v < rows.stride; ++v)
-    all.push_back(b_.CreateAlignedLoad(vector, b_.CreateInBoundsGEP(memory, first.pointer, b_.getInt64(static_cast<uint64_t>(v * width))),
-                                       llvm::Align(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type)))));
+  for (int64_t v = 0; v * width < active * rows.stride; ++v) {
+    llvm::Value* pointer = b_.CreateInBoundsGEP(memory, first.pointer, b_.getInt64(static_cast<uint64_t>(v * width)));
+    const int64_t count = std::min(active * rows.stride - v * width, width);
+    const bool is_whole = count == width || lies_inside(id, rows.row, (v + 1) * width);
+    all.push_back(is_whole ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, pointer, align))
+                           : b_.CreateMaskedLoad(vector, pointer, align, first_lanes(count), llvm::Constant::getNullValue(vector)));
+  }
   for (int64_t c = 0; c < rows.stride; ++c) {
     std::vector<int> from;
-    for (int64_t lane = 0; lane < width; ++lane) from.push_back(static_cast<int>(lane * rows.stride + c));
+    for (int64_t lane = 0; lane < width; ++lane) from.push_back(lane < active ? static_cast<int>(lane * rows.stride + c) : llvm::PoisonMaskElem);
     note(c, permuted(b_, all, from));
   }
 }
 
-/// `piece.column` elements of each row, from `low` in lane 0's.
+/// `piece.column` elements of each row, from `low` in lane 0's; of rows whose lanes are known to be off none.
 void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& piece, const std::function<void(int64_t, llvm::Value*)>& note) {
-  const int64_t w = piece.column, width = static_cast<int64_t>(lanes_.width);
+  const int64_t w = piece.column, width = static_cast<int64_t>(lanes_.width), active = lanes_that_may_be_active();
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
   auto* part = llvm::FixedVectorType::get(memory, static_cast<unsigned>(w));
   const llvm::Align align(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type)));
@@ -149,7 +156,9 @@ void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& pie
   for (int64_t k = 0; k < w; ++k) {
     std::vector<llvm::Value*> pieces;
     for (int64_t row = k; row < width; row += w)
-      pieces.push_back(b_.CreateAlignedLoad(part, b_.CreateInBoundsGEP(memory, first.pointer, b_.getInt64(static_cast<uint64_t>(row * piece.stride))), align));
+      pieces.push_back(row < active ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(
+                                          part, b_.CreateInBoundsGEP(memory, first.pointer, b_.getInt64(static_cast<uint64_t>(row * piece.stride))), align))
+                                    : llvm::PoisonValue::get(part));
     rows.push_back(joined_pieces(b_, std::move(pieces)));
   }
   const auto columns = turned(b_, rows, static_cast<int>(w));
@@ -158,7 +167,7 @@ void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& pie
 
 /// The store waits for its neighbours; false: it cannot.
 bool NestCode::store_later(const Access& access, llvm::Value* value) {
-  if (has_data(access)) return false;
+  if (has_data(access) || lanes_.mask || lanes_.guarded || lanes_.non_temporal) return false;
   const Affine offset = offset_of(access, nullptr);
   const auto strided = strided_lanes(access.id, offset);
   if (!strided) return false;

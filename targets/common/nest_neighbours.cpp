@@ -1,14 +1,20 @@
 // Lanes whose elements lie near each other, but not side by side: every second one (a picture drawn small), each one twice (drawn large). One or two vectors that hold
 // them all are loaded and a shuffle picks, where a gather asks memory for each lane. Neighbours share the vectors: taps 2x, 2x + 1 are the even and the odd lanes
 // of the same two. Lanes that are stored so are spread over two vectors whose other elements are masked off.
+//
+// Under a mask: vectors that lie inside the buffer are loaded whole. Where only the first lanes are active, known here, the others' elements are left out. Elsewhere each
+// vector has a mask of its own: element e is loaded where an active lane uses it. Lanes that are off hold zeros.
 #include <llvm/IR/InlineAsm.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 namespace {
+
+constexpr int64_t kAvxBytes = 32;  ///< of a vector without AVX-512; LLVM 22 splits masked loads of more, and loads parts that are off
 
 /// Where each lane's element lies from that of the lowest.
 struct Neighbours {
@@ -60,49 +66,118 @@ std::vector<Affine> NestCode::places_of_lanes(const Affine& offset) const {
 }
 
 llvm::Value* NestCode::load_neighbours(const Access& access) {
-  const Buffer& buffer = nest_.buffers[access.id];
   const auto width = static_cast<int64_t>(lanes_.width);
-  if (width < 4 || lanes_.mask || is_symbolic(access.id) || short_[access.id]) return nullptr;
+  if (width < 4 || is_symbolic(access.id) || short_[access.id]) return nullptr;
   if (has_data(access)) return nullptr;
   const Affine offset = offset_of(access, nullptr);
-  const auto places = places_of_lanes(offset);
+  auto places = places_of_lanes(offset);
   if (places.empty()) return nullptr;
+  places.resize(static_cast<size_t>(lanes_that_may_be_active()));
   const auto near = neighbours(places);
   if (!near || near->span > 2 * width) return nullptr;
-  const int64_t elements = allocated_elements(buffer);
-  const auto lies_inside = [&](const Neighbours& n) {
-    const Interval first = facts_.range_by_neighbours(n.low);
-    return first.lo >= 0 && first.hi + (n.span > width ? 2 : 1) * width <= elements;
-  };
+  const auto are_inside = [&](const Neighbours& n) { return n.span <= 2 * width && lies_inside(access.id, n.low, (n.span > width ? 2 : 1) * width); };
   const Neighbours even = from_even(*near);
-  if (even.span <= 2 * width && lies_inside(even)) return picked(access.id, even.low, even.at, even.span > width ? width : 0);
-  if (lies_inside(*near)) return picked(access.id, near->low, near->at, near->span > width ? width : 0);
+  if (are_inside(even)) return picked(access.id, even.low, even.at, even.span > width ? width : 0);
+  if (are_inside(*near)) return picked(access.id, near->low, near->at, near->span > width ? width : 0);
+  if (has_open_mask()) return picked_of_active(access.id, near->low, near->at, near->span);
   if (near->span > width) return picked(access.id, near->low, near->at, near->span - width);  // the second vector ends with the last element
   return picked_of_few(access.id, near->low, near->at, near->span);
 }
 
+/// All lanes, but where it is known that only the first ones are active.
+int64_t NestCode::lanes_that_may_be_active() const {
+  return lanes_.mask && lanes_.active > 0 ? lanes_.active : static_cast<int64_t>(lanes_.width);
+}
+
+/// Are there lanes of which the code here does not know whether they are active?
+bool NestCode::has_open_mask() const {
+  return lanes_.mask && lanes_.active == 0;
+}
+
+/// A whole vector of memory that is the buffer's, whatever the mask is.
+llvm::Value* NestCode::whole_load(BufferId id, const Affine& first) {
+  llvm::Value* mask = std::exchange(lanes_.mask, nullptr);
+  llvm::Value* out = aligned_load(id, first + Affine::variable(kLane));
+  lanes_.mask = mask;
+  return out;
+}
+
+/// Zeros where a lane is off.
+llvm::Value* NestCode::with_zeros(llvm::Value* value) {
+  return lanes_.mask ? b_.CreateSelect(lanes_.mask, value, llvm::Constant::getNullValue(value->getType())) : value;
+}
+
+/// Lanes `at` of one vector, or of another that begins `second` elements later (null: none), zeros for all lanes after them.
+llvm::Value* NestCode::pick(llvm::Value* first, llvm::Value* other, const std::vector<int64_t>& at, int64_t second) {
+  const auto width = static_cast<int64_t>(lanes_.width);
+  const int off = other ? llvm::PoisonMaskElem : static_cast<int>(width);
+  std::vector<int> from(lanes_.width, off);
+  for (size_t lane = 0; lane < at.size(); ++lane) from[lane] = static_cast<int>(at[lane] < width ? at[lane] : width + at[lane] - second);
+  llvm::Value* out = b_.CreateShuffleVector(first, other ? other : llvm::Constant::getNullValue(first->getType()), from);
+  return other && at.size() < lanes_.width ? with_zeros(out) : out;
+}
+
 /// Elements `at` of the vector from `low` on, or of another that begins `second` elements later (0: of the first alone).
 llvm::Value* NestCode::picked(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t second) {
-  const auto width = static_cast<int64_t>(lanes_.width);
-  llvm::Value* first = aligned_load(id, low + Affine::variable(kLane));
-  llvm::Value* other = second == 0 ? llvm::PoisonValue::get(first->getType()) : aligned_load(id, low + Affine::of(second) + Affine::variable(kLane));
+  llvm::Value* first = whole_load(id, low);
+  llvm::Value* other = second == 0 ? nullptr : whole_load(id, low + Affine::of(second));
   prefetch_near(id, low + Affine::variable(kLane));
   if (second != 0) prefetch_near(id, low + Affine::of(second) + Affine::variable(kLane));
-  std::vector<int> lanes;
-  for (int64_t place : at) lanes.push_back(static_cast<int>(place < width ? place : width + place - second));
-  return b_.CreateShuffleVector(first, other, lanes);
+  llvm::Value* out = pick(first, other, at, second);
+  return has_open_mask() ? with_zeros(out) : out;
 }
 
 /// What lies past the last of `span` elements may be nobody's.
 llvm::Value* NestCode::picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span) {
+  if (span == static_cast<int64_t>(lanes_.width)) return pick(whole_load(id, low), nullptr, at, 0);
+  return pick(load_of_elements(id, low, first_lanes(span)), nullptr, at, 0);
+}
+
+/// Each vector by the mask of the elements that active lanes use, or whole where it lies inside. Null where the target has no such loads.
+llvm::Value* NestCode::picked_of_active(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span) {
+  const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(nest_.buffers[id].type);
+  const bool masks_elements = scalar_.units().scale || (bytes >= 4 && bytes * width <= kAvxBytes);
+  if (!masks_elements) return nullptr;
+  llvm::Value* parts[2] = {};
+  for (int64_t half = 0; half < (span > width ? 2 : 1); ++half) {
+    const Affine first = low + Affine::of(half * width);
+    parts[half] = lies_inside(id, first, width) ? whole_load(id, first) : load_of_elements(id, first, elements_in_use(at, half * width));
+  }
+  return with_zeros(pick(parts[0], parts[1], at, width));
+}
+
+/// Of the vector `first` elements later: those that active lanes use. An element that several lanes use is wanted by any of them.
+llvm::Value* NestCode::elements_in_use(const std::vector<int64_t>& at, int64_t first) {
+  const int width = static_cast<int>(lanes_.width);
+  std::vector<std::vector<int>> users;  // lane by element, a row for each lane that an element has; `width`: none
+  for (int lane = 0; lane < width; ++lane) {
+    const int64_t element = at[static_cast<size_t>(lane)] - first;
+    if (element < 0 || element >= width) continue;
+    auto row = std::find_if(users.begin(), users.end(), [&](const std::vector<int>& r) { return r[static_cast<size_t>(element)] == width; });
+    if (row == users.end()) row = users.insert(users.end(), std::vector<int>(lanes_.width, width));
+    (*row)[static_cast<size_t>(element)] = lane;
+  }
+  llvm::Value* none = llvm::Constant::getNullValue(lanes_.mask->getType());
+  llvm::Value* out = none;
+  for (const auto& row : users) out = b_.CreateOr(out, b_.CreateShuffleVector(lanes_.mask, none, row));
+  return out;
+}
+
+/// A vector by the mask of its elements, zeros elsewhere. Where none is on the address is the buffer's all the same: a load of a page that is not there costs some
+/// hundred cycles.
+llvm::Value* NestCode::load_of_elements(BufferId id, const Affine& first, llvm::Value* mask) {
   const ElementType type = nest_.buffers[id].type;
   auto* vector = llvm::FixedVectorType::get(scalar_.memory_type(type), lanes_.width);
-  const Place place = place_at(id, low);
-  const llvm::Align element(static_cast<uint64_t>(size_bytes(type)));
-  llvm::Value* few = span == static_cast<int64_t>(lanes_.width)
-                         ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, place.pointer, element))
-                         : b_.CreateMaskedLoad(vector, place.pointer, element, first_lanes(span), llvm::Constant::getNullValue(vector));
-  return b_.CreateShuffleVector(scalar_.from_memory(few, type), std::vector<int>(at.begin(), at.end()));
+  llvm::Value* zeros = llvm::Constant::getNullValue(vector);
+  const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+  if (known && known->isNullValue()) return scalar_.from_memory(zeros, type);
+  const Place place = place_at(id, first);
+  llvm::Value* pointer = place.pointer;
+  if (!known) {
+    llvm::Value* bits = b_.CreateBitCast(mask, b_.getIntNTy(lanes_.width));
+    pointer = b_.CreateSelect(b_.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType())), pointer, base_of(id));
+  }
+  return scalar_.from_memory(b_.CreateMaskedLoad(vector, pointer, llvm::Align(static_cast<uint64_t>(size_bytes(type))), mask, zeros), type);
 }
 
 /// Every second element, from two vectors with the lanes apart: what lies between is masked off and stays as it is.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "targets/kernels.h"
+#include "targets/rows_of_lanes.h"
 
 namespace polyweft::targets_test {
 namespace {
@@ -133,6 +134,36 @@ TEST(LanesInMemory, near_each_other_are_picked_from_vectors) {
   };
   for (const char* name : {"even", "odd", "later", "backwards", "twice", "next"}) EXPECT_FALSE(gathers(name, 64)) << name;
   EXPECT_TRUE(gathers("thirds", 64));  // three vectors
+}
+
+TEST(LanesInMemory, near_each_other_under_masks_are_picked_from_vectors) {
+  const auto check = [](const RowsCase& c) {
+    SCOPED_TRACE(text_of(c));
+    expect_same_bits(rows_of(c), 1);
+  };
+  for (int64_t n : {8, 31})
+    for (const auto& [place, elements] : places_of_rows(n))
+      for (int64_t late : {0, 2})
+        for (bool has_condition : {false, true}) check({"f32", place, n, elements, late, has_condition});
+  for (const char* type : {"f64", "f16", "bf16", "i64", "i32", "i16", "u8", "bool"})
+    for (size_t k : {0, 4, 7}) {
+      const auto [place, elements] = places_of_rows(24)[k];
+      check({type, place, 24, elements, 0, false});
+      check({type, place, 24, elements, 2, true});
+    }
+  const auto gathers = [](const RowsCase& c, const char* level) {
+    auto text = targets::llvm_text(rows_of(c), *find_target(level), "rows");
+    if (!text) throw std::runtime_error(text.error().message);
+    return text->find("masked.gather") != std::string::npos;
+  };
+  for (const char* level : {"x86-64-v3", "x86-64-v4"}) {
+    EXPECT_FALSE(gathers({"f32", "2*j + 2*v", 24, 47}, level)) << level;
+    EXPECT_FALSE(gathers({"f32", "floor(j + v / 2)", 24, 12}, level)) << level;
+    EXPECT_FALSE(gathers({"f32", "4*j + 4*v", 24, 96}, level)) << level;
+  }
+  for (const int64_t late : {0, 2})
+    for (bool has_condition : {false, true})
+      for (const char* type : {"f32", "u8"}) EXPECT_FALSE(gathers({type, "2*j + 2*v", 24, 47, late, has_condition}, "x86-64-v4")) << type;
 }
 
 /// Y[2 * i + odd] = X[i], what lies between as it was: by another loop before.
