@@ -43,11 +43,12 @@ bool has_moving_start(const PlanContext& c, uint32_t index) {
   return std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) > 0; });
 }
 
-/// The index along which the only read is dense, where that is not the output's: a transposition.
+/// The index along which the only read is dense, where that is not the output's: a transposition. What is the same along the output's rows fills them.
 std::optional<uint32_t> turned_index(const PlanContext& c) {
   if (c.stage.reduces || !c.table.unit || equation_of(c.t, c.stage).rhs->op != Op::read || !c.stage.inside.empty() || !c.stage.guards.empty()) return std::nullopt;
   const ReadRow& row = c.table.reads.front();
-  if (c.table.reads.size() != 1 || row.stride[*c.table.unit] == 1 || row.irregular[*c.table.unit] || row.quotient[*c.table.unit] != 0) return std::nullopt;
+  const bool is_plain_along_rows = row.stride[*c.table.unit] == 0 || row.stride[*c.table.unit] == 1;
+  if (c.table.reads.size() != 1 || is_plain_along_rows || row.irregular[*c.table.unit] || row.quotient[*c.table.unit] != 0) return std::nullopt;
   for (uint32_t k = 0; k < c.stage.data_indices; ++k)
     if (k != *c.table.unit && row.stride[k] == 1 && !row.irregular[k] && row.block[k] == 0 && row.quotient[k] == 0 && !row.idle[k]) return k;
   return std::nullopt;

@@ -358,6 +358,13 @@ TEST(TurnedSketches, tile_transpositions_and_stream_large_ones) {
   EXPECT_NE(schedules::sketches(large, NumericsClass::reassoc, {}).front().text().find("stream Y"), std::string::npos);
 }
 
+// Rows of one value each are lanes: there is nothing to transpose.
+TEST(TurnedSketches, leave_rows_of_one_value_alone) {
+  const std::string text = checked_sketches(normalized_program("program fill(N = 50, M = 37)\nin X: f32[N]\nout Y[i: N, j: M] = X[i]\n"));
+  EXPECT_EQ(text.find("tile Y [j: tu, i: tk]"), std::string::npos) << text;
+  EXPECT_NE(text.find("vectorize Y j"), std::string::npos) << text;
+}
+
 // A whole operand as deep as the deepest choice allows would fill the second cache, and a random page's set has no way left: columns are blocked too.
 TEST(PanelSketches, an_operand_that_fills_the_second_cache_is_blocked_by_columns) {
   const Program program =
