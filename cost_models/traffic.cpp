@@ -27,7 +27,7 @@ constexpr double kTilesCrowded = 1.5;  // a tile's rows that share sets with oth
 constexpr double kFirstCacheBytes = 256 << 10;
 constexpr double kLostExposed = 0.18;  // of lines that were to stay and are gone (f64 products with blocks of 1.2 and 1.5 MB in 2 MB: 1.1 to 1.2 cycles each)
 constexpr double kTlbExposed = 0.8;
-constexpr double kWindow = 512;           // instructions that wait for a line while those behind go on
+constexpr double kLineWindow = 512;           // instructions that wait for a line while those behind go on
 constexpr double kPageStartCycles = 500;  // hardware's prefetchers begin anew at each page
 constexpr int64_t kNeighbours = 8;        // elements and rows between the points of one stencil
 
@@ -213,7 +213,7 @@ class Traffic {
       points *= loop.trips;
       if (loop.mark == MarkKind::vector) lanes = std::max(lanes, static_cast<double>(loop.width));
     }
-    const double lines_in_flight = kWindow * lines / std::max(points / lanes, 1.0), lines_of_a_page = kPageBytes / kLineBytes;
+    const double lines_in_flight = kLineWindow * lines / std::max(points / lanes, 1.0), lines_of_a_page = kPageBytes / kLineBytes;
     return std::max(0.0, 1 - lines_in_flight / lines_of_a_page) * lines / lines_of_a_page * kPageStartCycles / streams_of_block(a);
   }
   double streams_of_block(size_t a) const {

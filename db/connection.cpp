@@ -125,7 +125,7 @@ std::string choose_journal(SQLite::Database& handle, const std::string& path) {
 }
 
 /// How a file is opened.
-enum class Access {
+enum class OpenAccess {
   read_write,
   read_only,  ///< SQLite reads the write-ahead log, and needs its shared memory for that
   immutable,  ///< the file alone, without locks: for a file that nobody changes
@@ -149,10 +149,10 @@ std::string uri_of(const std::string& path) {
 }
 
 // One object belongs to one thread at a time (polyweft/database.h): SQLite need not lock itself at every column it hands out.
-std::unique_ptr<SQLite::Database> open_handle(const std::string& path, Access access) {
-  const bool as_it_lies = access == Access::immutable || access == Access::snapshot;
+std::unique_ptr<SQLite::Database> open_handle(const std::string& path, OpenAccess access) {
+  const bool as_it_lies = access == OpenAccess::immutable || access == OpenAccess::snapshot;
   const int flags =
-      SQLite::OPEN_NOMUTEX | (access == Access::read_write ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY) | (as_it_lies ? SQLite::OPEN_URI : 0);
+      SQLite::OPEN_NOMUTEX | (access == OpenAccess::read_write ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY) | (as_it_lies ? SQLite::OPEN_URI : 0);
   auto handle = std::make_unique<SQLite::Database>(as_it_lies ? uri_of(path) : path, flags, kBusyTimeoutMs);
   harden(*handle);
   return handle;
@@ -176,15 +176,15 @@ FileState state_of(const std::string& path) {
   return {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
 }
 
-Result<Connection> open_with(const std::string& path, Access access) {
+Result<Connection> open_with(const std::string& path, OpenAccess access) {
   try {
     Connection connection;
     connection.path = path;
-    connection.read_only = access != Access::read_write;
+    connection.read_only = access != OpenAccess::read_write;
     const FileState before = state_of(path);
     connection.handle = open_handle(path, access);
     const int version = user_version(*connection.handle);
-    if (access == Access::snapshot || (connection.read_only && version > 0 && version < kSchemaVersion)) {
+    if (access == OpenAccess::snapshot || (connection.read_only && version > 0 && version < kSchemaVersion)) {
       connection.handle = copy_in_memory(*connection.handle);
       if (state_of(path) != before) return fail("PW0703", "database " + path + ": another process wrote it while it was read", {"run the same command again"});
     }
@@ -212,12 +212,12 @@ Error cannot_be_written(const std::string& path) {
 
 // Without rights to its folder SQLite cannot make the log's shared memory. What stands in a log alone must not be left out unsaid.
 Result<Connection> open_for_reading(const std::string& path) {
-  auto opened = open_with(path, Access::read_only);
+  auto opened = open_with(path, OpenAccess::read_only);
   if (opened || opened.error().code != "PW0704") return opened;
   if (has_log(path))
     return fail("PW0704", "database " + path + ": cannot be written, and rows stand in its log " + path + "-wal, which SQLite cannot read so",
                 {"copy both files to a folder that you may write, and give --database"});
-  return open_with(path, is_on_read_only_file_system(path) ? Access::immutable : Access::snapshot);
+  return open_with(path, is_on_read_only_file_system(path) ? OpenAccess::immutable : OpenAccess::snapshot);
 }
 
 Status may_be_made(const std::string& path, Missing missing) {
@@ -255,10 +255,10 @@ Result<Connection> open_connection(const std::string& path, Missing missing) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) {
     if (auto may = may_be_made(path, missing); !may) return may.error();
-    return open_with(path, Access::read_write);
+    return open_with(path, OpenAccess::read_write);
   }
   if (access(path.c_str(), W_OK) != 0) return open_for_reading(path);
-  auto opened = open_with(path, Access::read_write);
+  auto opened = open_with(path, OpenAccess::read_write);
   return opened || opened.error().code != "PW0704" ? std::move(opened) : open_for_reading(path);
 }
 

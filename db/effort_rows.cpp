@@ -30,7 +30,7 @@ EffortRow row_at(SQLite::Statement& query) {
   return row;
 }
 
-std::optional<EffortRow> row_of(SQLite::Database& handle, int64_t task) {
+std::optional<EffortRow> effort_row(SQLite::Database& handle, int64_t task) {
   SQLite::Statement query(handle, std::string("SELECT ") + kColumns + " FROM effort WHERE task = ?");
   query.bind(1, task);
   return query.executeStep() ? std::optional(row_at(query)) : std::nullopt;
@@ -64,7 +64,7 @@ int64_t task_of(SQLite::Database& handle, const TaskKey& key) {
 }
 
 SearchEffort known_effort(SQLite::Database& handle, int64_t task) {
-  const auto row = row_of(handle, task);
+  const auto row = effort_row(handle, task);
   if (row && row->is_sound) return row->effort;
   SearchEffort none;
   if (!row) none.trials = measured_of(handle, task);

@@ -302,15 +302,15 @@ Result<std::vector<std::pair<std::string, Measurement>>> SqliteDatabase::measure
   });
 }
 
-struct Candidate {
+struct CandidateRow {
   NearestRecord nearest;
   int fields = 0;
   double distance = 0;
 };
 
 // Fewest differing fields first, then log-extent distance of the bindings.
-Candidate compare_keys(const TaskKey& wanted, const TaskKey& found, int64_t id) {
-  Candidate c;
+CandidateRow compare_keys(const TaskKey& wanted, const TaskKey& found, int64_t id) {
+  CandidateRow c;
   c.nearest = {id, "", found.binding};
   auto note = [&](bool differs, const char* field) {
     if (!differs) return;
@@ -332,10 +332,10 @@ Result<std::optional<NearestRecord>> SqliteDatabase::nearest(const TaskKey& key)
   return guarded<Found>([&]() -> Result<Found> {
     SQLite::Statement query(handle(), record_select() + "WHERE p.key = ? AND r.status = 0 LIMIT 10000");
     query.bind(1, key.program);
-    std::optional<Candidate> best;
+    std::optional<CandidateRow> best;
     while (query.executeStep()) {
       const TuningRecord record = record_at(query);
-      Candidate c = compare_keys(key, record.key, record.id);
+      CandidateRow c = compare_keys(key, record.key, record.id);
       if (!best || std::pair(c.fields, c.distance) < std::pair(best->fields, best->distance)) best = c;
     }
     return best ? Found(best->nearest) : Found();

@@ -10,13 +10,13 @@
 namespace polyweft::schedules {
 namespace {
 
-struct Place {
+struct SlidePlace {
   uint32_t host = 0, depth = 0, index = 0;
 };
 
 class Movement {
  public:
-  Movement(const NestTemplate& t, const Place& place, const std::string& subject) : t_(t), place_(place), subject_(subject) {}
+  Movement(const NestTemplate& t, const SlidePlace& place, const std::string& subject) : t_(t), place_(place), subject_(subject) {}
 
   /// Of each dimension of what the guest makes.
   Result<std::vector<int64_t>> of_tensor(uint32_t guest) {
@@ -105,7 +105,7 @@ class Movement {
   }
 
   const NestTemplate& t_;
-  Place place_;
+  SlidePlace place_;
   std::string subject_;
   std::map<uint32_t, std::vector<int64_t>> known_;
 };
@@ -120,7 +120,7 @@ std::string element_text(const NestTemplate& t, const Access& access, const std:
 }
 
 /// Two neighbours along the loop and what they read of the tensor, where the host reads it itself.
-void add_neighbours(const NestTemplate& t, const Stage& host, uint32_t index, TensorId tensor, Error& error) {
+void note_neighbours(const NestTemplate& t, const Stage& host, uint32_t index, TensorId tensor, Error& error) {
   const auto accesses = reads_of(t, host, tensor);
   const auto pair = neighbours_along(t, host, index);
   if (!pair) return;
@@ -138,7 +138,7 @@ Status carries(const NestTemplate& t, const Stage& host, uint32_t depth, TensorI
   const std::string name = "loop " + loop.name;
   if (loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis) {
     Error error = fail("PW0306", subject + ": iterations of " + name + " would run at once, and each needs what the one before has computed");
-    add_neighbours(t, host, loop.index, tensor, error);
+    note_neighbours(t, host, loop.index, tensor, error);
     error.notes.push_back("make a loop outside parallel: each of its iterations has a window of its own");
     return error;
   }
@@ -152,7 +152,7 @@ Status carries(const NestTemplate& t, const Stage& host, uint32_t depth, TensorI
 }
 
 /// The dimension along which the rates say that a window moves up.
-Result<Slide> slide_by(const NestTemplate& t, const Place& place, TensorId tensor, const std::vector<int64_t>& rates, const Sliding& sliding,
+Result<Slide> slide_by(const NestTemplate& t, const SlidePlace& place, TensorId tensor, const std::vector<int64_t>& rates, const Sliding& sliding,
                        const std::string& subject) {
   const auto moves = [](int64_t rate) { return rate != 0; };
   const auto moving = std::count_if(rates.begin(), rates.end(), moves);
@@ -163,7 +163,7 @@ Result<Slide> slide_by(const NestTemplate& t, const Place& place, TensorId tenso
                            : moving == 1 ? "what is read of " + name + " moves down as the loop runs"
                                          : "what is read of " + name + " moves along " + std::to_string(moving) + " dimensions at once";
   Error error = fail("PW0315", subject + ": " + what);
-  add_neighbours(t, t.stages[place.host], place.index, tensor, error);
+  note_neighbours(t, t.stages[place.host], place.index, tensor, error);
   error.notes.push_back(moving == 0 ? "place it outside the loop" : "leave out 'slide'");
   return error;
 }
@@ -180,7 +180,7 @@ Result<Slide> slide_of(const NestTemplate& t, uint32_t guest, uint32_t host, uin
   const TensorId tensor = equation_of(t, t.stages[guest]).targets[0];
   if (auto status = carries(t, h, depth, tensor, subject); !status) return status.error();
   if (t.stages[guest].placement.scope == Scope::reg) return fail("PW0304", subject + ": registers hold no window", {"use stack or heap"});
-  const Place place{host, depth, h.loops[depth - 1].index};
+  const SlidePlace place{host, depth, h.loops[depth - 1].index};
   if (is_still(h, place.index)) return Slide{place.index, 0, sliding.is_whole, sliding.multiple};
   auto rates = Movement(t, place, subject).of_tensor(guest);
   if (!rates) return rates.error();
@@ -208,7 +208,7 @@ Status windows_slide(const NestTemplate& t, bool has_new_readers) {
     if (p.kind != Placement::Kind::compute_at || !p.slide) continue;
     const std::string subject = "sliding window of " + t.stages[k].name;
     if (auto status = loop_carries(t, k, subject); !status) return status.error();
-    const Place place{p.host, p.depth, p.slide->index};
+    const SlidePlace place{p.host, p.depth, p.slide->index};
     if (!has_new_readers || is_still(t.stages[p.host], place.index)) continue;
     if (at != std::pair{p.host, p.depth}) movement.emplace(t, place, subject);
     at = std::pair{p.host, p.depth};

@@ -10,7 +10,7 @@ namespace polyweft::schedules {
 namespace {
 
 /// The statement of the step that a stage is, or is a piece of.
-size_t statement_of(const BandStep& step, const std::string& stage) {
+size_t statement_index(const BandStep& step, const std::string& stage) {
   return static_cast<size_t>(
       std::find_if(step.statements.begin(), step.statements.end(), [&](const auto& each) { return stage == each.name || stage.starts_with(each.name + ".p"); }) -
       step.statements.begin());
@@ -54,7 +54,7 @@ std::optional<BandStep> in_running_order(const NestTemplate& t, uint32_t band, c
   const size_t count = step.statements.size();
   std::vector<std::vector<char>> before(count, std::vector<char>(count, 0));
   for (const BandRelation& r : t.bands[band].relations) {
-    const size_t source = statement_of(step, t.stages[guests[r.source]].name), sink = statement_of(step, t.stages[guests[r.sink]].name);
+    const size_t source = statement_index(step, t.stages[guests[r.source]].name), sink = statement_index(step, t.stages[guests[r.sink]].name);
     if (source == sink || source == count || sink == count || !may_be_at_once(r, depth)) continue;
     before[source][sink] = 1;
   }

@@ -31,7 +31,7 @@ bool has_conditions_on(const PlanContext& c, uint32_t index) {
   return std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) != 0; });
 }
 
-constexpr int64_t kMostParts = 11;  ///< each is a copy of the block
+constexpr int64_t kMostBlockParts = 11;  ///< each is a copy of the block
 
 /// Small reduced indices that decide with the unrolled one what lies inside: the taps of a padded stencil. In a loop of its own for each
 /// value, the rows at the border are a block of another constant size. Only around a serial loop (channels): else the blocks of all taps would be
@@ -45,7 +45,7 @@ std::vector<SplitStep> split_taps(const PlanContext& c, const BlockShape& shape)
     if (k == reduced.back() || c.table.extent[reduced.back()] < 2) continue;
     VarId var = c.t.program.index_var(k);
     bool meets = std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) != 0 && e.coefficient(u) != 0; });
-    if (!meets || c.table.extent[k] < 2 || c.table.extent[k] > kMostParts) continue;
+    if (!meets || c.table.extent[k] < 2 || c.table.extent[k] > kMostBlockParts) continue;
     SplitStep step{c.stage.name, c.name(k), {}};
     for (int64_t value = c.stage.lo[k] + 1; value < c.stage.hi[k]; ++value) step.at.push_back(value);
     out.push_back(std::move(step));

@@ -12,7 +12,7 @@ namespace polyweft::schedules {
 namespace {
 
 constexpr size_t kMostCuts = 4;    ///< of one index
-constexpr size_t kMostParts = 16;  ///< more statements than the program has
+constexpr size_t kMostBorderParts = 16;  ///< more statements than the program has
 
 /// The index that alone decides the condition, and where it begins and ceases to hold; null where there is no such.
 struct Cuts {
@@ -56,7 +56,7 @@ std::optional<IndexSetSplitStep> border_split(const NestTemplate& t, const Stage
 }  // namespace
 
 NestTemplate with_borders(NestTemplate t, std::vector<Step>& steps) {
-  const size_t most = t.stages.size() + kMostParts;
+  const size_t most = t.stages.size() + kMostBorderParts;
   for (uint32_t k = 0; k < t.stages.size(); ++k)
     while (t.stages[k].placement.kind == Placement::Kind::at_root && t.stages.size() + kMostCuts <= most) {
       const auto step = border_split(t, t.stages[k]);

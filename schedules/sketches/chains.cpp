@@ -14,7 +14,7 @@ namespace polyweft::schedules {
 namespace {
 
 /// The host's index that runs along each dimension of what the producer makes; empty where a subscript is more than an index.
-std::vector<uint32_t> indices_read(const PlanContext& producer, const PlanContext& host) {
+std::vector<uint32_t> indices_read_by(const PlanContext& producer, const PlanContext& host) {
   const auto accesses = reads_of(host.t, host.stage, equation_of(producer.t, producer.stage).targets[0]);
   std::vector<uint32_t> out;
   if (accesses.size() != 1) return out;
@@ -59,7 +59,7 @@ bool is_chain(const PlanContext& producer, const PlanContext& host) {
     return false;
   if (!host.stage.inside.empty() || !host.stage.guards.empty() || tile_of(host, *shape).width == 0) return false;
   const Equation& made = equation_of(producer.t, producer.stage);
-  const auto along = indices_read(producer, host);
+  const auto along = indices_read_by(producer, host);
   if (along.size() != producer.stage.data_indices || made.slots.size() != along.size()) return false;
   for (size_t d = 0; d < along.size(); ++d) {
     const Slot& slot = made.slots[d];
@@ -90,7 +90,7 @@ Plan plan_chain(const PlanContext& producer, const PlanContext& host, const Chai
   plan.steps.push_back(TileStep{s, {{v, Size{tile.width, ""}}, {u, Size{tile.columns, ""}}}});
   plan.steps.push_back(PermuteStep{s, order});
   plan.steps.push_back(ComputeAtStep{p, s, place, Scope::heap});
-  const auto along = indices_read(producer, host);
+  const auto along = indices_read_by(producer, host);
   for (uint32_t d = 0; d < along.size(); ++d) {
     const bool across = d == *own.unrolled;
     if (along[d] >= host.stage.data_indices || (across && by_rows)) continue;

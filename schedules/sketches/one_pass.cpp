@@ -160,7 +160,7 @@ LinearText constant(int64_t value) {
   return {{}, value};
 }
 
-struct Writer {
+struct OnePassWriter {
   Sketcher& s;
   const Pass& pass;
   std::string name;
@@ -290,7 +290,7 @@ std::vector<Trace> one_pass_sketches(const Program& normalized, NumericsClass cl
       }
       const bool in_turn = std::any_of(pass.sums.begin(), pass.sums.end(), [](const Sum& sum) { return sum.turn > 0; });
       Sketcher tried = s;
-      if (!Writer{tried, pass, tried.band_name(), in_turn}.write()) break;
+      if (!OnePassWriter{tried, pass, tried.band_name(), in_turn}.write()) break;
       s = std::move(tried);
       gains |= pass.sums.size() > 1;
       break;  // stages have moved

@@ -92,7 +92,7 @@ constexpr int64_t kRowsOfPanel = 8;
 
 /// Sums as two statements each: first values, then what is no sum, then folds. The panel's member (the last one) leads, that of the folds follows. Nothing where the
 /// first member of the proposal is not the folded index.
-std::optional<BandStep> in_parts(const Program& program, const poly::BandProposal& proposal, const std::string& name) {
+std::optional<BandStep> band_in_parts(const Program& program, const poly::BandProposal& proposal, const std::string& name) {
   if (proposal.names.size() < 3) return std::nullopt;
   std::vector<BandPlace> firsts, others, folds;
   for (BandPlace place : proposal.statements) {
@@ -340,7 +340,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
     const auto number = static_cast<uint32_t>(s.t_.bands.size());
     bool done = false;
     if (style == Style::panels)
-      if (const auto parts = in_parts(program, proposals[p], s.band_name())) {
+      if (const auto parts = band_in_parts(program, proposals[p], s.band_name())) {
         Sketcher panels = s;
         done = panels.take(*parts) && add_panels(panels, number, panel);
         gained |= done;

@@ -17,7 +17,7 @@ namespace polyweft::schedules {
 namespace {
 
 constexpr int64_t kRowsOfTile = 4;  ///< of the finest picture
-constexpr int64_t kMostTaps = 32;   ///< written out
+constexpr int64_t kMostUnrolledTaps = 32;   ///< written out
 constexpr int64_t kMostScale = 64;  ///< between the finest and the coarsest
 constexpr int64_t kVectorsOfRow = 4;
 
@@ -89,7 +89,7 @@ bool has_rows(const NestTemplate& t, const TargetFacts& facts, uint32_t k) {
   int64_t taps = 1;
   for (size_t r = 2; r < s.lo.size(); ++r) taps *= std::max<int64_t>(s.hi[r] - s.lo[r], 1);
   const PlanContext c = context_for(t, k, facts);
-  return taps <= kMostTaps && c.table.unit == 1U && s.hi[0] - s.lo[0] > 1 && s.hi[1] - s.lo[1] >= c.lanes();
+  return taps <= kMostUnrolledTaps && c.table.unit == 1U && s.hi[0] - s.lo[0] > 1 && s.hi[1] - s.lo[1] >= c.lanes();
 }
 
 std::optional<std::vector<Link>> links_of(const NestTemplate& t) {
@@ -166,7 +166,7 @@ std::vector<int64_t> parts_of_row(const PlanContext& c) {
   return {out.begin(), out.end()};
 }
 
-struct Writer {
+struct ResolutionWriter {
   Sketcher& s;
   std::vector<int64_t> scales, shifts;
   std::vector<Link> links;
@@ -260,7 +260,7 @@ std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass 
   if (!links) return {};
   const std::vector<int64_t> scales = scales_of(s.t_.stages.size(), *links);
   if (scales.empty() || std::all_of(scales.begin(), scales.end(), [](int64_t scale) { return scale == 1; })) return {};
-  Writer writer{s, scales, shifts_of(scales, *links), *links};
+  ResolutionWriter writer{s, scales, shifts_of(scales, *links), *links};
   if (!writer.write()) return {};
   if (!instantiate(s.t_, {})) return {};
   return {s.trace_};

@@ -49,7 +49,7 @@ bool has_sums(const Program& program, const BandProposal& proposal) {
                      [&](const BandPlace& place) { return program.equations[place.equation].rhs->op == Op::reduce; });
 }
 
-bool has_free_member(const Facts& facts) {
+bool facts_have_free_member(const Facts& facts) {
   return facts.is_free.size() > 1 && std::count(facts.is_free.begin(), facts.is_free.end(), 1) > 0 && std::count(facts.is_free.begin(), facts.is_free.end(), 0) > 0;
 }
 
@@ -89,7 +89,7 @@ void add_neighbours(const Sketcher& begun, const Program& program, const std::se
     place.equation = q;
     place.members = *members;
     wider.statements.insert(is_first ? wider.statements.begin() : wider.statements.end(), std::move(place));
-    if (auto facts = facts_of_band(begun, program, wider); facts && has_free_member(*facts)) known = {std::move(wider), std::move(*facts)};
+    if (auto facts = facts_of_band(begun, program, wider); facts && facts_have_free_member(*facts)) known = {std::move(wider), std::move(*facts)};
   }
 }
 
@@ -98,7 +98,7 @@ std::vector<Known> merged(const Sketcher& begun, const Program& program, const s
   std::vector<Known> out;
   for (const BandProposal& proposal : proposals) {
     auto facts = facts_of_band(begun, program, proposal);
-    if (!facts || !has_free_member(*facts) || has_sums(program, proposal)) continue;
+    if (!facts || !facts_have_free_member(*facts) || has_sums(program, proposal)) continue;
     const auto takes = [&](Known& other) {
       if (!(other.facts.extents == facts->extents) || other.facts.is_free != facts->is_free || inputs_of(program, other.proposal) != inputs_of(program, proposal))
         return false;
@@ -115,7 +115,7 @@ std::vector<Known> merged(const Sketcher& begun, const Program& program, const s
 }
 
 /// The tensor's dimension that is this member, in all statements of the band that write it.
-size_t dimension_of(const Program& program, const BandProposal& proposal, TensorId tensor, size_t member) {
+size_t dimension_of_member(const Program& program, const BandProposal& proposal, TensorId tensor, size_t member) {
   size_t out = kNone;
   for (const BandPlace& place : proposal.statements) {
     const Equation& equation = program.equations[place.equation];
@@ -137,7 +137,7 @@ void arrange_storage(Sketcher& s, const Program& program, const BandProposal& pr
       if (program.tensors[id].kind == TensorKind::local && program.tensors[id].rank > 1) tensors.insert(id);
   for (TensorId id : tensors) {
     const Tensor& tensor = program.tensors[id];
-    const size_t lane = dimension_of(program, proposal, id, free), along = dimension_of(program, proposal, id, longest);
+    const size_t lane = dimension_of_member(program, proposal, id, free), along = dimension_of_member(program, proposal, id, longest);
     if (lane == kNone || along == kNone || lane == along) continue;
     std::string coordinate = "d" + std::to_string(along);
     if (form == SideBySide::lanes && lane + 1 != tensor.rank) {
@@ -185,7 +185,7 @@ std::vector<FreeBand> side_by_side(const Program& program, NumericsClass cls, co
 
 std::optional<FreeBand> free_band(const Sketcher& begun, const Program& program, const BandProposal& proposal) {
   auto facts = facts_of_band(begun, program, proposal);
-  if (!facts || !has_free_member(*facts) || has_sums(program, proposal)) return std::nullopt;
+  if (!facts || !facts_have_free_member(*facts) || has_sums(program, proposal)) return std::nullopt;
   return in_order_of_loops({proposal, std::move(*facts)});
 }
 

@@ -27,7 +27,7 @@ std::optional<Shared> shared(const Term& term, VarId first) {
   return Shared{e.terms[0].var - first, e.constant, term.quasi->den};
 }
 
-void narrow(std::optional<Interval>& known, const Interval& to) {
+void narrow_interval(std::optional<Interval>& known, const Interval& to) {
   known = known ? Interval{std::max(known->lo, to.lo), std::min(known->hi, to.hi)} : to;
 }
 
@@ -37,7 +37,7 @@ bool add_clamped_quotient(ReadRow& row, const Quasi& clamp, VarId first) {
   if (!q || (row.quotient[q->index] != 0 && row.quotient[q->index] != q->den)) return false;
   const int64_t lo = clamp.lo.constant - clamp.e.constant, hi = clamp.hi.constant - clamp.e.constant;
   row.quotient[q->index] = q->den;
-  narrow(row.idle[q->index], {lo * q->den - q->constant, (hi + 1) * q->den - 1 - q->constant});
+  narrow_interval(row.idle[q->index], {lo * q->den - q->constant, (hi + 1) * q->den - 1 - q->constant});
   return true;
 }
 
@@ -56,7 +56,7 @@ bool add_clamp(ReadRow& row, const NestTemplate& t, const Stage& stage, const Te
       idle.lo -= other.coeff * stage.lo[other.var - first];
       idle.hi -= other.coeff * (stage.hi[other.var - first] - 1);
     }
-    narrow(row.idle[part.var - first], {ceil_quotient(idle.lo, part.coeff), floor_quotient(idle.hi, part.coeff)});
+    narrow_interval(row.idle[part.var - first], {ceil_quotient(idle.lo, part.coeff), floor_quotient(idle.hi, part.coeff)});
     row.stride[part.var - first] += part.coeff * term.coeff * stride;
   }
   return true;

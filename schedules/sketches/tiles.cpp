@@ -19,7 +19,7 @@ namespace polyweft::schedules {
 namespace {
 
 constexpr int64_t kSide = 16;
-constexpr int64_t kLeastPoints = 16 * 16 * 16;  ///< below, a tile is mostly padding
+constexpr int64_t kLeastTilePoints = 16 * 16 * 16;  ///< below, a tile is mostly padding
 
 /// Which indices of the stage are the instruction's rows, columns and depth.
 struct TileUse {
@@ -29,7 +29,7 @@ struct TileUse {
   TensorId by_rows = 0, by_columns = 0;
 };
 
-std::optional<ir::Binding> matched(const PlanContext& c, const ir::Instruction& instruction, const TileUse& use) {
+std::optional<ir::OperandBinding> matched(const PlanContext& c, const ir::Instruction& instruction, const TileUse& use) {
   constexpr VarId kAxis = 0x40000000;
   const Equation& equation = equation_of(c.t, c.stage);
   std::map<VarId, Affine> map;
@@ -43,7 +43,7 @@ std::optional<ir::Binding> matched(const PlanContext& c, const ir::Instruction& 
   return *std::move(binding);
 }
 
-const ReadRow* row_of(const PlanContext& c, TensorId tensor) {
+const ReadRow* find_row(const PlanContext& c, TensorId tensor) {
   const ReadRow* found = nullptr;
   for (const ReadRow& row : c.table.reads)
     if (row.tensor == tensor) {
@@ -67,12 +67,12 @@ std::optional<TileUse> use_of(const PlanContext& c, const ir::Instruction& instr
   use.v = *c.table.unit;  // rows of sums are rows of the result
   for (use.u = c.stage.data_indices; use.u-- > 0;)
     for (use.k = c.stage.data_indices; use.u != use.v && use.k < c.table.extent.size(); ++use.k) {
-      if (c.table.extent[use.u] * c.table.extent[use.v] * c.table.extent[use.k] < kLeastPoints) continue;
+      if (c.table.extent[use.u] * c.table.extent[use.v] * c.table.extent[use.k] < kLeastTilePoints) continue;
       const auto binding = matched(c, instruction, use);
       if (!binding || !binding->access[0] || !binding->access[1]) continue;
       use.by_rows = binding->access[0]->id;
       use.by_columns = binding->access[1]->id;
-      const ReadRow *rows = row_of(c, use.by_rows), *columns = row_of(c, use.by_columns);
+      const ReadRow *rows = find_row(c, use.by_rows), *columns = find_row(c, use.by_columns);
       if (rows && columns && can_pack(c, *columns, use.v, use.k)) return use;
     }
   return std::nullopt;
@@ -163,7 +163,7 @@ Plan plan_tiles(const PlanContext& c, const TileForm& form) {
   Plan plan;
   const auto use = use_in(c);
   if (!use) return plan;
-  const ReadRow &rows = *row_of(c, use->by_rows), &columns = *row_of(c, use->by_columns);
+  const ReadRow &rows = *find_row(c, use->by_rows), &columns = *find_row(c, use->by_columns);
   const bool packs_rows = form.order == TileOrder::rows_packed || form.order == TileOrder::columns_outside_packed;
   if (packs_rows ? !can_pack(c, rows, use->u, use->k) : rows.stride[use->k] != 1 || rows.irregular[use->k] || rows.quotient[use->k] != 0) return plan;
   const TileSizes sizes = add_sizes(plan, c, *use, form);

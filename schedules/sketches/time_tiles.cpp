@@ -12,10 +12,10 @@ namespace {
 
 constexpr int64_t kMostSkew = 8;
 constexpr int64_t kRowsJammed = 8;
-constexpr double kFewPoints = 16;  ///< statements with less than this part of all points have no lanes
+constexpr double kFewTilePoints = 16;  ///< statements with less than this part of all points have no lanes
 
 /// A member m becomes sign * m + by * (the first member) + a shift of each statement.
-struct Skew {
+struct TimeSkew {
   int64_t by = 0;
   std::vector<int64_t> shift;
 };
@@ -37,13 +37,13 @@ std::optional<std::vector<int64_t>> shifts_for(const Band& band, uint32_t m, int
   return std::nullopt;
 }
 
-std::optional<Skew> least_skew(const Band& band, uint32_t m, int sign, int64_t unit, int64_t least = 0) {
+std::optional<TimeSkew> least_time_skew(const Band& band, uint32_t m, int sign, int64_t unit, int64_t least = 0) {
   for (int64_t by = least; by <= kMostSkew * unit; by += unit)
-    if (auto shift = shifts_for(band, m, sign, by, unit)) return Skew{by, std::move(*shift)};
+    if (auto shift = shifts_for(band, m, sign, by, unit)) return TimeSkew{by, std::move(*shift)};
   return std::nullopt;
 }
 
-LinearText skewed(const NestTemplate& t, uint32_t number, const BandStep::Statement& statement, uint32_t m, int sign, const Skew& skew) {
+LinearText skewed_member(const NestTemplate& t, uint32_t number, const BandStep::Statement& statement, uint32_t m, int sign, const TimeSkew& skew) {
   LinearText out;
   const LinearText& first = statement.members[0];
   for (const auto& [coeff, name] : statement.members[m].terms) out.terms.push_back({sign * coeff, name});
@@ -94,9 +94,9 @@ std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const
   if (step.members.size() < 2 || !goes_forward_in_time(band)) return std::nullopt;
   BandStep out = step;
   for (uint32_t m = 1; m < step.members.size(); ++m) {
-    const auto skew = least_skew(band, m, 1, m + 1 == step.members.size() ? lanes : 1);
+    const auto skew = least_time_skew(band, m, 1, m + 1 == step.members.size() ? lanes : 1);
     if (!skew) return std::nullopt;
-    for (size_t k = 0; k < out.statements.size(); ++k) out.statements[k].members[m] = skewed(t, number, step.statements[k], m, 1, *skew);
+    for (size_t k = 0; k < out.statements.size(); ++k) out.statements[k].members[m] = skewed_member(t, number, step.statements[k], m, 1, *skew);
   }
   return out;
 }
@@ -104,7 +104,7 @@ std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const
 std::optional<BandStep> diamonds(const NestTemplate& t, uint32_t number, const BandStep& step, int64_t lanes) {
   const Band& band = t.bands[number];
   if (step.members.size() < 3 || !goes_forward_in_time(band)) return std::nullopt;
-  const auto forward = least_skew(band, 1, 1, 1, 1), backward = least_skew(band, 1, -1, 1, 1);
+  const auto forward = least_time_skew(band, 1, 1, 1, 1), backward = least_time_skew(band, 1, -1, 1, 1);
   if (!forward || !backward) return std::nullopt;
   const auto free_name = [&](const std::string& wanted) {
     std::string name = wanted;
@@ -113,16 +113,16 @@ std::optional<BandStep> diamonds(const NestTemplate& t, uint32_t number, const B
   };
   BandStep out{step.name, {free_name("p"), free_name("q"), step.members[0]}, step.statements};
   for (size_t k = 0; k < out.statements.size(); ++k)
-    out.statements[k].members = {skewed(t, number, step.statements[k], 1, 1, *forward), skewed(t, number, step.statements[k], 1, -1, *backward),
+    out.statements[k].members = {skewed_member(t, number, step.statements[k], 1, 1, *forward), skewed_member(t, number, step.statements[k], 1, -1, *backward),
                                  step.statements[k].members[0]};
   for (uint32_t m = 2; m < step.members.size(); ++m) {
     // Vectors of the last dimension move by whole vectors; rows of one in the middle as far as they must.
-    const auto skew = least_skew(band, m, 1, m == 2 && step.members.size() == 3 ? lanes : 1);
+    const auto skew = least_time_skew(band, m, 1, m == 2 && step.members.size() == 3 ? lanes : 1);
     if (!skew) return std::nullopt;
     out.members.push_back(step.members[m]);
     const bool is_whole = m + 1 == step.members.size() && m > 2;  // rows from end to end: no tiles, no skew
     for (size_t k = 0; k < out.statements.size(); ++k)
-      out.statements[k].members.push_back(is_whole ? step.statements[k].members[m] : skewed(t, number, step.statements[k], m, 1, *skew));
+      out.statements[k].members.push_back(is_whole ? step.statements[k].members[m] : skewed_member(t, number, step.statements[k], m, 1, *skew));
   }
   return out;
 }
@@ -153,7 +153,7 @@ bool add_diamonds(Sketcher& s, uint32_t band) {
   for (const std::string& guest : guests) all += points_inside(s.t_, s.t_.stages[*stage_named(s.t_, guest)]);
   for (const std::string& guest : guests) {
     const double points = points_inside(s.t_, s.t_.stages[*stage_named(s.t_, guest)]);
-    if (kFewPoints * points < all) continue;
+    if (kFewTilePoints * points < all) continue;
     if (has_planes)
       s.take(PermuteStep{guest, {q, p, index.back(), j}});
     else
@@ -189,7 +189,7 @@ bool add_time_tiles(Sketcher& s, uint32_t band) {
   for (const std::string& guest : names_of_guests(s.t_, band)) {
     const double points = points_inside(s.t_, s.t_.stages[*stage_named(s.t_, guest)]);
     all += points;
-    const bool is_large = kFewPoints * points > points_of(s.t_.stages[s.t_.bands[band].frame]);
+    const bool is_large = kFewTilePoints * points > points_of(s.t_.stages[s.t_.bands[band].frame]);
     if (!is_large) continue;
     if (jams) {
       const std::string &jammed = index[rows], &lanes = index[members - 1];

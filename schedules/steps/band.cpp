@@ -76,11 +76,11 @@ std::pair<std::string, SumPart> whole_and_part(const NestTemplate& t, const std:
   return {name, SumPart::whole};
 }
 
-using Piece = std::optional<std::vector<Guard>>;  ///< nothing: no point, at these sizes
+using BandPiece = std::optional<std::vector<Guard>>;  ///< nothing: no point, at these sizes
 
 /// A domain, cut or not, in pieces; `reduced`: of a whole sum. The sides of a cut keep their numbers where one of them is empty.
-std::optional<std::vector<Piece>> sides_of(Domain domain, VarId reduced, std::span<const StatementCut> cuts) {
-  std::vector<Piece> out;
+std::optional<std::vector<BandPiece>> sides_of(Domain domain, VarId reduced, std::span<const StatementCut> cuts) {
+  std::vector<BandPiece> out;
   if (cuts.empty()) {
     const auto pieces = disjoint_pieces(domain, reduced);
     if (!pieces) return std::nullopt;
@@ -99,7 +99,7 @@ std::optional<std::vector<Piece>> sides_of(Domain domain, VarId reduced, std::sp
 }
 
 /// The points of a part of a statement in pieces. First values do not ask whether anything is folded.
-std::optional<std::vector<Piece>> pieces_of(const NestTemplate& t, const Stage& stage, SumPart part) {
+std::optional<std::vector<BandPiece>> pieces_of(const NestTemplate& t, const Stage& stage, SumPart part) {
   Domain domain = domain_of(t.program, equation_of(t, stage));
   const VarId reduced = t.program.index_var(stage.data_indices);
   if (part == SumPart::first) {
@@ -154,7 +154,7 @@ Result<std::vector<Member>> members_of(const NestTemplate& t, const BandStep& st
       auto pieces = pieces_of(t, stage, part);
       if (!pieces) return fail("PW0324", subject + ": the conditions of " + own + " make more than 64 pieces");
       if (number > pieces->size()) return fail("PW0302", subject + ": " + own + " has " + std::to_string(pieces->size()) + " pieces");
-      const auto count = static_cast<size_t>(std::count_if(pieces->begin(), pieces->end(), [](const Piece& p) { return p.has_value(); }));
+      const auto count = static_cast<size_t>(std::count_if(pieces->begin(), pieces->end(), [](const BandPiece& p) { return p.has_value(); }));
       for (size_t k = 0; k < pieces->size(); ++k) {
         if ((number > 0 && k + 1 != number) || !(*pieces)[k]) continue;
         place.piece = *(*pieces)[k];

@@ -19,8 +19,8 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr int64_t kMostClasses = 4096;  ///< looked at
-constexpr size_t kMostParts = 64;       ///< made
+constexpr int64_t kMostResidues = 4096;  ///< looked at
+constexpr size_t kMostSplitParts = 64;       ///< made
 
 /// One part: the indices of the statement over the part's own, and the equation in those terms.
 struct Part {
@@ -218,7 +218,7 @@ Result<std::vector<uint32_t>> indices_of(const NestTemplate& t, const Stage& sta
     out.push_back(*index);
     classes *= static_cast<double>(step.modulus);
   }
-  if (step.modulus && classes > static_cast<double>(kMostClasses))
+  if (step.modulus && classes > static_cast<double>(kMostResidues))
     return fail("PW0304", subject + ": more than 4096 classes", {"name fewer indices, or split them one after the other"});
   if (step.modulus) return out;
   if (out.size() != 1 || is_reduced(stage, out[0]))
@@ -272,7 +272,7 @@ Result<NestTemplate> index_set_split(NestTemplate t, const IndexSetSplitStep& st
   const Splitter splitter{t, stage, *indices, subject};
   Result<std::vector<Part>> parts = step.modulus ? splitter.residue_classes(step.modulus) : splitter.ranges(step.at);
   if (!parts) return parts.error();
-  if (parts->empty() || parts->size() > kMostParts) return fail("PW0304", subject + ": " + std::to_string(parts->size()) + " parts", {"between 1 and 64 can be made"});
+  if (parts->empty() || parts->size() > kMostSplitParts) return fail("PW0304", subject + ": " + std::to_string(parts->size()) + " parts", {"between 1 and 64 can be made"});
   std::vector<Stage> made;
   for (const Part& part : *parts) {
     made.push_back(stage_of_part(t, stage, part));

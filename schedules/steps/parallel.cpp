@@ -15,7 +15,7 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr int64_t kMostParts = 1024;
+constexpr int64_t kMostParallelParts = 1024;
 
 Status is_sole(const Stage& stage, const std::string& subject) {
   for (const auto& other : stage.loops) {
@@ -26,7 +26,7 @@ Status is_sole(const Stage& stage, const std::string& subject) {
 }
 
 /// Legal by T1 too: the loop over parts is a monotone function of one index. Its step is rounded up to whole register tiles when sizes are known.
-Result<NestTemplate> in_parts(NestTemplate t, uint32_t id, const ParallelStep& step) {
+Result<NestTemplate> loop_in_parts(NestTemplate t, uint32_t id, const ParallelStep& step) {
   Stage& stage = t.stages[id];
   const std::string subject = "parallel " + stage.name + " " + step.loop + " in " + std::to_string(step.parts);
   auto index = index_named(t, stage, step.loop);
@@ -43,7 +43,7 @@ Result<NestTemplate> in_parts(NestTemplate t, uint32_t id, const ParallelStep& s
       return fail("PW0304", subject + ": " + guest.name + " runs inside it and has all of " + step.loop + " in each iteration",
                   {"fuse it inside loop " + step.loop + ", or not at all"});
   }
-  if (step.parts < 1 || step.parts > kMostParts) return fail("PW0304", subject + ": 1 to " + std::to_string(kMostParts) + " parts");
+  if (step.parts < 1 || step.parts > kMostParallelParts) return fail("PW0304", subject + ": 1 to " + std::to_string(kMostParallelParts) + " parts");
   if (stage.accumulator && stage.accumulator->depth == 0) return fail("PW0306", subject + ": the accumulator outside would be shared", {"accumulate inside a loop"});
   for (const auto& other : stage.loops)
     if (other.index == *index && !other.cuts.empty()) return fail("PW0304", subject + ": loop " + other.name + " is split at values of its own", {"take another index"});
@@ -63,7 +63,7 @@ Result<NestTemplate> in_parts(NestTemplate t, uint32_t id, const ParallelStep& s
 Result<NestTemplate> parallel(NestTemplate t, const ParallelStep& step) {
   auto id = stage_named(t, step.statement);
   if (!id) return id.error();
-  if (step.parts != 0) return in_parts(std::move(t), *id, step);
+  if (step.parts != 0) return loop_in_parts(std::move(t), *id, step);
   Stage& stage = t.stages[*id];
   auto loop = loop_named(stage, step.loop);
   if (!loop) return loop.error();

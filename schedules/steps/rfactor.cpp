@@ -11,7 +11,7 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr int64_t kMostParts = 4096;
+constexpr int64_t kMostFactorParts = 4096;
 
 Status is_reorderable(const NestTemplate& t, const Stage& stage, uint32_t index, const std::string& subject) {
   const Equation& equation = equation_of(t, stage);
@@ -35,7 +35,7 @@ Result<NestTemplate> rfactor(NestTemplate t, const RfactorStep& step) {
   if (!index) return index.error();
   if (*index < stage.data_indices) return fail("PW0308", subject + ": the index is not reduced");
   if (auto status = is_reorderable(t, stage, *index, subject); !status) return status.error();
-  if (step.parts < 1 || step.parts > kMostParts) return fail("PW0304", subject + ": 1 to " + std::to_string(kMostParts) + " parts");
+  if (step.parts < 1 || step.parts > kMostFactorParts) return fail("PW0304", subject + ": 1 to " + std::to_string(kMostFactorParts) + " parts");
   if (!stage.accumulator) return fail("PW0308", subject + ": each part needs an accumulator", {"accumulate first"});
   if (stage.part == SumPart::folds) return fail("PW0304", subject + ": its first values are a statement of their own", {"take the whole sum into the band"});
   if (stage.parted) return fail("PW0304", subject + ": the reduction is in parts already");

@@ -15,19 +15,19 @@
 namespace polyweft::schedules {
 namespace {
 
-struct Place {
+struct TensorPlace {
   std::vector<size_t> loops;  ///< position of the loop of each axis
   const ir::Instruction* instruction = nullptr;
   std::string subject;
   bool is_vector() const { return instruction->axes.size() == 2; }
 };
 
-Error refuse(const Place& place, const std::string& why, const std::string& remedy) {
+Error refuse(const TensorPlace& place, const std::string& why, const std::string& remedy) {
   return fail("PW0322", place.subject + ": " + why, {remedy});
 }
 
 /// Iterations of the loop inside the next one over its index; 0 where decisions leave them open.
-int64_t extent_of(const Stage& stage, size_t at) {
+int64_t loop_extent(const Stage& stage, size_t at) {
   const TemplateLoop& loop = stage.loops[at];
   if (loop.mark.kind == MarkKind::vector) return loop.lanes.decision.empty() ? loop.lanes.constant : 0;
   const TemplateLoop* around = nullptr;
@@ -51,10 +51,10 @@ bool has_quotient(const NestTemplate& t, const Stage& stage, uint32_t index, int
   return found;
 }
 
-Status check_extents(const NestTemplate& t, const Stage& stage, const Place& place) {
+Status check_extents(const NestTemplate& t, const Stage& stage, const TensorPlace& place) {
   const ir::Instruction& i = *place.instruction;
   for (size_t axis = 0; axis < i.axes.size(); ++axis) {
-    const int64_t own = extent_of(stage, place.loops[axis]);
+    const int64_t own = loop_extent(stage, place.loops[axis]);
     // A tile with rows or columns that nobody reads.
     const bool is_short =
         !place.is_vector() && !i.axes[axis].is_reduced && own > 0 && own < i.axes[axis].extent && has_quotient(t, stage, stage.loops[place.loops[axis]].index, own);
@@ -91,7 +91,7 @@ bool is_unit(const Access& access, uint32_t dim, VarId var) {
 }
 
 /// Cells of one register are neighbours in memory, or the same few cells serve all lanes.
-Status check_layout(const NestTemplate& t, const Stage& stage, const Place& place, const Access& access, const std::string& operand) {
+Status check_layout(const NestTemplate& t, const Stage& stage, const TensorPlace& place, const Access& access, const std::string& operand) {
   const bool reduced_first = place.instruction->axes[0].is_reduced;
   const uint32_t k = stage.loops[place.loops[reduced_first ? 0 : 1]].index, v = stage.loops[place.loops[reduced_first ? 1 : 0]].index;
   const VarId reduced = t.program.index_var(k), lane = t.program.index_var(v);
@@ -131,7 +131,7 @@ Affine without_quotients(const Affine& e, VarId axis, int64_t extent) {
 }
 
 /// The equation with each index as the sum of its named loops, so that every axis has a variable.
-Status check_match(const NestTemplate& t, const Stage& stage, const Place& place) {
+Status check_match(const NestTemplate& t, const Stage& stage, const TensorPlace& place) {
   constexpr VarId kAxis = 0x40000000;
   const ir::Instruction& i = *place.instruction;
   const Equation& equation = equation_of(t, stage);
@@ -149,7 +149,7 @@ Status check_match(const NestTemplate& t, const Stage& stage, const Place& place
       wanted.value = rewrite(wanted.value, [&](const Expr& node) -> Expr {
         if (node->op != Op::read) return nullptr;
         auto copy = std::make_shared<ExprNode>(*node);
-        for (Subscript& s : copy->access.index) s.affine = without_quotients(s.affine, vars[axis], extent_of(stage, place.loops[axis]));
+        for (Subscript& s : copy->access.index) s.affine = without_quotients(s.affine, vars[axis], loop_extent(stage, place.loops[axis]));
         return copy;
       });
   for (const Slot& slot : equation.slots) wanted.destination.push_back(substitute(slot.var == kNoVar ? slot.position : Affine::variable(slot.var), map));
@@ -169,7 +169,7 @@ Status check_match(const NestTemplate& t, const Stage& stage, const Place& place
 }
 
 /// Positions of the named loops, and of the lanes of a vector instruction.
-Status find_loops(const NestTemplate& t, const Stage& stage, const TensorizeStep& step, Place& place) {
+Status find_loops(const NestTemplate& t, const Stage& stage, const TensorizeStep& step, TensorPlace& place) {
   const auto& axes = place.instruction->axes;
   size_t lanes = stage.loops.size();
   for (size_t k = 0; k < stage.loops.size(); ++k)
@@ -217,7 +217,7 @@ Result<NestTemplate> tensorize(NestTemplate t, const TensorizeStep& step) {
   Stage& stage = t.stages[*id];
   auto instruction = ir::instruction_named(step.instruction);
   if (!instruction) return instruction.error();
-  Place place{{}, *instruction, "tensorize " + stage.name};
+  TensorPlace place{{}, *instruction, "tensorize " + stage.name};
   for (const auto& name : step.loops) place.subject += (&name == step.loops.data() ? " " : ", ") + name;
   if (!stage.reduces || equation_of(t, stage).targets.size() != 1 || equation_of(t, stage).rhs->op != Op::reduce || !stage.guards.empty())
     return refuse(place, "only a reduction without conditions is an instruction", "tensorize the statement that sums");

@@ -44,7 +44,7 @@ Status hold_host_as_told() {
   return held ? held : Status(fail("PW0009", "environment POLYWEFT_HOST: " + held.error().message, held.error().notes));
 }
 
-int run(int argc, char** argv) {
+int run_command_line(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && words.front() == "__complete") return complete({words.begin() + 1, words.end()});
   OutputOptions output;
@@ -72,7 +72,7 @@ int finish(int code) {
 
 int main(int argc, char** argv) {
   try {
-    return polyweft::cli::finish(polyweft::cli::run(argc, argv));
+    return polyweft::cli::finish(polyweft::cli::run_command_line(argc, argv));
   } catch (const std::exception& problem) {
     std::cerr << "polyweft: internal error: " << problem.what() << "\n";
   }

@@ -45,7 +45,7 @@ std::optional<std::string> as_text(const toml::node& node) {
   return std::nullopt;
 }
 
-std::string beside(const std::string& path, const std::string& value) {
+std::string path_beside(const std::string& path, const std::string& value) {
   const std::filesystem::path given(value);
   return given.is_absolute() || value.empty() ? value : (std::filesystem::path(path).parent_path() / given).string();
 }
@@ -61,7 +61,7 @@ Status take(const std::string& path, const toml::table& table, Values& values) {
     }
     const auto text = as_text(node);
     if (!text) return fail("PW0009", where + ": " + name + " is neither a text nor an integer", {"e.g. threads = 2, budget = \"60s\""});
-    values[name] = {name == "database" ? beside(path, *text) : *text, where, false};
+    values[name] = {name == "database" ? path_beside(path, *text) : *text, where, false};
   }
   return Ok{};
 }

@@ -109,7 +109,7 @@ Result<std::vector<BenchRival>> parse_rivals(const std::vector<std::string>& tex
   return out;
 }
 
-int run(const BenchOptions& options) {
+int run_bench(const BenchOptions& options) {
   auto job = make_job(options, options.file);
   if (!job) return report(job.error(), options);
   auto rivals = parse_rivals(options.against);
@@ -137,7 +137,7 @@ Verb add_bench(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--milliseconds", options->milliseconds, "Time to spend on measuring")->type_name("N")->check(CLI::Range(1, 600'000))->capture_default_str();
-  return [options] { return run(*options); };
+  return [options] { return run_bench(*options); };
 }
 
 }  // namespace polyweft::cli

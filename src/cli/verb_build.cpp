@@ -13,7 +13,7 @@ struct BuildOptions : CommonOptions {
   bool symbolic = false;
 };
 
-int run(const BuildOptions& options) {
+int run_build(const BuildOptions& options) {
   auto job = make_job(options, options.file);
   if (!job) return report(job.error(), options);
   job->task.symbolic = options.symbolic;
@@ -48,7 +48,7 @@ Verb add_build(CLI::App& app) {
       ->check(CLI::IsMember({"halide", "c"}))
       ->capture_default_str();
   app.add_flag("--symbolic", options->symbolic, "Keep the sizes as arguments of the kernel: int64_t after the buffers, in program order");
-  return [options] { return run(*options); };
+  return [options] { return run_build(*options); };
 }
 
 }  // namespace polyweft::cli

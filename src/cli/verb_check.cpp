@@ -80,7 +80,7 @@ void check_file(const ProgramFile& file, Checking& checking) {
   for (const auto& program : parsed->programs) check_one(program, checking);
 }
 
-int run(const CheckOptions& options) {
+int run_check(const CheckOptions& options) {
   TaskOptions task;
   if (auto filled = fill_task(options, task); !filled) return report(filled.error(), options);
   auto files = program_files(options.files);
@@ -101,7 +101,7 @@ Verb add_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   options->add_to(app);
   app.add_option("FILE", options->files, "Program texts, FILE:PROGRAM, folders of .weft files, or - for standard input")->required();
-  return [options] { return run(*options); };
+  return [options] { return run_check(*options); };
 }
 
 }  // namespace polyweft::cli

@@ -20,7 +20,7 @@ std::string roff(const std::string& text) {
   return out;
 }
 
-std::string names_of(const CLI::Option& option) {
+std::string names_of_option(const CLI::Option& option) {
   std::string out;
   for (const auto& name : option.get_snames()) out += "\\fB\\-" + roff(name) + "\\fR";
   for (const auto& name : option.get_lnames()) out += (out.empty() ? "" : ", ") + ("\\fB\\-\\-" + roff(name) + "\\fR");
@@ -34,7 +34,7 @@ bool is_common(const CLI::Option& option) {
 }
 
 void print_option(const CLI::Option& option) {
-  std::cout << ".TP\n" << names_of(option) << "\n" << roff(option.get_description());
+  std::cout << ".TP\n" << names_of_option(option) << "\n" << roff(option.get_description());
   if (!option.get_default_str().empty()) std::cout << roff(" (default: " + option.get_default_str() + ")");
   std::cout << "\n";
 }

@@ -114,7 +114,7 @@ Status emit_outputs(const Program& program, const std::vector<TensorData>& outpu
   return Ok{};
 }
 
-int verify(Tuner& tuner, const Program& program, const TaskOptions& task, const std::vector<TensorData>& inputs, const RunOptions& options) {
+int verify_result(Tuner& tuner, const Program& program, const TaskOptions& task, const std::vector<TensorData>& inputs, const RunOptions& options) {
   auto comparison = tuner.verify(program, task, inputs);
   if (!comparison) return report(comparison.error(), options);
   if (auto emitted = emit_outputs(program, comparison->outputs, options); !emitted) return report(emitted.error(), options);
@@ -125,7 +125,7 @@ int verify(Tuner& tuner, const Program& program, const TaskOptions& task, const 
   return comparison->equal ? kDone : kNo;
 }
 
-int run(const RunOptions& options) {
+int run_program(const RunOptions& options) {
   auto job = make_job(options, options.file);
   if (!job) return report(job.error(), options);
   auto& [program, task, tuner] = *job;
@@ -135,7 +135,7 @@ int run(const RunOptions& options) {
   if (auto fits = one_thing_on_standard_output(*paths, options); !fits) return report(fits.error(), options);
   auto inputs = load_inputs(tuner, program, options, task);
   if (!inputs) return report(inputs.error(), options);
-  if (options.verify) return verify(tuner, program, task, *inputs, options);
+  if (options.verify) return verify_result(tuner, program, task, *inputs, options);
   auto kernel = tuner.compile(program, task);
   if (!kernel) return report(kernel.error(), options);
   auto outputs = kernel->run(*inputs);
@@ -160,7 +160,7 @@ Verb add_run(CLI::App& app) {
   app.add_option("--output", options->outputs, "Write an output to a file: NAME=FILE.npy; - is standard output")->type_name("NAME=FILE")->allow_extra_args(false);
   app.add_option("--seed", options->seed, "Seed of the data made for other inputs")->capture_default_str();
   app.add_flag("--verify", options->verify, "Compare with the compiled base nest; exit 1 on a mismatch");
-  return [options] { return run(*options); };
+  return [options] { return run_program(*options); };
 }
 
 }  // namespace polyweft::cli

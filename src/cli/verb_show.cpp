@@ -188,7 +188,7 @@ int show_record(Tuner& tuner, const ShowOptions& options) {
   return kDone;
 }
 
-int run(const ShowOptions& options) {
+int run_show(const ShowOptions& options) {
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);
   if (is_record_number(options.what)) return show_record(*tuner, options);
@@ -214,7 +214,7 @@ Verb add_show(CLI::App& app) {
       ->type_name("STAGE")
       ->check(CLI::IsMember({"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}));
   app.add_flag("--symbolic", options->symbolic, "Stages loops, llvm: of the kernel that keeps its sizes as arguments");
-  return [options] { return run(*options); };
+  return [options] { return run_show(*options); };
 }
 
 }  // namespace polyweft::cli

@@ -116,7 +116,7 @@ int tune_one(Tuner& tuner, const Program& program, const TuneCommand& command, T
   return kDone;
 }
 
-int run(const TuneCommand& command) {
+int run_tune(const TuneCommand& command) {
   auto tune = tune_options(command);
   if (!tune) return report(tune.error(), command);
   auto tuner = make_tuner(command);
@@ -152,7 +152,7 @@ Verb add_tune(CLI::App& app) {
   app.add_option("--trials", options->trials, "At most this many measured candidates, all searches together")->type_name("N")->check(trials_check());
   app.add_option("--seed", options->seed, "Which candidates are tried")->type_name("N")->capture_default_str();
   app.add_flag("--refresh", options->refresh, "Search from the beginning, whatever the database has");
-  return [options] { return run(*options); };
+  return [options] { return run_tune(*options); };
 }
 
 }  // namespace polyweft::cli

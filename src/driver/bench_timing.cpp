@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstLook{20};
 constexpr double kGuessedRate = 0.2;  // instructions a nanosecond: some 16 cycles of a tile unit, a tenth of what vectors do
-constexpr double kSlowNs = 1e9;       // a kernel that takes longer is not run once more than needed
+constexpr double kSlowKernelNs = 1e9;       // a kernel that takes longer is not run once more than needed
 
 Result<Timing> timing_of(Runner& runner, const RunRequest& request) {
   auto outcome = runner.run(request);
@@ -32,7 +32,7 @@ Result<std::optional<Timing>> in_turns(Runner& runner, RunRequest request, const
 
 // A first look says how many instructions take as long as the kernel.
 std::vector<milliseconds> looks(double kernel_ns, milliseconds budget) {
-  if (kernel_ns > kSlowNs) return {budget};
+  if (kernel_ns > kSlowKernelNs) return {budget};
   return {std::min(budget, kFirstLook), budget};
 }
 

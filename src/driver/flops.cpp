@@ -103,22 +103,22 @@ bool is_arithmetic(Op op) {
 }
 
 /// The indices that are bound where an expression stands, and the conditions under which it is evaluated.
-struct Scope {
+struct FlopScope {
   std::vector<IndexRange> ranges;
   std::vector<Guard> conditions;
 
-  Scope under(Guard condition) const {
-    Scope out = *this;
+  FlopScope under(Guard condition) const {
+    FlopScope out = *this;
     if (!condition.is_true()) out.conditions.push_back(std::move(condition));
     return out;
   }
 };
 
-class FlopCounter {
+class EquationFlops {
  public:
-  FlopCounter(const Program& program, const Equation& equation) : values_(ir::environment_of(program, equation)) {}
+  EquationFlops(const Program& program, const Equation& equation) : values_(ir::environment_of(program, equation)) {}
 
-  double count(const Expr& e, const Scope& scope) const {
+  double count(const Expr& e, const FlopScope& scope) const {
     if (!e) return 0;
     double own = 0;
     const double all = within(e, scope, own);
@@ -127,7 +127,7 @@ class FlopCounter {
 
  private:
   // What is evaluated once a point of this scope is added to `own`, so that points are counted once; the rest is given.
-  double within(const Expr& e, const Scope& scope, double& own) const {
+  double within(const Expr& e, const FlopScope& scope, double& own) const {
     if (!e) return 0;
     if (e->op == Op::reduce) return folds(*e, scope);
     if (e->op == Op::guarded) return count(e->args[0], scope.under(e->guard)) + count(e->args[1], scope.under(guard_not(e->guard)));
@@ -136,15 +136,15 @@ class FlopCounter {
     for (const Expr& arg : e->args) total += within(arg, scope, own);
     return total;
   }
-  double folds(const ExprNode& reduce, const Scope& scope) const {
-    Scope inner = scope.under(reduce.reduction.where);
+  double folds(const ExprNode& reduce, const FlopScope& scope) const {
+    FlopScope inner = scope.under(reduce.reduction.where);
     inner.ranges.insert(inner.ranges.end(), reduce.reduction.ranges.begin(), reduce.reduction.ranges.end());
     double own = 1, total = 0;
     for (const Expr& arg : reduce.args) total += within(arg, inner, own);
     return total + own * points(inner);
   }
   // The other side of an `if` is all but the one: a formula where the condition has one. Its negation has none.
-  double points(Scope scope) const {
+  double points(FlopScope scope) const {
     const auto other = std::find_if(scope.conditions.begin(), scope.conditions.end(), [](const Guard& g) { return g.kind == Guard::Kind::negation; });
     if (other == scope.conditions.end()) return count_points(scope.ranges, guard_all(scope.conditions), values_);
     const Guard condition = other->of[0];
@@ -164,8 +164,8 @@ double count_points(const std::vector<IndexRange>& ranges, const Guard& where, s
 double count_flops(const Program& program) {
   double total = 0;
   for (const Equation& equation : program.equations) {
-    const Scope scope = Scope{ir::slot_ranges(equation), {}}.under(equation.where);
-    total += FlopCounter(program, equation).count(equation.rhs, scope);
+    const FlopScope scope = FlopScope{ir::slot_ranges(equation), {}}.under(equation.where);
+    total += EquationFlops(program, equation).count(equation.rhs, scope);
   }
   return total;
 }

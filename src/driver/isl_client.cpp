@@ -36,7 +36,7 @@ Error error_from(const json& j, const std::string& source_name) {
 }
 
 // Never with a byte replaced: what is proven must be what was given.
-Result<std::string> text_of(const json& request) {
+Result<std::string> request_text(const json& request) {
   try {
     return request.dump();
   } catch (const json::exception&) {
@@ -46,7 +46,7 @@ Result<std::string> text_of(const json& request) {
 
 // A file may be called anything; the helper needs its name for messages only.
 std::string name_in_utf8(const std::string& name) {
-  return text_of(name) ? name : "";
+  return request_text(name) ? name : "";
 }
 
 json describe(const Program& program) {
@@ -108,7 +108,7 @@ struct IslClient::Impl {
   Result<json> ask(const char* operation, json request, const std::string& source_name) {
     if (auto started = start(); !started) return started.error();
     request["op"] = operation;
-    auto text = text_of(request);
+    auto text = request_text(request);
     if (!text) return text.error();
     auto answer = worker->call(*text, options.deadline);
     if (!answer) return limit_error(answer.error(), options.deadline);

@@ -46,7 +46,7 @@ std::string digest_of(const TuningRecord& record) {
   return hex(blake2b_256(statement_of(record)));
 }
 
-std::string bytes_of(const Digest256& digest, size_t count) {
+std::string digest_bytes(const Digest256& digest, size_t count) {
   return std::string(reinterpret_cast<const char*>(digest.bytes.data()), count);
 }
 
@@ -95,7 +95,7 @@ Result<Attestation> Trust::attestation_of(const TuningRecord& record, int checke
   auto key = secret();
   if (!key) return key.error();
   const std::string statement = Statement().text("polyweft attestation 1").integer(checker_version).text(statement_of(record)).bytes();
-  return Attestation{bytes_of(blake2b_256_keyed(*key, "polyweft host 1"), 16), checker_version, bytes_of(blake2b_256_keyed(*key, statement), 32)};
+  return Attestation{digest_bytes(blake2b_256_keyed(*key, "polyweft host 1"), 16), checker_version, digest_bytes(blake2b_256_keyed(*key, statement), 32)};
 }
 
 Standing Trust::standing(const TuningRecord& record) {

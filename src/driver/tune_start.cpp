@@ -13,7 +13,7 @@ double points_of(const Trace& trace) {
   return points;
 }
 
-double bytes_of(const ArgumentSpec& argument) {
+double argument_bytes(const ArgumentSpec& argument) {
   double bytes = static_cast<double>(size_bytes(argument.type));
   for (int64_t extent : argument.extents) bytes *= static_cast<double>(extent);
   return bytes;
@@ -49,7 +49,7 @@ TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& argument
   TuneStart out;
   out.key = task.key.program;
   out.flops = count_flops(task.program);
-  for (const auto& argument : arguments) out.bytes += bytes_of(argument);
+  for (const auto& argument : arguments) out.bytes += argument_bytes(argument);
   out.peak_gflops = workshop.measured_peak_gflops(task.key.threads) * peak_factor(task.program, workshop.target());
   out.memory_gb_s = workshop.measured_memory_gb_s(task.key.threads);
   out.memory_ns = memory_ns(out, workshop.machine_model(task.key.threads).cache_bytes);

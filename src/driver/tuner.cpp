@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
+double elapsed_s(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -148,7 +148,7 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   auto report = answer(program, *t, tune_options, start);
   if (!report) return report;
   if (report->flops == 0) report->flops = count_flops(t->program);
-  report->wall_s = seconds_since(start);
+  report->wall_s = elapsed_s(start);
   announce_end(*report, tune_options);
   return report;
 }

@@ -230,13 +230,13 @@ Result<std::shared_ptr<LoadedKernel>> Workshop::load(const LoopNest& nest) const
 
 namespace {
 
-std::vector<unsigned char> bytes_of(const std::string& text) {
+std::vector<unsigned char> bytes_of_text(const std::string& text) {
   return {text.begin(), text.end()};
 }
 
 Result<std::vector<unsigned char>> as_bytes(Result<std::string> text) {
   if (!text) return text.error();
-  return bytes_of(*text);
+  return bytes_of_text(*text);
 }
 
 }  // namespace
@@ -263,7 +263,7 @@ Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit 
   const auto caller = abi == Abi::c ? targets::Caller::plain_c : targets::Caller::anyone;
   if (emit == Emit::assembly) return as_bytes(targets::assembly_text(nest, target_, symbol, caller));
   if (emit == Emit::llvm) return as_bytes(targets::llvm_text(nest, target_, symbol, caller));
-  if (emit == Emit::header) return bytes_of(abi == Abi::c ? targets::plain_c_header(nest, symbol) : targets::c_header(nest, symbol));
+  if (emit == Emit::header) return bytes_of_text(abi == Abi::c ? targets::plain_c_header(nest, symbol) : targets::c_header(nest, symbol));
   if (emit == Emit::c) return as_bytes(targets::c_source(nest, symbol));
   auto object = targets::compile_object(nest, target_, symbol, caller);
   if (!object) return object.error();

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/index_boxes.h"
+
 namespace polyweft::ir {
 namespace {
-
-using Wide = __int128;
 
 constexpr int kMostBranches = 48;           ///< of one question's alternatives
 constexpr size_t kMostInequalities = 160;   ///< at once, in one elimination
@@ -205,7 +205,7 @@ bool has_alternatives(const Guard& g, bool negated = false) {
 
 AffineFacts::AffineFacts(const Program& program) : known_(program.assumptions) {}
 
-AffineFacts AffineFacts::in(const Scope& scope) const {
+AffineFacts AffineFacts::in(const ExprScope& scope) const {
   AffineFacts out = *this;
   for (const IndexRange& range : scope.indices) out = out.with(range);
   for (const Guard& g : scope.conditions) out.known_.push_back(g);

@@ -16,7 +16,7 @@ class AffineFacts {
   /// Nothing but the assumptions.
   explicit AffineFacts(const Program& program);
   /// And the ranges and conditions of a scope.
-  AffineFacts in(const Scope& scope) const;
+  AffineFacts in(const ExprScope& scope) const;
   AffineFacts with(const Guard& g) const;
   AffineFacts with(const IndexRange& range) const;
 

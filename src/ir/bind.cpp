@@ -7,7 +7,7 @@
 namespace polyweft {
 namespace {
 
-using Substitution = std::map<VarId, Affine>;
+using SizeValues = std::map<VarId, Affine>;
 
 std::vector<std::string> parameter_names(const Program& program) {
   std::vector<std::string> names;
@@ -38,18 +38,18 @@ Status check_assumptions(const Program& program, const Binding& binding) {
   return Ok{};
 }
 
-Status check_size(const std::string& name, int64_t value) {
+Status check_size_value(const std::string& name, int64_t value) {
   if (std::llabs(value) <= kLargestSize) return Ok{};
   return fail("PW0809", name + " = " + std::to_string(value) + ": a size is at most 2^31 - 1", {"choose a smaller value"});
 }
 
-void bind_tensor(Tensor& tensor, const Substitution& map) {
+void bind_tensor(Tensor& tensor, const SizeValues& map) {
   for (Affine& extent : tensor.shape) extent = substitute(extent, map);
   if (tensor.values_lo) tensor.values_lo = substitute(*tensor.values_lo, map);
   if (tensor.values_hi) tensor.values_hi = substitute(*tensor.values_hi, map);
 }
 
-void bind_equation(Equation& equation, const Substitution& map) {
+void bind_equation(Equation& equation, const SizeValues& map) {
   for (Slot& slot : equation.slots) {
     slot.lo = substitute(slot.lo, map);
     slot.hi = substitute(slot.hi, map);
@@ -67,7 +67,7 @@ Result<Binding> make_binding(const Program& program, const std::map<std::string,
     if (!known) return known.error();
   }
   for (const auto& [name, value] : values)
-    if (auto fits = check_size(name, value); !fits) return fits.error();
+    if (auto fits = check_size_value(name, value); !fits) return fits.error();
   Binding binding;
   for (const Parameter& parameter : program.parameters) {
     auto found = values.find(parameter.name);
@@ -81,7 +81,7 @@ Result<Binding> make_binding(const Program& program, const std::map<std::string,
 Program bind(const Program& program, const Binding& binding) {
   PW_CHECK(binding.size() == program.parameters.size());
   Program out = program;
-  Substitution map;
+  SizeValues map;
   for (size_t p = 0; p < binding.size(); ++p) {
     map.emplace(static_cast<VarId>(p), Affine::of(binding[p]));
     out.parameters[p].value = binding[p];

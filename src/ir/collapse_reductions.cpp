@@ -9,15 +9,11 @@
 namespace polyweft::ir {
 namespace {
 
-bool is_argument(const Reduction& reduction) {
-  return reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
-}
-
 bool is_idempotent(Reducer reducer) {
   return reducer == Reducer::max || reducer == Reducer::min || reducer == Reducer::any || reducer == Reducer::all;
 }
 
-Expr converted(ElementType type, Expr e) {
+Expr converted_to(ElementType type, Expr e) {
   if (e->type == type) return e;
   if (e->op == Op::literal) return make_literal(apply(Op::convert, type, std::vector<Literal>{e->literal}), e->where);
   const Span where = e->where;
@@ -95,7 +91,7 @@ class Collapser {
 
   Expr run() {
     const Reduction& reduction = source_->reduction;
-    if (is_argument(reduction)) return first_index();
+    if (is_argument(reduction.reducer)) return first_index();
     if (Expr out = without_factors()) return out;
     const bool is_free = is_integer(source_->type) || cls_ == NumericsClass::reassoc;
     if (is_free && is_power()) return power();
@@ -223,15 +219,15 @@ class Collapser {
     const ElementType type = term->type;
     const bool is_narrow = type == ElementType::f16 || type == ElementType::bf16;
     const ElementType wide = is_narrow ? ElementType::f32 : type;
-    const Expr number = converted(wide, data_of(count, term->where));
-    return converted(type, make_op(Op::mul, wide, {number, converted(wide, term)}, term->where));
+    const Expr number = converted_to(wide, data_of(count, term->where));
+    return converted_to(type, make_op(Op::mul, wide, {number, converted_to(wide, term)}, term->where));
   }
 
   static Expr raised(const Expr& term, const Affine& count) {
     const ElementType type = term->type;
     const bool is_narrow = type == ElementType::f16 || type == ElementType::bf16;
     const ElementType wide = is_narrow ? ElementType::f32 : type;
-    return converted(type, make_op(Op::pow, wide, {converted(wide, term), converted(wide, data_of(count, term->where))}, term->where));
+    return converted_to(type, make_op(Op::pow, wide, {converted_to(wide, term), converted_to(wide, data_of(count, term->where))}, term->where));
   }
 
   /// The least index of equal values; of several, those that the value does not use.

@@ -10,12 +10,12 @@
 namespace polyweft::ir {
 namespace {
 
-using State = std::vector<Scalar>;
+using PromiseState = std::vector<Scalar>;
 
 constexpr size_t kOperators = 80'000;  ///< evaluated for one combiner, roughly
 constexpr size_t kCombinations = 14;    ///< of two states, for one triple of terms
 
-bool has(std::span<const Scalar> args, bool (*test)(double)) {
+bool has_argument(std::span<const Scalar> args, bool (*test)(double)) {
   return std::any_of(args.begin(), args.end(), [&](const Scalar& x) { return is_float(x.value.type) && test(x.value.f); });
 }
 bool is_nan(double x) {
@@ -28,7 +28,7 @@ bool is_infinite(double x) {
 /// An overflow or an invalid operation: what comes of it depends on the order in every arithmetic, and breaks no promise.
 bool leaves_the_reals(std::span<const Scalar> args, const Literal& value) {
   if (!is_float(value.type)) return false;
-  return (std::isnan(value.f) && !has(args, is_nan)) || (std::isinf(value.f) && !has(args, is_infinite));
+  return (std::isnan(value.f) && !has_argument(args, is_nan)) || (std::isinf(value.f) && !has_argument(args, is_infinite));
 }
 
 Scalar applied(const ExprNode& e, std::span<const Scalar> args) {
@@ -102,7 +102,7 @@ class PromiseTest {
   }
 
   void try_leaves(const TermShape& shape, const std::vector<Literal>& values) {
-    State terms[3];
+    PromiseState terms[3];
     const auto count = static_cast<ptrdiff_t>(shape.leaves());
     for (ptrdiff_t k = 0; k < 3; ++k) terms[k] = scalars(shape.term({values.begin() + k * count, values.begin() + (k + 1) * count}));
     try_triple(combined(identity_, terms[0]), combined(identity_, terms[1]), terms[2]);
@@ -110,23 +110,23 @@ class PromiseTest {
 
   /// A state may be of no terms at all.
   void try_sample(Sample kind, Rng& rng) {
-    State terms[3];
-    for (State& term : terms) {
+    PromiseState terms[3];
+    for (PromiseState& term : terms) {
       const TermShape& shape = shapes_[rng.below(shapes_.size())];
       std::vector<Literal> values;
       for (size_t k = 0; k < shape.leaves(); ++k) values.push_back(shape.sample(k, kind, rng));
       term = scalars(shape.term(values));
     }
-    State first = rng.chance(0.1) ? identity_ : combined(identity_, terms[0]);
-    State second = rng.chance(0.1) ? identity_ : combined(identity_, terms[1]);
+    PromiseState first = rng.chance(0.1) ? identity_ : combined(identity_, terms[0]);
+    PromiseState second = rng.chance(0.1) ? identity_ : combined(identity_, terms[1]);
     if (rng.chance(0.2)) first = combined(first, terms[2]);
     try_triple(first, second, terms[2]);
   }
 
   // ---- the promises ----
 
-  void try_triple(const State& a, const State& b, const State& term) {
-    State c = combined(identity_, term);
+  void try_triple(const PromiseState& a, const PromiseState& b, const PromiseState& term) {
+    PromiseState c = combined(identity_, term);
     if (combiner_.associative && is_open(Promise::identity) && !only_special_) try_identity(c);  // a NaN may spread over a state
     if (combiner_.associative && is_open(Promise::associative)) {
       try_grouping(a, b, c);
@@ -135,24 +135,24 @@ class PromiseTest {
     if (combiner_.commutative && is_open(Promise::commutative)) try_order(b, c);
   }
 
-  void try_identity(const State& s) {
+  void try_identity(const PromiseState& s) {
     const std::string& f = combiner_.name;
-    State after = combined(identity_, s), before = combined(s, identity_);
+    PromiseState after = combined(identity_, s), before = combined(s, identity_);
     if (!agree(after, s)) return report(Promise::identity, f + "(" + text(identity_) + ", " + text(s) + ") = " + text(after) + ", not " + text(s));
     if (!agree(before, s)) report(Promise::identity, f + "(" + text(s) + ", " + text(identity_) + ") = " + text(before) + ", not " + text(s));
   }
 
-  void try_grouping(const State& a, const State& b, const State& c) {
+  void try_grouping(const PromiseState& a, const PromiseState& b, const PromiseState& c) {
     if (!is_open(Promise::associative)) return;
-    State left = combined(combined(a, b), c), right = combined(a, combined(b, c));
+    PromiseState left = combined(combined(a, b), c), right = combined(a, combined(b, c));
     if (agree(left, right)) return;
     const std::string& f = combiner_.name;
     report(Promise::associative, f + "(" + f + "(" + text(a) + ", " + text(b) + "), " + text(c) + ") = " + text(left) + ", but " + f + "(" + text(a) + ", " + f + "(" +
                                      text(b) + ", " + text(c) + ")) = " + text(right));
   }
 
-  void try_order(const State& a, const State& b) {
-    State one = combined(a, b), other = combined(b, a);
+  void try_order(const PromiseState& a, const PromiseState& b) {
+    PromiseState one = combined(a, b), other = combined(b, a);
     if (agree(one, other)) return;
     const std::string& f = combiner_.name;
     report(Promise::commutative,
@@ -172,21 +172,21 @@ class PromiseTest {
 
   // ---- values ----
 
-  static State scalars(const std::vector<Literal>& values) {
-    State out;
+  static PromiseState scalars(const std::vector<Literal>& values) {
+    PromiseState out;
     for (const Literal& value : values) out.push_back({value});
     return out;
   }
 
-  State combined(const State& left, const State& right) const {
-    State both = left, out;
+  PromiseState combined(const PromiseState& left, const PromiseState& right) const {
+    PromiseState both = left, out;
     both.insert(both.end(), right.begin(), right.end());
     for (const Expr& result : combiner_.result) out.push_back(value(*result, both));
     return out;
   }
 
   /// The variables of a combiner are its components, left then right; a read is of a scalar constant.
-  Scalar value(const ExprNode& e, const State& state) const {
+  Scalar value(const ExprNode& e, const PromiseState& state) const {
     if (e.op == Op::literal) return {e.literal};
     if (e.op == Op::variable) return state[e.var];
     if (e.op == Op::read) return {program_.tensors[e.access.id].data.at(0)};
@@ -197,7 +197,7 @@ class PromiseTest {
   }
 
   /// Equal, or within the bounds of what the rounding of either may have done; twice, as for results (LANGUAGE.md section 4).
-  static bool agree(const State& a, const State& b) {
+  static bool agree(const PromiseState& a, const PromiseState& b) {
     for (size_t k = 0; k < a.size(); ++k)
       if (!agree(a[k], b[k])) return false;
     return true;
@@ -210,7 +210,7 @@ class PromiseTest {
     return std::fabs(x - y) <= 2 * error;
   }
 
-  static std::string text(const State& state) {
+  static std::string text(const PromiseState& state) {
     std::string out;
     for (const Scalar& part : state) out += (out.empty() ? "" : ", ") + text_of(part.value);
     return state.size() == 1 ? out : "(" + out + ")";
@@ -219,7 +219,7 @@ class PromiseTest {
   const Program& program_;
   const Combiner& combiner_;
   std::vector<TermShape> shapes_;
-  State identity_;
+  PromiseState identity_;
   std::vector<BrokenPromise> broken_;
   bool only_special_ = false;
 };

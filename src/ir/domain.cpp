@@ -5,18 +5,18 @@
 namespace polyweft::ir {
 namespace {
 
-bool walk(const std::vector<IndexRange>& ranges, size_t depth, const Guard& where, Environment& env, const std::function<bool()>& f) {
+bool walk_domain(const std::vector<IndexRange>& ranges, size_t depth, const Guard& where, Environment& env, const std::function<bool()>& f) {
   if (depth == ranges.size()) return !evaluate(where, env) || f();
   const IndexRange& range = ranges[depth];
   int64_t lo = evaluate(range.lo, env), hi = evaluate(range.hi, env);
   for (int64_t value = lo; value < hi; ++value) {
     env[range.var] = value;
-    if (!walk(ranges, depth + 1, where, env, f)) return false;
+    if (!walk_domain(ranges, depth + 1, where, env, f)) return false;
   }
   return true;
 }
 
-struct Hull {
+struct DomainHull {
   std::vector<int64_t> lo, hi;  ///< hi exclusive
   bool empty = true;
 
@@ -31,7 +31,7 @@ struct Hull {
       hi[d] = std::max(hi[d], point[d] + 1);
     }
   }
-  void include(const Hull& other) {
+  void include(const DomainHull& other) {
     if (other.empty) return;
     std::vector<int64_t> last = other.hi;
     for (int64_t& x : last) --x;
@@ -45,22 +45,22 @@ bool is_rectangular(const Equation& equation) {
   return equation.where.is_true() && std::all_of(equation.slots.begin(), equation.slots.end(), constant_slot);
 }
 
-Hull rectangular_hull(const Equation& equation) {
+DomainHull rectangular_hull(const Equation& equation) {
   std::vector<int64_t> first, last;
   for (const Slot& slot : equation.slots) {
     first.push_back(slot.var == kNoVar ? slot.position.constant : slot.lo.constant);
     last.push_back(slot.var == kNoVar ? slot.position.constant : slot.hi.constant - 1);
     if (last.back() < first.back()) return {};
   }
-  Hull out;
+  DomainHull out;
   out.include(first);
   out.include(last);
   return out;
 }
 
-Hull hull_of(const Program& program, const Equation& equation) {
+DomainHull hull_of(const Program& program, const Equation& equation) {
   if (is_rectangular(equation)) return rectangular_hull(equation);
-  Hull out;
+  DomainHull out;
   Environment env = environment_of(program, equation);
   for_each_point(slot_ranges(equation), equation.where, env, [&] {
     out.include(element_at(equation, env));
@@ -70,7 +70,7 @@ Hull hull_of(const Program& program, const Equation& equation) {
 }
 
 /// LANGUAGE.md section 2, Outputs: the upper bound of the slot's range where that is a number, else 1 + the largest value.
-void widen_output(Box& box, const Equation& equation, const Hull& hull) {
+void widen_output(Box& box, const Equation& equation, const DomainHull& hull) {
   for (size_t d = 0; d < equation.slots.size(); ++d) {
     const Slot& slot = equation.slots[d];
     bool from_range = slot.var != kNoVar && slot.hi.is_constant();
@@ -102,7 +102,7 @@ Environment environment_of(const Program& program, const Equation& equation) {
 }
 
 bool for_each_point(const std::vector<IndexRange>& ranges, const Guard& where, Environment& env, const std::function<bool()>& f) {
-  return walk(ranges, 0, where, env, f);
+  return walk_domain(ranges, 0, where, env, f);
 }
 
 std::vector<IndexRange> slot_ranges(const Equation& equation) {
@@ -129,14 +129,14 @@ bool solve(const Equation& equation, const std::vector<int64_t>& point, Environm
 }
 
 std::vector<Box> boxes(const Program& bound) {
-  std::vector<Hull> hulls(bound.tensors.size());
+  std::vector<DomainHull> hulls(bound.tensors.size());
   std::vector<Box> out;
   for (const Tensor& tensor : bound.tensors) {
     bool given = tensor.kind == TensorKind::input || tensor.kind == TensorKind::constant;
     out.push_back(given ? fixed_box(tensor) : empty_box(tensor.rank));
   }
   for (const Equation& equation : bound.equations) {
-    Hull hull = hull_of(bound, equation);
+    DomainHull hull = hull_of(bound, equation);
     for (TensorId id : equation.targets) {
       hulls[id].include(hull);
       if (bound.tensors[id].kind == TensorKind::output) widen_output(out[id], equation, hull);

@@ -7,8 +7,6 @@ namespace polyweft::ir {
 namespace {
 
 constexpr double kInfinity = INFINITY;
-/// bf16 operands and f32 partial sums below this may be flushed to zero by a tensor unit.
-constexpr double kFlushed = 0x1p-126;
 
 double least_subnormal(ElementType type) {
   switch (type) {

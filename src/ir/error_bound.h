@@ -27,6 +27,9 @@ struct Scalar {
   Tag tag = {};  ///< in tag mode, see tag.h
 };
 
+/// bf16 operands and f32 partial sums below this may be flushed to zero by a tensor unit.
+inline constexpr double kFlushed = 0x1p-126;
+
 /// Unit roundoff: half the distance from 1 to the next number; 0 for integers and bool.
 double unit_roundoff(ElementType type);
 

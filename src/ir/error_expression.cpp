@@ -3,13 +3,13 @@
 #include <cmath>
 
 #include "ir/error_bound.h"
+#include "ir/loop_nest_text.h"
 #include "ir/scalar_math.h"
 
 namespace polyweft::ir {
 namespace {
 
 constexpr ElementType kF64 = ElementType::f64;
-constexpr double kFlushed = 0x1p-126;
 
 Expr op(Op what, std::vector<Expr> args) {
   return make_op(what, kF64, std::move(args));
@@ -47,7 +47,7 @@ Expr rounding(const Expr& value, double count) {
 }
 
 /// Steps of a function that is constant between them: step(v + e) - step(v - e).
-Expr step_error(Op step, const Expr& value, const Expr& error) {
+Expr step_error_expression(Op step, const Expr& value, const Expr& error) {
   if (!error) return nullptr;
   return minus(op(step, {plus(as_f64(value), error)}), op(step, {minus(as_f64(value), error)}));
 }
@@ -75,10 +75,6 @@ void collect_terms(const Expr& e, std::vector<Expr>& out) {
   collect_terms(e->args[1], out);
 }
 
-bool is_comparison(Op what) {
-  return what >= Op::eq && what <= Op::ge;
-}
-
 bool is_logic(Op what) {
   return what == Op::logical_not || what == Op::logical_and || what == Op::logical_or;
 }
@@ -98,7 +94,7 @@ Expr at_most(double distance, const Expr& error) {
   return op(Op::select, {below(error, INFINITY), op(Op::min, {f64_literal(distance), error}), error});
 }
 
-Expr product_error(const Expr& x, const Expr& y, const Expr& a, const Expr& b) {
+Expr product_error_expression(const Expr& x, const Expr& y, const Expr& a, const Expr& b) {
   return plus(plus(times(magnitude_of(x), b), times(magnitude_of(y), a)), a && b ? times(a, b) : nullptr);
 }
 
@@ -211,9 +207,9 @@ Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) cons
     case Op::floor:
     case Op::ceil:
     case Op::round:
-      return step_error(e->op, x, a);
+      return step_error_expression(e->op, x, a);
     case Op::mul:
-      return plus(product_error(x, e->args[1], a, b), rounding(e, 1));
+      return plus(product_error_expression(x, e->args[1], a, b), rounding(e, 1));
     case Op::div: {
       Expr error = plus(a, times(magnitude_of(e), b));
       Expr size = magnitude_of(e->args[1]);
@@ -265,7 +261,7 @@ Expr ErrorExpression::of_function(const Expr& e, const Expr& a, const Expr& b) c
 
 Expr ErrorExpression::of_integer(const Expr& e, const Expr& a, const Expr& b) const {
   if (e->op == Op::add || e->op == Op::sub) return plus(a, b);
-  if (e->op == Op::mul) return product_error(e->args[0], e->args[1], a, b);
+  if (e->op == Op::mul) return product_error_expression(e->args[0], e->args[1], a, b);
   return infinite_unless_zero(plus(a, b));
 }
 

@@ -10,7 +10,7 @@
 namespace polyweft::ir {
 namespace {
 
-std::string joined(const std::vector<int64_t>& values) {
+std::string joined_values(const std::vector<int64_t>& values) {
   std::string out;
   for (int64_t value : values) out += (out.empty() ? "" : ", ") + std::to_string(value);
   return "[" + out + "]";
@@ -31,7 +31,7 @@ std::vector<int64_t> declared_extents(const Tensor& tensor) {
 Status check_input(const Tensor& tensor, const TensorData& data) {
   std::vector<int64_t> wanted = declared_extents(tensor);
   if (data.type != tensor.type || data.extents != wanted)
-    return fail("PW0160", tensor.name + ": is " + name_of(data.type) + joined(data.extents) + ", the program wants " + name_of(tensor.type) + joined(wanted));
+    return fail("PW0160", tensor.name + ": is " + name_of(data.type) + joined_values(data.extents) + ", the program wants " + name_of(tensor.type) + joined_values(wanted));
   if (static_cast<int64_t>(data.bytes.size()) != data.elements() * size_bytes(data.type))
     return fail("PW0160",
                 tensor.name + ": has " + std::to_string(data.bytes.size()) + " bytes for " + std::to_string(data.elements()) + " elements of " + name_of(data.type));
@@ -161,7 +161,7 @@ class Evaluator {
 
   Scalar undefined_read(TensorId id, const std::vector<int64_t>& point) {
     if (!failure_) {
-      std::string element = program_.tensors[id].name + joined(point);
+      std::string element = program_.tensors[id].name + joined_values(point);
       failure_ = fail("PW0162", element + " is read by " + store_.name(reader_) + " but no equation defines it");
     }
     return {{}, 0, false, {}};

@@ -9,17 +9,17 @@
 namespace polyweft::ir {
 namespace {
 
-using Wide = unsigned __int128;
+using WideBits = unsigned __int128;
 
-constexpr Int128 kMost = static_cast<Int128>(~Wide{0} >> 1), kLeast = -kMost - 1;
+constexpr Int128 kMostInt128 = static_cast<Int128>(~WideBits{0} >> 1), kLeastInt128 = -kMostInt128 - 1;
 
-Int128 wrapped(Wide bits) {
+Int128 wrapped(WideBits bits) {
   return static_cast<Int128>(bits);
 }
 
 Int128 quotient(Int128 a, Int128 b) {
   if (b == 0) return 0;
-  return b == -1 ? wrapped(0 - static_cast<Wide>(a)) : floor_quotient(a, b);
+  return b == -1 ? wrapped(0 - static_cast<WideBits>(a)) : floor_quotient(a, b);
 }
 
 Int128 remainder(Int128 a, Int128 b) {
@@ -27,7 +27,7 @@ Int128 remainder(Int128 a, Int128 b) {
 }
 
 /// The hull of values, of which some may not have fitted.
-class Hull {
+class ExactHull {
  public:
   void add(Int128 value) { range_ = {started_ ? std::min(range_.lo, value) : value, started_ ? std::max(range_.hi, value) : value}, started_ = true; }
   void fail() { failed_ = true; }
@@ -40,7 +40,7 @@ class Hull {
 
 template <class F>
 std::optional<ExactRange> of_corners(const ExactRange& a, const ExactRange& b, const F& f) {
-  Hull hull;
+  ExactHull hull;
   for (Int128 x : {a.lo, a.hi})
     for (Int128 y : {b.lo, b.hi}) {
       Int128 out = 0;
@@ -49,19 +49,19 @@ std::optional<ExactRange> of_corners(const ExactRange& a, const ExactRange& b, c
   return hull.result();
 }
 
-std::optional<ExactRange> negated(const ExactRange& a) {
-  if (a.lo == kLeast) return std::nullopt;
+std::optional<ExactRange> negated_range(const ExactRange& a) {
+  if (a.lo == kLeastInt128) return std::nullopt;
   return ExactRange{-a.hi, -a.lo};
 }
 
 /// Divisors of one sign are met at their ends; 0 gives 0.
 std::optional<ExactRange> quotients(const ExactRange& a, const ExactRange& b) {
-  Hull hull;
+  ExactHull hull;
   if (b.lo <= 0 && b.hi >= 0) hull.add(0);
   for (const ExactRange& part : {ExactRange{b.lo, std::min<Int128>(b.hi, -1)}, ExactRange{std::max<Int128>(b.lo, 1), b.hi}}) {
     if (part.lo > part.hi) continue;
     for (Int128 x : {a.lo, a.hi})
-      for (Int128 y : {part.lo, part.hi}) x == kLeast && y == -1 ? hull.fail() : hull.add(quotient(x, y));
+      for (Int128 y : {part.lo, part.hi}) x == kLeastInt128 && y == -1 ? hull.fail() : hull.add(quotient(x, y));
   }
   return hull.result();
 }
@@ -72,12 +72,12 @@ ExactRange remainders(const ExactRange& a, const ExactRange& b) {
 }
 
 /// All integers of as many bits as the operands need, sign included.
-ExactRange bits_of(const ExactRange& a, const ExactRange& b, Op op) {
+ExactRange bitwise_range(const ExactRange& a, const ExactRange& b, Op op) {
   if (op == Op::bit_and && a.lo >= 0 && b.lo >= 0) return {0, std::min(a.hi, b.hi)};
   if (op == Op::bit_and && (a.lo >= 0 || b.lo >= 0)) return {0, a.lo >= 0 ? a.hi : b.hi};
-  Wide all = 0;
-  for (Int128 x : {a.lo, a.hi, b.lo, b.hi}) all |= static_cast<Wide>(x < 0 ? ~x : x);
-  Wide ones = 0;
+  WideBits all = 0;
+  for (Int128 x : {a.lo, a.hi, b.lo, b.hi}) all |= static_cast<WideBits>(x < 0 ? ~x : x);
+  WideBits ones = 0;
   while (ones < all) ones = 2 * ones + 1;
   const auto most = static_cast<Int128>(ones);
   return {a.lo >= 0 && b.lo >= 0 ? 0 : -most - 1, most};
@@ -92,7 +92,7 @@ bool shifted_left(Int128 x, Int128 count, Int128* out) {
 }
 
 std::optional<ExactRange> magnitudes(const ExactRange& a) {
-  auto opposite = negated(a);
+  auto opposite = negated_range(a);
   if (!opposite || a.lo >= 0) return opposite ? std::optional(a) : std::nullopt;
   return ExactRange{a.hi <= 0 ? opposite->lo : 0, std::max(a.hi, opposite->hi)};
 }
@@ -130,17 +130,17 @@ Int128 exact_apply(Op op, std::span<const Int128> args) {
   const auto count = static_cast<unsigned>(b & 63);
   switch (op) {
     case Op::neg:
-      return wrapped(0 - static_cast<Wide>(a));
+      return wrapped(0 - static_cast<WideBits>(a));
     case Op::bit_not:
       return ~a;
     case Op::abs:
-      return a < 0 ? wrapped(0 - static_cast<Wide>(a)) : a;
+      return a < 0 ? wrapped(0 - static_cast<WideBits>(a)) : a;
     case Op::add:
-      return wrapped(static_cast<Wide>(a) + static_cast<Wide>(b));
+      return wrapped(static_cast<WideBits>(a) + static_cast<WideBits>(b));
     case Op::sub:
-      return wrapped(static_cast<Wide>(a) - static_cast<Wide>(b));
+      return wrapped(static_cast<WideBits>(a) - static_cast<WideBits>(b));
     case Op::mul:
-      return wrapped(static_cast<Wide>(a) * static_cast<Wide>(b));
+      return wrapped(static_cast<WideBits>(a) * static_cast<WideBits>(b));
     case Op::floor_div:
       return quotient(a, b);
     case Op::floor_mod:
@@ -152,7 +152,7 @@ Int128 exact_apply(Op op, std::span<const Int128> args) {
     case Op::bit_xor:
       return a ^ b;
     case Op::shl:
-      return wrapped(static_cast<Wide>(a) << count);
+      return wrapped(static_cast<WideBits>(a) << count);
     case Op::shr:
       return a >> count;
     case Op::min:
@@ -171,7 +171,7 @@ std::optional<ExactRange> exact_range_of(Op op, std::span<const ExactRange> args
   const ExactRange a = args[0], b = args.size() > 1 ? args[1] : ExactRange{};
   switch (op) {
     case Op::neg:
-      return negated(a);
+      return negated_range(a);
     case Op::bit_not:
       return ExactRange{~a.hi, ~a.lo};
     case Op::abs:
@@ -189,7 +189,7 @@ std::optional<ExactRange> exact_range_of(Op op, std::span<const ExactRange> args
     case Op::bit_and:
     case Op::bit_or:
     case Op::bit_xor:
-      return bits_of(a, b, op);
+      return bitwise_range(a, b, op);
     case Op::shl:
       return of_corners(a, counts(b), shifted_left);
     case Op::shr:

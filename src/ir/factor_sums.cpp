@@ -7,16 +7,16 @@ namespace polyweft::ir {
 namespace {
 
 constexpr int64_t kLeastTaps = 9;     ///< of both indices together
-constexpr int64_t kLeastSharing = 8;  ///< values of the slot
+constexpr int64_t kLeastValues = 8;  ///< values of the slot
 constexpr int64_t kMostTaps = 1024;
 constexpr int64_t kLargestWeight = int64_t{1} << 31;
 
-struct Range {
+struct ConstantRange {
   int64_t lo = 0, extent = 0;
 };
-std::optional<Range> constant_range(const IndexRange& range) {
+std::optional<ConstantRange> constant_range(const IndexRange& range) {
   if (!range.lo.is_constant() || !range.hi.is_constant()) return std::nullopt;
-  return Range{range.lo.constant, range.hi.constant - range.lo.constant};
+  return ConstantRange{range.lo.constant, range.hi.constant - range.lo.constant};
 }
 
 void collect_factors(const Expr& e, std::vector<Expr>& out) {
@@ -28,7 +28,7 @@ void collect_factors(const Expr& e, std::vector<Expr>& out) {
 using Table = std::vector<std::vector<int64_t>>;
 
 /// The element of a constant for each pair of values; nothing where it is subscripted by anything but the two indices, each alone.
-std::optional<Table> weights(const Program& program, const Expr& e, const Reduction& sum, const Range& first, const Range& second) {
+std::optional<Table> weights(const Program& program, const Expr& e, const Reduction& sum, const ConstantRange& first, const ConstantRange& second) {
   if (e->op != Op::read || program.tensors[e->access.id].kind != TensorKind::constant || e->access.index.size() != 2) return std::nullopt;
   const Tensor& tensor = program.tensors[e->access.id];
   for (const Subscript& s : e->access.index)
@@ -99,7 +99,7 @@ bool reads_itself(const Equation& equation) {
 std::optional<size_t> slot_that_moves(const Equation& equation, const Expr& rest, VarId index) {
   for (size_t k = 0; k < equation.slots.size(); ++k) {
     const Affine extent = equation.slots[k].hi - equation.slots[k].lo;
-    if ((!extent.is_constant() || extent.constant >= kLeastSharing) && moves_with_sum(rest, equation.slots[k].var, index)) return k;
+    if ((!extent.is_constant() || extent.constant >= kLeastValues) && moves_with_sum(rest, equation.slots[k].var, index)) return k;
   }
   return std::nullopt;
 }

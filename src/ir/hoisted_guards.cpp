@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/reduction_ranges.h"
 #include "ir/scalar.h"
 
 namespace polyweft::ir {
@@ -13,24 +14,15 @@ bool mentions_any(const Guard& g, const std::vector<IndexRange>& ranges) {
   return std::any_of(used.begin(), used.end(), [&](VarId var) { return std::any_of(ranges.begin(), ranges.end(), [&](const IndexRange& r) { return r.var == var; }); });
 }
 
-std::vector<Guard> conjuncts(const Guard& g) {
-  return g.kind == Guard::Kind::all ? g.of : std::vector<Guard>{g};
-}
-
 Expr with_where(const Expr& reduce, std::vector<Guard> where) {
   auto copy = std::make_shared<ExprNode>(*reduce);
   copy->reduction.where = guard_all(std::move(where));
   return copy;
 }
 
-/// On an empty range they are an error of the program, and have no identity.
-bool is_argument(const Reduction& reduction) {
-  return reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
-}
-
 }  // namespace
 
-bool GuardHoister::is_nonnegative(const Affine& e, const Scope& scope) const {
+bool GuardHoister::is_nonnegative(const Affine& e, const ExprScope& scope) const {
   const Affine at_least = least_over(scope, e);
   if (!at_least.is_linear()) return false;
   int64_t value = at_least.constant;
@@ -43,7 +35,7 @@ bool GuardHoister::is_nonnegative(const Affine& e, const Scope& scope) const {
 }
 
 /// Enough to see what the ranges and conditions around say already: itself, or less than one of them.
-bool GuardHoister::is_implied(const Guard& g, const Scope& scope) const {
+bool GuardHoister::is_implied(const Guard& g, const ExprScope& scope) const {
   if (std::find(scope.conditions.begin(), scope.conditions.end(), g) != scope.conditions.end()) return true;
   if (g.kind == Guard::Kind::any) return std::any_of(g.of.begin(), g.of.end(), [&](const Guard& part) { return is_implied(part, scope); });
   if (g.kind == Guard::Kind::all) return std::all_of(g.of.begin(), g.of.end(), [&](const Guard& part) { return is_implied(part, scope); });
@@ -58,13 +50,13 @@ bool GuardHoister::is_implied(const Guard& g, const Scope& scope) const {
   return std::any_of(facts.begin(), facts.end(), [&](const Affine& fact) { return is_nonnegative(g.e - fact, scope); });
 }
 
-GuardHoister::Parts GuardHoister::parts_of(const Reduction& reduction, const Scope& scope) const {
+GuardHoister::Parts GuardHoister::parts_of(const Reduction& reduction, const ExprScope& scope) const {
   Parts out;
   for (const Guard& g : conjuncts(reduction.where)) {
     if (mentions_any(g, reduction.ranges))
       out.own.push_back(g);
     else if (!is_implied(g, scope))
-      (is_argument(reduction) ? out.own : out.outer).push_back(g);
+      (is_argument(reduction.reducer) ? out.own : out.outer).push_back(g);
   }
   return out;
 }
@@ -76,7 +68,7 @@ Expr GuardHoister::identity_of(const ExprNode& reduce) const {
   return components.size() == 1 ? components[0] : make_op(Op::tuple, components[0]->type, components, reduce.where);
 }
 
-Expr GuardHoister::guarded(const Expr& reduce, const Scope& scope) const {
+Expr GuardHoister::guarded(const Expr& reduce, const ExprScope& scope) const {
   Parts parts = parts_of(reduce->reduction, scope);
   const Guard outer = guard_all(std::move(parts.outer));
   const Expr rest = children(with_where(reduce, std::move(parts.own)), under(scope, outer));
@@ -90,10 +82,10 @@ Expr GuardHoister::guarded(const Expr& reduce, const Scope& scope) const {
   return out;
 }
 
-Expr GuardHoister::children(const Expr& e, const Scope& scope) const {
+Expr GuardHoister::children(const Expr& e, const ExprScope& scope) const {
   auto copy = std::make_shared<ExprNode>(*e);
   if (e->op == Op::reduce) {
-    const Scope body = inside(scope, e->reduction);
+    const ExprScope body = inside(scope, e->reduction);
     for (Expr& arg : copy->args) arg = hoisted(arg, body);
     return copy;
   }
@@ -104,18 +96,18 @@ Expr GuardHoister::children(const Expr& e, const Scope& scope) const {
   return copy;
 }
 
-Expr GuardHoister::hoisted(const Expr& e, const Scope& scope) const {
+Expr GuardHoister::hoisted(const Expr& e, const ExprScope& scope) const {
   return e->op == Op::reduce ? guarded(e, scope) : children(e, scope);
 }
 
-Expr GuardHoister::rewritten(const Expr& rhs, const Scope& scope) const {
+Expr GuardHoister::rewritten(const Expr& rhs, const ExprScope& scope) const {
   bool has_condition = false;
   visit(rhs, [&](const ExprNode& e) { has_condition |= e.op == Op::reduce && !e.reduction.where.is_true(); });
   return has_condition ? hoisted(rhs, scope) : rhs;
 }
 
 std::optional<Equation> GuardHoister::split(Equation& equation) const {
-  const Scope scope = scope_of(equation);
+  const ExprScope scope = scope_of(equation);
   const Expr reduce = equation.rhs;
   Parts parts = parts_of(reduce->reduction, scope);
   const Guard outer = guard_all(std::move(parts.outer));

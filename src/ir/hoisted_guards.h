@@ -21,7 +21,7 @@ class GuardHoister {
   explicit GuardHoister(const Program& program) : program_(program), least_(least_parameters(program)) {}
 
   /// The right-hand side where no reduction has a condition over outer indices alone; but for a reduction that is the whole of it.
-  Expr rewritten(const Expr& rhs, const Scope& scope) const;
+  Expr rewritten(const Expr& rhs, const ExprScope& scope) const;
   /// Where the right-hand side is a reduction that is empty on a part of the domain: `equation` keeps the rest, and the equation of that part, whose value is the
   /// identity, comes back.
   std::optional<Equation> split(Equation& equation) const;
@@ -30,13 +30,13 @@ class GuardHoister {
   struct Parts {
     std::vector<Guard> outer, own;
   };
-  Parts parts_of(const Reduction& reduction, const Scope& scope) const;
-  bool is_implied(const Guard& g, const Scope& scope) const;
-  bool is_nonnegative(const Affine& e, const Scope& scope) const;
+  Parts parts_of(const Reduction& reduction, const ExprScope& scope) const;
+  bool is_implied(const Guard& g, const ExprScope& scope) const;
+  bool is_nonnegative(const Affine& e, const ExprScope& scope) const;
   Expr identity_of(const ExprNode& reduce) const;
-  Expr guarded(const Expr& reduce, const Scope& scope) const;
-  Expr hoisted(const Expr& e, const Scope& scope) const;
-  Expr children(const Expr& e, const Scope& scope) const;
+  Expr guarded(const Expr& reduce, const ExprScope& scope) const;
+  Expr hoisted(const Expr& e, const ExprScope& scope) const;
+  Expr children(const Expr& e, const ExprScope& scope) const;
 
   const Program& program_;
   std::map<VarId, int64_t> least_;

@@ -18,11 +18,11 @@ bool is_never(const Guard& g) {
 }
 
 /// How a slot's element moves: stride * var + first. A position without a variable stays.
-struct Walk {
+struct SlotWalk {
   VarId var = kNoVar;
   int64_t stride = 1, first = 0;
 };
-Walk walk_of(const Slot& slot) {
+SlotWalk slot_walk(const Slot& slot) {
   if (slot.var != kNoVar) return {slot.var, 1, 0};
   if (slot.position.terms.size() != 1 || slot.position.terms[0].quasi || slot.position.terms[0].coeff < 1) return {};
   return {slot.position.terms[0].var, slot.position.terms[0].coeff, slot.position.constant};
@@ -34,7 +34,7 @@ Walk walk_of(const Slot& slot) {
 Window Emitter::slot_window(const Body& body) const {
   Window window;
   for (const Slot& slot : equation_of(*body.stage).slots) {
-    const Walk walk = walk_of(slot);
+    const SlotWalk walk = slot_walk(slot);
     if (walk.var != kNoVar) {
       const Range& range = body.ranges[index_of(walk.var)];
       window.origin.push_back(walk.stride * range.origin + Affine::of(walk.first));
@@ -85,7 +85,7 @@ Layout Emitter::lanes_innermost(const Body& body, size_t depth, const std::vecto
     if (body.loops[k].mark == MarkKind::tensor && !body.loops[k].reduced) columns = k;
   for (size_t k = depth; k < body.loops.size(); ++k)
     for (size_t d = 0; d < slots.size(); ++d)
-      if ((body.loops[k].mark == MarkKind::vector || k == columns) && walk_of(slots[d]).var == index_var(body.loops[k].index)) {
+      if ((body.loops[k].mark == MarkKind::vector || k == columns) && slot_walk(slots[d]).var == index_var(body.loops[k].index)) {
         auto piece = std::find_if(layout.pieces.begin(), layout.pieces.end(), [&](const Piece& p) { return p.dim == d; });
         if (piece != layout.pieces.end()) std::rotate(piece, piece + 1, layout.pieces.end());
       }
@@ -103,7 +103,7 @@ std::string Emitter::round_to_tiles(const Body& body, size_t depth, Buffer& made
     if (loop.mark != MarkKind::tensor) continue;
     cells *= loop.lanes;
     for (size_t d = 0; d < slots.size(); ++d)
-      if (walk_of(slots[d]).var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
+      if (slot_walk(slots[d]).var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
   }
   if (cells == 1) return "no instruction with tiles adds to it";
   const int64_t tiles = std::accumulate(made.extents.begin(), made.extents.end(), int64_t{1}, std::multiplies<>()) / cells;
@@ -119,12 +119,12 @@ View Emitter::make_accumulator(const Body& body, size_t depth, TensorId tensor, 
   BufferId buffer = make_window(window, tensor, body.stage->accumulator->scope, ".a");
   Buffer& made = nest_.buffers[buffer];
   std::vector<int64_t> stride;
-  for (const Slot& slot : equation.slots) stride.push_back(walk_of(slot).stride);
+  for (const Slot& slot : equation.slots) stride.push_back(slot_walk(slot).stride);
   for (size_t d = 0; d < stride.size(); ++d) made.element[d] = window.origin[d] + Affine::variable(kCellVar + static_cast<VarId>(d), stride[d]);
   for (size_t k = depth; k < body.loops.size(); ++k)
     if (const SizedLoop& loop = body.loops[k]; loop.mark == MarkKind::vector && !loop.reduced)
       for (size_t d = 0; d < equation.slots.size(); ++d)
-        if (walk_of(equation.slots[d]).var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
+        if (slot_walk(equation.slots[d]).var == index_var(loop.index)) made.extents[d] = (made.extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
   if (made.scope == Scope::tile)
     if (const std::string why = round_to_tiles(body, depth, made); !why.empty()) error("PW0311", "accumulate " + body.stage->name + " in tiles: " + why);
   made.extents.insert(made.extents.end(), lanes.begin(), lanes.end());

@@ -78,19 +78,19 @@ struct Accumulation {
 };
 /// Which access stands for each operand but the result, in the order of `operands`; none: the constant 1 in all cells (a factor that the
 /// accumulation does not have).
-struct Binding {
+struct OperandBinding {
   std::vector<std::optional<Access>> access;
 };
 /// Is the accumulation over `vars` (one for each axis) the instruction's own? PW0417 says what differs. An operand's access may move with
 /// the axes that subscript the operand and with no other; the result's must move with each of its axes.
-Result<Binding> match(const Instruction& instruction, const Accumulation& wanted, const std::vector<VarId>& vars);
+Result<OperandBinding> match(const Instruction& instruction, const Accumulation& wanted, const std::vector<VarId>& vars);
 
 /// A sub-nest that is an instruction.
 struct TensorMatch {
   const Instruction* instruction = nullptr;
   std::vector<const Loop*> loops;  ///< of each axis
   const Compute* compute = nullptr;
-  Binding binding;
+  OperandBinding binding;
 };
 /// The loop with the mark `tensor` and all inside. Loops of reduced axes have exactly the instruction's extent; the others at most.
 Result<TensorMatch> match_tensor_loop(const LoopNest& nest, const Loop& outermost);

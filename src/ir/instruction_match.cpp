@@ -38,7 +38,7 @@ class Matcher {
   }
 
   std::string why() const { return why_; }
-  Binding binding() && { return {std::move(access_)}; }
+  OperandBinding binding() && { return {std::move(access_)}; }
 
  private:
   bool differ(std::string why) {
@@ -108,7 +108,7 @@ bool is_injective(const Instruction& instruction, const std::vector<Affine>& des
 
 }  // namespace
 
-Result<Binding> match(const Instruction& instruction, const Accumulation& wanted, const std::vector<VarId>& vars) {
+Result<OperandBinding> match(const Instruction& instruction, const Accumulation& wanted, const std::vector<VarId>& vars) {
   PW_CHECK(vars.size() == instruction.axes.size());
   const Compute& own = instruction.compute;
   const ElementType type = instruction.operands[0].type;

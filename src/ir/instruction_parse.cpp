@@ -11,7 +11,7 @@ namespace {
 struct Malformed {
   std::string why;
 };
-void require(bool holds, const std::string& why) {
+void require_holds(bool holds, const std::string& why) {
   if (!holds) throw Malformed{why};
 }
 
@@ -27,12 +27,12 @@ class Reader {
   Instruction whole(const std::string& text) {
     const size_t nest_at = header(text);
     auto nest = parse_loop_nest(text.substr(nest_at));
-    require(nest.ok(), nest.ok() ? "" : nest.error().message);
+    require_holds(nest.ok(), nest.ok() ? "" : nest.error().message);
     out_.nest = *std::move(nest);
     Status rules = verify(out_.nest);
-    require(rules.ok(), rules.ok() ? "" : rules.error().message);
-    require(is_versioned_, "the first line is not 'instruction 1'");
-    require(!out_.name.empty() && !out_.needs.empty() && !out_.classes.empty() && !call_.empty(), "one of name, needs, classes, call is missing");
+    require_holds(rules.ok(), rules.ok() ? "" : rules.error().message);
+    require_holds(is_versioned_, "the first line is not 'instruction 1'");
+    require_holds(!out_.name.empty() && !out_.needs.empty() && !out_.classes.empty() && !call_.empty(), "one of name, needs, classes, call is missing");
     axes(out_.nest.root);
     call();
     return std::move(out_);
@@ -57,21 +57,21 @@ class Reader {
     const std::string key = words[0];
     words.erase(words.begin());
     if (key == "instruction") {
-      require(words == std::vector<std::string>{"1"}, "only version 1 is known");
+      require_holds(words == std::vector<std::string>{"1"}, "only version 1 is known");
       is_versioned_ = true;
     } else if (key == "name") {
-      require(words.size() == 1, "a name is one word");
+      require_holds(words.size() == 1, "a name is one word");
       out_.name = words[0];
     } else if (key == "needs") {
       needs(words);
     } else if (key == "classes") {
       for (const auto& word : words) {
         auto cls = numerics_class_named(word);
-        require(cls.has_value(), "there is no class " + word);
+        require_holds(cls.has_value(), "there is no class " + word);
         out_.classes.push_back(*cls);
       }
     } else if (key == "issues") {
-      require(words.size() == 1 && words[0].size() < 4 && words[0].find_first_not_of("0123456789") == std::string::npos && words[0] != "0", "issues: expected a number");
+      require_holds(words.size() == 1 && words[0].size() < 4 && words[0].find_first_not_of("0123456789") == std::string::npos && words[0] != "0", "issues: expected a number");
       out_.issues = std::stoi(words[0]);
     } else if (key == "call") {
       call_ = line.substr(line.find("call") + 4);
@@ -88,14 +88,14 @@ class Reader {
       else
         out_.needs.back().push_back(word);
     }
-    for (const auto& set : out_.needs) require(!set.empty(), "needs: a set without features");
+    for (const auto& set : out_.needs) require_holds(!set.empty(), "needs: a set without features");
   }
 
   /// A chain of loops from 0 to a constant around one Compute.
   void axes(NodeId id) {
-    require(id < out_.nest.nodes.size(), "the nest is empty");
+    require_holds(id < out_.nest.nodes.size(), "the nest is empty");
     if (const auto* compute = std::get_if<Compute>(&out_.nest.nodes[id])) {
-      require(compute->how == Write::accumulate && compute->dst.size() == 1 && compute->rhs.size() == 1, "the nest is not one accumulation");
+      require_holds(compute->how == Write::accumulate && compute->dst.size() == 1 && compute->rhs.size() == 1, "the nest is not one accumulation");
       out_.compute = *compute;
       for (auto& axis : out_.axes) {
         axis.is_reduced = true;
@@ -105,7 +105,7 @@ class Reader {
     }
     const auto* loop = std::get_if<Loop>(&out_.nest.nodes[id]);
     const bool fits = loop && loop->step == 1 && loop->lo.of.size() == 1 && loop->lo.of[0] == Affine::of(0) && loop->hi.of.size() == 1 && loop->hi.of[0].is_constant();
-    require(fits, "the nest is not a chain of loops from 0 to a constant around one compute");
+    require_holds(fits, "the nest is not a chain of loops from 0 to a constant around one compute");
     out_.axes.push_back({loop->var, loop->hi.of[0].constant, false});
     axes(loop->body);
   }
@@ -113,41 +113,41 @@ class Reader {
   /// FUNCTION (BUFFER: TYPExLANES, ...)
   void call() {
     const size_t open = call_.find('('), close = call_.find(')');
-    require(open != std::string::npos && close != std::string::npos && open < close, "call: expected FUNCTION (BUFFER: TYPExLANES, ...)");
+    require_holds(open != std::string::npos && close != std::string::npos && open < close, "call: expected FUNCTION (BUFFER: TYPExLANES, ...)");
     const auto function = words_of(call_.substr(0, open));
-    require(function.size() == 1, "call: expected one function");
+    require_holds(function.size() == 1, "call: expected one function");
     out_.call = function[0];
     std::istringstream list(call_.substr(open + 1, close - open - 1));
     for (std::string part; std::getline(list, part, ',');) operand(part);
-    require(out_.operands.size() >= 2 && out_.operands[0].buffer == out_.compute.dst[0].id, "call: the result comes first");
+    require_holds(out_.operands.size() >= 2 && out_.operands[0].buffer == out_.compute.dst[0].id, "call: the result comes first");
     visit(out_.compute.rhs[0], [&](const ExprNode& e) {
       if (e.op == Op::read)
-        require(std::any_of(out_.operands.begin() + 1, out_.operands.end(), [&](const auto& o) { return o.buffer == e.access.id; }), "call: an operand is missing");
+        require_holds(std::any_of(out_.operands.begin() + 1, out_.operands.end(), [&](const auto& o) { return o.buffer == e.access.id; }), "call: an operand is missing");
     });
   }
 
   void operand(const std::string& part) {
     const size_t colon = part.find(':');
-    require(colon != std::string::npos, "call: expected BUFFER: TYPExLANES");
+    require_holds(colon != std::string::npos, "call: expected BUFFER: TYPExLANES");
     const auto names = words_of(part.substr(0, colon)), types = words_of(part.substr(colon + 1));
-    require(names.size() == 1 && types.size() == 1, "call: expected BUFFER: TYPExLANES");
+    require_holds(names.size() == 1 && types.size() == 1, "call: expected BUFFER: TYPExLANES");
     Instruction::Operand out;
     while (out.buffer < out_.nest.buffers.size() && out_.nest.buffers[out.buffer].name != names[0]) ++out.buffer;
-    require(out.buffer < out_.nest.buffers.size(), "call: there is no buffer " + names[0]);
+    require_holds(out.buffer < out_.nest.buffers.size(), "call: there is no buffer " + names[0]);
     const size_t times = types[0].find('x');
-    require(times != std::string::npos && times + 1 < types[0].size(), "call: expected TYPExLANES");
+    require_holds(times != std::string::npos && times + 1 < types[0].size(), "call: expected TYPExLANES");
     out.register_element = types[0].substr(0, times);
     const size_t again = std::min(types[0].find('x', times + 1), types[0].size());
     if (again < types[0].size()) {
-      require(types[0].substr(again) == "x3", "call: a register in parts has three");
+      require_holds(types[0].substr(again) == "x3", "call: a register in parts has three");
       out.parts = 3;
     }
     for (size_t k = times + 1; k < again; ++k) {
-      require(types[0][k] >= '0' && types[0][k] <= '9' && out.register_lanes < 4096, "call: lanes are a number");
+      require_holds(types[0][k] >= '0' && types[0][k] <= '9' && out.register_lanes < 4096, "call: lanes are a number");
       out.register_lanes = out.register_lanes * 10 + (types[0][k] - '0');
     }
     out.type = out_.nest.buffers[out.buffer].type;
-    require(out.parts == 1 || (out.type == ElementType::f32 && !out_.operands.empty()), "call: an operand in parts has cells of f32");
+    require_holds(out.parts == 1 || (out.type == ElementType::f32 && !out_.operands.empty()), "call: an operand in parts has cells of f32");
     subscripts(out);
     out_.operands.push_back(std::move(out));
   }
@@ -157,18 +157,18 @@ class Reader {
     const Access* access = operand.buffer == out_.compute.dst[0].id ? &out_.compute.dst[0] : nullptr;
     visit(out_.compute.rhs[0], [&](const ExprNode& e) {
       if (e.op != Op::read || e.access.id != operand.buffer) return;
-      require(!access, "an operand occurs twice");
+      require_holds(!access, "an operand occurs twice");
       access = &e.access;
     });
-    require(access != nullptr, "an operand that the nest does not use");
+    require_holds(access != nullptr, "an operand that the nest does not use");
     const Buffer& buffer = out_.nest.buffers[operand.buffer];
-    require(buffer.folds.empty() && buffer.layout.pieces == row_major(buffer.extents).pieces, "an operand that is not row-major");
+    require_holds(buffer.folds.empty() && buffer.layout.pieces == row_major(buffer.extents).pieces, "an operand that is not row-major");
     for (size_t d = 0; d < access->index.size(); ++d) {
       const Subscript& s = access->index[d];
       uint32_t axis = 0;
       while (axis < out_.axes.size() && !(s.affine == Affine::variable(out_.axes[axis].var))) ++axis;
-      require(!s.data && axis < out_.axes.size() && out_.axes[axis].extent == buffer.extents[d], "an operand's subscripts are loops alone, over all of its extents");
-      require(std::find(operand.loops.begin(), operand.loops.end(), axis) == operand.loops.end(), "a loop subscripts an operand twice");
+      require_holds(!s.data && axis < out_.axes.size() && out_.axes[axis].extent == buffer.extents[d], "an operand's subscripts are loops alone, over all of its extents");
+      require_holds(std::find(operand.loops.begin(), operand.loops.end(), axis) == operand.loops.end(), "a loop subscripts an operand twice");
       operand.loops.push_back(axis);
     }
   }

@@ -11,7 +11,7 @@
 namespace polyweft::ir {
 namespace {
 
-std::string text_of(const std::vector<int64_t>& index) {
+std::string index_text(const std::vector<int64_t>& index) {
   std::string out;
   for (int64_t x : index) out += (out.empty() ? "" : ", ") + std::to_string(x);
   return "[" + out + "]";
@@ -80,7 +80,7 @@ class Interpreter {
     const Buffer& buffer = nest_.buffers[id];
     if (data.type != buffer.type || data.extents != buffer.extents)
       return fail_once("PW0490",
-                       buffer.name + ": is " + name_of(data.type) + text_of(data.extents) + ", the nest wants " + name_of(buffer.type) + text_of(buffer.extents));
+                       buffer.name + ": is " + name_of(data.type) + index_text(data.extents) + ", the nest wants " + name_of(buffer.type) + index_text(buffer.extents));
     memory_.fill_argument(id, data);
   }
 
@@ -341,7 +341,7 @@ class Interpreter {
     --depth_;
     Cell* cell = memory_.cell(access.id, index);
     const Buffer& buffer = nest_.buffers[access.id];
-    if (!cell) fail_once("PW0491", buffer.name + text_of(index) + " is outside its extents " + text_of(buffer.extents));
+    if (!cell) fail_once("PW0491", buffer.name + index_text(index) + " is outside its extents " + index_text(buffer.extents));
     return cell;
   }
 
@@ -371,7 +371,7 @@ class Interpreter {
     return !failure_;
   }
   void fail_limit() { fail_once("PW0812", "interpret: the nest needs more cells or steps than the limit"); }
-  void fail_unwritten(const Access& access) { fail_once("PW0492", nest_.buffers[access.id].name + text_of(index_of(access)) + " is read before it is written"); }
+  void fail_unwritten(const Access& access) { fail_once("PW0492", nest_.buffers[access.id].name + index_text(index_of(access)) + " is read before it is written"); }
   void fail_once(const char* code, std::string message) {
     if (!failure_) failure_ = fail(code, std::move(message));
   }

@@ -11,15 +11,15 @@ namespace {
 
 using Dims = std::set<std::pair<TensorId, uint32_t>>;
 
-bool reads(const Expr& e, TensorId tensor) {
+bool mentions_tensor(const Expr& e, TensorId tensor) {
   bool out = false;
   visit(e, [&](const ExprNode& node) { out |= node.op == Op::read && node.access.id == tensor; });
   return out;
 }
 
-class Finder {
+class InvariantFinder {
  public:
-  explicit Finder(const Program& program) : program_(program), least_(least_parameters(program)) {}
+  explicit InvariantFinder(const Program& program) : program_(program), least_(least_parameters(program)) {}
 
   Dims run() {
     for (TensorId id = 0; id < program_.tensors.size(); ++id) add_candidates(id);
@@ -63,7 +63,7 @@ class Finder {
     if (tensor.kind != TensorKind::local || tensor.rank < 2) return;
     bool needs_itself = false;
     for (const Equation& equation : program_.equations) {
-      needs_itself |= equation.targets[0] == id && reads(equation.rhs, id);
+      needs_itself |= equation.targets[0] == id && mentions_tensor(equation.rhs, id);
       visit(equation.rhs, [&](const ExprNode& e) {
         if (e.op == Op::read && e.access.id == id)
           for (uint32_t d = 0; d < tensor.rank; ++d)
@@ -101,7 +101,7 @@ class Finder {
 }  // namespace
 
 Program without_invariant_dims(Program program) {
-  const Dims dims = Finder(program).run();
+  const Dims dims = InvariantFinder(program).run();
   if (dims.empty()) return program;
   for (Equation& equation : program.equations) {
     equation.rhs = rewrite(equation.rhs, [&](const Expr& node) -> Expr {

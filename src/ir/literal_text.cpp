@@ -6,7 +6,7 @@
 namespace polyweft::ir {
 namespace {
 
-std::string float_text(ElementType type, double value) {
+std::string float_literal_text(ElementType type, double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char buffer[64];
@@ -20,7 +20,7 @@ std::string float_text(ElementType type, double value) {
 }  // namespace
 
 std::string text_of(const Literal& literal) {
-  if (is_float(literal.type)) return float_text(literal.type, literal.f);
+  if (is_float(literal.type)) return float_literal_text(literal.type, literal.f);
   if (literal.type == ElementType::boolean) return literal.i ? "true" : "false";
   return std::to_string(literal.i);
 }

@@ -58,17 +58,17 @@ constexpr Spelling kSpellings[] = {
     {Op::fma, "fma", nullptr},
 };
 
-constexpr const char* kReducers[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "combiner"};
+constexpr const char* kReducerWords[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "combiner"};
 
 }  // namespace
 
 const char* reducer_name(Reducer reducer) {
-  return kReducers[static_cast<size_t>(reducer)];
+  return kReducerWords[static_cast<size_t>(reducer)];
 }
 
 std::optional<Reducer> reducer_called(const std::string& name) {
-  for (size_t k = 0; k < std::size(kReducers); ++k)
-    if (name == kReducers[k]) return static_cast<Reducer>(k);
+  for (size_t k = 0; k < std::size(kReducerWords); ++k)
+    if (name == kReducerWords[k]) return static_cast<Reducer>(k);
   return std::nullopt;
 }
 

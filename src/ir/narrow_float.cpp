@@ -18,7 +18,7 @@ constexpr Format kBf16 = {7, -126, 0x7f80};
 /// With e = max(exponent, least) and m = |v| / 2^(e - mantissa) rounded to an integer, the bits are (e - least) * 2^mantissa + m:
 /// the hidden bit of m carries into the exponent field, and so does a mantissa that rounds up to a power of two.
 /// Worked for f16: 1.0 has e = 0, m = 1024, bits = 14 * 1024 + 1024 = 0x3c00.
-uint16_t bits_of(const Format& format, double value) {
+uint16_t narrow_bits(const Format& format, double value) {
   uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return static_cast<uint16_t>(sign | format.infinity | (1u << (format.mantissa_bits - 1)));
   double magnitude = std::fabs(value);
@@ -31,7 +31,7 @@ uint16_t bits_of(const Format& format, double value) {
   return static_cast<uint16_t>(sign | std::min<uint32_t>(bits, format.infinity));
 }
 
-double value_of(const Format& format, uint16_t bits) {
+double narrow_value(const Format& format, uint16_t bits) {
   uint32_t magnitude = bits & 0x7fffu;
   uint32_t mantissa = magnitude & ((1u << format.mantissa_bits) - 1);
   int field = static_cast<int>(magnitude >> format.mantissa_bits);
@@ -48,19 +48,19 @@ double value_of(const Format& format, uint16_t bits) {
 }  // namespace
 
 uint16_t f16_bits(double value) {
-  return bits_of(kF16, value);
+  return narrow_bits(kF16, value);
 }
 
 uint16_t bf16_bits(double value) {
-  return bits_of(kBf16, value);
+  return narrow_bits(kBf16, value);
 }
 
 double f16_value(uint16_t bits) {
-  return value_of(kF16, bits);
+  return narrow_value(kF16, bits);
 }
 
 double bf16_value(uint16_t bits) {
-  return value_of(kBf16, bits);
+  return narrow_value(kBf16, bits);
 }
 
 double round_to(ElementType type, double value) {

@@ -71,7 +71,7 @@ double volume(const IndexBox& box) {
   return out;
 }
 
-bool contains(const IndexBox& outer, const IndexBox& inner) {
+bool box_contains(const IndexBox& outer, const IndexBox& inner) {
   return hull(outer, inner) == outer;
 }
 
@@ -88,7 +88,7 @@ class NeededBoxes {
 
   /// Whether it grew. `whole`: around all elements that there are.
   bool add(const IndexBox& box, const IndexBox& whole) {
-    if (is_empty(box) || std::any_of(boxes_.begin(), boxes_.end(), [&](const IndexBox& known) { return contains(known, box); })) return false;
+    if (is_empty(box) || std::any_of(boxes_.begin(), boxes_.end(), [&](const IndexBox& known) { return box_contains(known, box); })) return false;
     const IndexBox before = around(boxes_.empty() ? box : boxes_.front());
     boxes_.push_back(box);
     while (merge_two()) {}
@@ -137,9 +137,9 @@ class NeededBoxes {
 };
 
 /// The components of a tuple are one group: one equation makes them.
-class Finder {
+class ElementFinder {
  public:
-  explicit Finder(const Program& program) : program_(program) {
+  explicit ElementFinder(const Program& program) : program_(program) {
     for (TensorId id = 0; id < program.tensors.size(); ++id) group_.push_back(id);
     for (const Equation& equation : program.equations)
       for (TensorId target : equation.targets) join(target, equation.targets.front());
@@ -310,7 +310,7 @@ std::optional<Equation> cut(const Program& program, const Equation& equation, co
 }  // namespace
 
 Program without_unneeded_elements(const Program& program) {
-  const Finder finder(program);
+  const ElementFinder finder(program);
   const AffineFacts facts(program);
   Program out = program;
   out.equations.clear();

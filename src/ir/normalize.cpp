@@ -34,13 +34,13 @@
 namespace polyweft {
 namespace {
 
-using ir::Scope;
+using ir::ExprScope;
 using ir::scope_of;
 
 /// Reads of the hidden tensors of one reduction in one scope: the components of a tuple-valued reduction share them.
 struct Extracted {
   Expr source;
-  Scope scope;
+  ExprScope scope;
   std::vector<Expr> reads;
 };
 
@@ -68,7 +68,7 @@ class Normalizer {
     extracted_.clear();
     names_ = equation.index_names;
     hoist_guards(equation);
-    Scope scope = scope_of(equation);
+    ExprScope scope = scope_of(equation);
     if (is_on("normalize.separated_sums")) equation.rhs = ir::with_separated_sums(equation.rhs, scope.indices, out_.index_var(0));
     if (equation.rhs->op == Op::reduce && !is_shared_reduction(equation, scope)) {
       bool has_value_target = equation.targets.size() == equation.rhs->reduction.ranges.size() + 1;
@@ -171,7 +171,7 @@ class Normalizer {
     return is_argument(e) ? ElementType::i64 : out_.combiners[e.reduction.combiner].types[k];
   }
 
-  Expr extracted(const Expr& e, const Scope& scope) {
+  Expr extracted(const Expr& e, const ExprScope& scope) {
     if (!e) return e;
     if (e->op == Op::reduce) return hidden_read(e, scope, 0);
     if (e->op == Op::component) return hidden_read(e->args[0], scope, e->var);
@@ -190,8 +190,8 @@ class Normalizer {
     return changed ? Expr(copy) : e;
   }
 
-  Expr with_body_extracted(const Expr& reduce, const Scope& scope) {
-    Scope body = ir::inside(scope, reduce->reduction);
+  Expr with_body_extracted(const Expr& reduce, const ExprScope& scope) {
+    ExprScope body = ir::inside(scope, reduce->reduction);
     auto copy = std::make_shared<ExprNode>(*reduce);
     for (Expr& arg : copy->args) arg = extracted(arg, body);
     std::vector<MadeOnce> made;
@@ -205,7 +205,7 @@ class Normalizer {
   };
 
   /// The points of the scope at which an expression has different values.
-  Scope domain_of(const Expr& e, const Scope& scope) const {
+  ExprScope domain_of(const Expr& e, const ExprScope& scope) const {
     Reduction points;
     points.ranges = scope.indices;
     points.where = guard_all(scope.conditions);
@@ -227,15 +227,15 @@ class Normalizer {
   }
 
   /// One value for many elements of the only target.
-  bool is_shared_reduction(const Equation& equation, const Scope& scope) const {
+  bool is_shared_reduction(const Equation& equation, const ExprScope& scope) const {
     if (equation.targets.size() != 1 || !reads_others_only(equation.rhs)) return false;
     return ir::repetitions_of(scope, domain_of(equation.rhs, scope)) >= kLeastShares;
   }
 
-  Expr with_shared_values(const Expr& e, const Scope& scope) {
+  Expr with_shared_values(const Expr& e, const ExprScope& scope) {
     if (e->args.empty() || e->op == Op::reduce) return e;
     if (e->op != Op::tuple && reads_others_only(e)) {
-      const Scope domain = domain_of(e, scope);
+      const ExprScope domain = domain_of(e, scope);
       const bool is_shared = is_on("normalize.shared_values") && ir::is_worth_storing(ir::cost_of(e), ir::repetitions_of(scope, domain));
       if (is_shared) return read_of_values(with_shared_parts(e, domain), domain.indices, domain);
       if (Expr read = periodic_values(e, scope, domain)) return read;
@@ -244,7 +244,7 @@ class Normalizer {
   }
 
   /// Dear values that come again as an index goes on: one period of them, in a tensor of its own.
-  Expr periodic_values(const Expr& e, const Scope& scope, Scope domain) {
+  Expr periodic_values(const Expr& e, const ExprScope& scope, ExprScope domain) {
     if (!is_on("normalize.periodic_values") || ir::cost_of(e) < kLeastPeriodicCost) return nullptr;
     std::map<VarId, Affine> place;
     int64_t times = ir::repetitions_of(scope, domain);
@@ -262,12 +262,12 @@ class Normalizer {
   }
 
   /// By a condition or another range.
-  static bool is_used_by_others(const Scope& scope, VarId var) {
+  static bool is_used_by_others(const ExprScope& scope, VarId var) {
     return std::any_of(scope.conditions.begin(), scope.conditions.end(), [&](const Guard& g) { return ir::mentions(g, var); }) ||
            std::any_of(scope.indices.begin(), scope.indices.end(), [&](const IndexRange& other) { return ir::mentions(other.lo, var) || ir::mentions(other.hi, var); });
   }
 
-  Expr with_shared_parts(const Expr& e, const Scope& scope) {
+  Expr with_shared_parts(const Expr& e, const ExprScope& scope) {
     auto copy = std::make_shared<ExprNode>(*e);
     bool changed = false;
     for (size_t k = 0; k < copy->args.size(); ++k) {
@@ -279,7 +279,7 @@ class Normalizer {
   }
 
   /// Products under a sum stay where they are: they are one operation with it (contract.h).
-  Expr with_values_made_once(const Expr& e, Op around, const Scope& scope, const Reduction& reduction, std::vector<MadeOnce>& made) {
+  Expr with_values_made_once(const Expr& e, Op around, const ExprScope& scope, const Reduction& reduction, std::vector<MadeOnce>& made) {
     for (const MadeOnce& known : made)
       if (equal(known.value, e)) return known.read;
     const bool is_contracted = e->op == Op::mul && (around == Op::add || around == Op::sub);
@@ -297,7 +297,7 @@ class Normalizer {
     return changed ? Expr(copy) : e;
   }
 
-  Expr read_of_values(const Expr& e, const ir::OwnDomain& domain, const Scope& scope) {
+  Expr read_of_values(const Expr& e, const ir::OwnDomain& domain, const ExprScope& scope) {
     Equation made;
     const TensorId id = new_tensor(e->type, domain.size(), "e");
     Access access{id, {}};
@@ -327,11 +327,11 @@ class Normalizer {
   }
 
   /// The reduction as an equation of its own; returns the read of its component k (argmax: of its index k).
-  Expr hidden_read(const Expr& reduce, const Scope& scope, uint32_t component) {
+  Expr hidden_read(const Expr& reduce, const ExprScope& scope, uint32_t component) {
     if (const Extracted* made = already_extracted(reduce, scope)) return made->reads[component];
     std::vector<TensorId> targets = new_targets(*reduce);
     Expr body = with_body_extracted(reduce, scope);
-    const Scope domain = domain_of(body, scope);
+    const ExprScope domain = domain_of(body, scope);
     Equation equation;
     Access access;
     for (const IndexRange& range : domain.indices) {
@@ -357,7 +357,7 @@ class Normalizer {
     return reads[component];
   }
 
-  const Extracted* already_extracted(const Expr& reduce, const Scope& scope) const {
+  const Extracted* already_extracted(const Expr& reduce, const ExprScope& scope) const {
     for (const Extracted& made : extracted_) {
       bool same_scope = made.scope.indices.size() == scope.indices.size() && made.scope.conditions == scope.conditions;
       if (made.source == reduce && same_scope) return &made;

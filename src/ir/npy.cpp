@@ -15,7 +15,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kHeaderLimit = 65536;
 constexpr size_t kMostDimensions = 32;
 
-Error malformed(std::string what) {
+Error malformed_npy(std::string what) {
   return fail("PW0170", "npy: " + std::move(what), {"write it with numpy.save, C order, little-endian"});
 }
 
@@ -31,9 +31,9 @@ class HeaderReader {
       if (!accept(',') && peek() != '}') failed_ = true;
     }
     skip_space();
-    if (failed_ || at_ != text_.size()) return malformed("the header is not a dictionary of descr, fortran_order, shape");
-    if (seen_ != 7) return malformed("the header lacks descr, fortran_order or shape");
-    if (fortran_) return malformed("the array is in Fortran order");
+    if (failed_ || at_ != text_.size()) return malformed_npy("the header is not a dictionary of descr, fortran_order, shape");
+    if (seen_ != 7) return malformed_npy("the header lacks descr, fortran_order or shape");
+    if (fortran_) return malformed_npy("the array is in Fortran order");
     return std::move(out_);
   }
 
@@ -142,7 +142,7 @@ Result<std::vector<unsigned char>> file_bytes(const std::string& path, int64_t l
   uintmax_t size = std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
   File file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (error || !file) return fail("PW0171", path + ": cannot be read");
-  if (size > static_cast<uintmax_t>(limit) + kHeaderLimit) return malformed(path + " has " + std::to_string(size) + " bytes, the limit is " + std::to_string(limit));
+  if (size > static_cast<uintmax_t>(limit) + kHeaderLimit) return malformed_npy(path + " has " + std::to_string(size) + " bytes, the limit is " + std::to_string(limit));
   std::vector<unsigned char> out(static_cast<size_t>(size));
   if (std::fread(out.data(), 1, out.size(), file.get()) != out.size()) return fail("PW0171", path + ": cannot be read");
   return out;
@@ -164,21 +164,21 @@ const char* npy_descr(ElementType type) {
 
 Result<NpyArray> parse_npy(std::span<const unsigned char> file, int64_t byte_limit) {
   std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (text.size() < 10 || text.substr(0, kMagic.size()) != kMagic) return malformed("no .npy file");
+  if (text.size() < 10 || text.substr(0, kMagic.size()) != kMagic) return malformed_npy("no .npy file");
   int major = file[6], minor = file[7];
-  if ((major != 1 && major != 2) || minor != 0) return malformed("version " + std::to_string(major) + "." + std::to_string(minor) + " is not 1.0 or 2.0");
+  if ((major != 1 && major != 2) || minor != 0) return malformed_npy("version " + std::to_string(major) + "." + std::to_string(minor) + " is not 1.0 or 2.0");
   size_t start = major == 1 ? 10 : 12;
-  if (text.size() < start) return malformed("the file ends inside its header");
+  if (text.size() < start) return malformed_npy("the file ends inside its header");
   size_t length = file[8] | file[9] << 8;
   if (major == 2) length |= static_cast<size_t>(file[10]) << 16 | static_cast<size_t>(file[11]) << 24;
-  if (length > kHeaderLimit || text.size() - start < length) return malformed("the file ends inside its header");
+  if (length > kHeaderLimit || text.size() - start < length) return malformed_npy("the file ends inside its header");
   Result<NpyArray> array = HeaderReader(text.substr(start, length)).read();
   if (!array) return array;
-  if (width_of(array->descr) == 0) return malformed("the element type '" + array->descr + "' is not supported");
+  if (width_of(array->descr) == 0) return malformed_npy("the element type '" + array->descr + "' is not supported");
   int64_t needed = bytes_needed(*array, byte_limit);
-  if (needed < 0) return malformed("the array needs more than " + std::to_string(byte_limit) + " bytes");
+  if (needed < 0) return malformed_npy("the array needs more than " + std::to_string(byte_limit) + " bytes");
   size_t present = text.size() - start - length;
-  if (present != static_cast<size_t>(needed)) return malformed("the array needs " + std::to_string(needed) + " bytes, the file has " + std::to_string(present));
+  if (present != static_cast<size_t>(needed)) return malformed_npy("the array needs " + std::to_string(needed) + " bytes, the file has " + std::to_string(present));
   auto data = file.subspan(start + length);
   array->bytes.assign(data.begin(), data.end());
   return array;

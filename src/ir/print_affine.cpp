@@ -21,17 +21,17 @@ std::string operand(const Affine& e, const Names& names) {
   return is_atom(e) ? print(e, names) : "(" + print(e, names) + ")";
 }
 
-std::string text_of(const Quasi& q, const Names& names) {
+std::string affine_text(const Quasi& q, const Names& names) {
   if (q.kind == Quasi::Kind::floor_div) return operand(q.e, names) + " // " + std::to_string(q.den);
   return "clamp(" + print(q.e, names) + ", " + print(q.lo, names) + ", " + print(q.hi, names) + ")";
 }
 
 /// |coeff| * base. A minus sign before the first term binds tighter than //: -(W // 2).
-std::string text_of(const Term& term, const Names& names, bool is_first) {
+std::string affine_text(const Term& term, const Names& names, bool is_first) {
   uint64_t magnitude = term.coeff < 0 ? 0 - static_cast<uint64_t>(term.coeff) : static_cast<uint64_t>(term.coeff);
   std::string factor = magnitude == 1 ? "" : std::to_string(magnitude) + "*";
   if (!term.quasi) return factor + name_of_variable(term.var, names);
-  std::string base = text_of(*term.quasi, names);
+  std::string base = affine_text(*term.quasi, names);
   bool needs_parentheses = term.quasi->kind == Quasi::Kind::floor_div && (!factor.empty() || (is_first && term.coeff < 0));
   return factor + (needs_parentheses ? "(" + base + ")" : base);
 }
@@ -65,7 +65,7 @@ std::string text_of_ge0(const Affine& e, const Names& names) {
   return print(left, names) + " >= " + print(right, names);
 }
 
-std::string joined(const Guard& g, const char* word, const Names& names) {
+std::string joined_guards(const Guard& g, const char* word, const Names& names) {
   if (g.of.empty()) return g.kind == Guard::Kind::all ? "0 == 0" : "0 == 1";
   std::string out;
   for (const Guard& inner : g.of) {
@@ -84,7 +84,7 @@ std::string print(const Affine& e, const std::vector<std::string>& names) {
     bool negative = term.coeff < 0;
     bool is_first = out.empty();
     out += is_first ? (negative ? "-" : "") : negative ? " - " : " + ";
-    out += text_of(term, names, is_first);
+    out += affine_text(term, names, is_first);
   }
   if (e.terms.empty()) return std::to_string(e.constant);
   if (e.constant > 0) out += " + " + std::to_string(e.constant);
@@ -99,9 +99,9 @@ std::string print(const Guard& g, const std::vector<std::string>& names) {
     case Guard::Kind::eq0:
       return comparison(g.e, "==", names);
     case Guard::Kind::all:
-      return joined(g, " and ", names);
+      return joined_guards(g, " and ", names);
     case Guard::Kind::any:
-      return joined(g, " or ", names);
+      return joined_guards(g, " or ", names);
     case Guard::Kind::negation:
       break;
   }

@@ -11,7 +11,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 /// Levels of the grammar of LANGUAGE.md section 1, loosest first.
-enum Level { kGuarded, kOr, kAnd, kNot, kRelation, kBits, kShift, kSum, kProduct, kUnary, kPrimary };
+enum Precedence { kGuarded, kOr, kAnd, kNot, kRelation, kBits, kShift, kSum, kProduct, kUnary, kPrimary };
 
 /// Whether the surroundings give a literal its type.
 enum class Context { unknown, known };
@@ -27,7 +27,7 @@ std::string group_of(const std::vector<std::string>& items) {
 }
 
 struct Infix {
-  Level level;
+  Precedence level;
   const char* symbol;
 };
 
@@ -81,7 +81,7 @@ class ExpressionPrinter {
  public:
   ExpressionPrinter(const Program& program, Names names) : program_(program), names_(std::move(names)) {}
 
-  std::string print(const Expr& e, Level least, Context context) const {
+  std::string print(const Expr& e, Precedence least, Context context) const {
     auto [text, level] = text_of(*e, context);
     return level < least ? "(" + text + ")" : text;
   }
@@ -89,7 +89,7 @@ class ExpressionPrinter {
  private:
   struct Text {
     std::string text;
-    Level level;
+    Precedence level;
   };
 
   Text text_of(const ExprNode& e, Context context) const {
@@ -126,7 +126,7 @@ class ExpressionPrinter {
     if (auto known = infix(e.op)) return binary(e, *known, context);
     switch (e.op) {
       case Op::neg:
-        return {"-" + print(e.args[0], e.args[0]->op == Op::literal ? static_cast<Level>(kPrimary + 1) : kUnary, context), kUnary};
+        return {"-" + print(e.args[0], e.args[0]->op == Op::literal ? static_cast<Precedence>(kPrimary + 1) : kUnary, context), kUnary};
       case Op::bit_not:
         return {"~" + print(e.args[0], kUnary, context), kUnary};
       case Op::logical_not:
@@ -146,9 +146,9 @@ class ExpressionPrinter {
     bool logical = known.level == kAnd || known.level == kOr;
     bool relation = known.level == kRelation;
     Context inner = logical ? Context::known : shared_context(e.args, relation ? Context::unknown : context);
-    Level above = static_cast<Level>(known.level + 1);
+    Precedence above = static_cast<Precedence>(known.level + 1);
     bool mixes = known.level == kBits && e.args[0]->op != e.op;
-    Level left = relation || mixes ? above : known.level;
+    Precedence left = relation || mixes ? above : known.level;
     return {print(e.args[0], left, inner) + known.symbol + print(e.args[1], above, inner), known.level};
   }
 

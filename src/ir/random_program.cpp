@@ -19,7 +19,7 @@ struct Shape {
 };
 
 /// Indices in scope with their ranges, and what is known of them: e >= 0.
-struct Scope {
+struct ScopeSoFar {
   std::vector<IndexRange> indices;
   std::vector<Affine> facts;
 };
@@ -133,7 +133,7 @@ class Generator {
 
   void begin_equation() {
     equation_ = Equation{};
-    scope_ = Scope{};
+    scope_ = ScopeSoFar{};
   }
 
   VarId new_index() {
@@ -480,7 +480,7 @@ class Generator {
   std::optional<Shape> index_input_;
   Affine index_limit_;
   Equation equation_;
-  Scope scope_;
+  ScopeSoFar scope_;
 };
 
 }  // namespace

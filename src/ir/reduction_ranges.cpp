@@ -2,40 +2,37 @@
 
 #include <algorithm>
 
+#include "ir/variables.h"
 #include "support/integer_division.h"
 
 namespace polyweft::ir {
 namespace {
-
-bool contains(const std::vector<VarId>& all, VarId var) {
-  return std::find(all.begin(), all.end(), var) != all.end();
-}
 
 bool is_linear_in(const Affine& e, VarId var) {
   return std::none_of(e.terms.begin(), e.terms.end(), [&](const Term& term) { return term.quasi && mentions(Affine{{term}, 0}, var); });
 }
 
 /// value <= index, or index < value.
-struct Bound {
+struct OneBound {
   bool is_lower = true;
   Affine value;
 };
 
 /// Of coefficient * index + rest >= 0. None where a division does not come out even.
-std::optional<Bound> bound_of(const Affine& e, VarId var) {
+std::optional<OneBound> bound_of(const Affine& e, VarId var) {
   const int64_t coeff = e.coefficient(var);
   if (coeff == 0 || !is_linear_in(e, var)) return std::nullopt;
   const Affine rest = e - Affine::variable(var, coeff);
-  if (coeff == 1) return Bound{true, Affine::of(0) - rest};
-  if (coeff == -1) return Bound{false, rest + Affine::of(1)};
+  if (coeff == 1) return OneBound{true, Affine::of(0) - rest};
+  if (coeff == -1) return OneBound{false, rest + Affine::of(1)};
   if (!rest.is_constant()) return std::nullopt;
-  if (coeff > 0) return Bound{true, Affine::of(ceil_quotient(-rest.constant, coeff))};
-  return Bound{false, Affine::of(floor_quotient(rest.constant, -coeff) + 1)};
+  if (coeff > 0) return OneBound{true, Affine::of(ceil_quotient(-rest.constant, coeff))};
+  return OneBound{false, Affine::of(floor_quotient(rest.constant, -coeff) + 1)};
 }
 
 /// All that bound the index by 1 times it; none where something else uses it.
-std::optional<std::vector<Bound>> bounds_of(const Guard& g, VarId var) {
-  std::vector<Bound> out;
+std::optional<std::vector<OneBound>> bounds_of(const Guard& g, VarId var) {
+  std::vector<OneBound> out;
   if (!mentions(g, var)) return out;
   if (g.kind != Guard::Kind::ge0 && g.kind != Guard::Kind::eq0) return std::nullopt;
   if (std::abs(g.e.coefficient(var)) != 1 || !is_linear_in(g.e, var)) return std::nullopt;
@@ -140,7 +137,7 @@ std::optional<Projection> without_index(const Reduction& reduction, size_t posit
   const auto take = [&](const Guard& g, bool is_condition) {
     const auto bounds = bounds_of(g, gone.var);
     if (!bounds) return false;
-    for (const Bound& bound : *bounds) (bound.is_lower ? lower : upper).push_back(bound.value);
+    for (const OneBound& bound : *bounds) (bound.is_lower ? lower : upper).push_back(bound.value);
     if (is_condition && bounds->empty()) kept.push_back(g);
     return true;
   };

@@ -11,7 +11,7 @@ namespace {
 
 using Renaming = std::map<VarId, Affine>;
 
-bool is_plain(const Loop& loop) {
+bool is_plain_loop(const Loop& loop) {
   return loop.mark.kind == MarkKind::serial && loop.step == 1 && loop.lo.of.size() == 1 && loop.hi.of.size() == 1;
 }
 Affine lo_of(const Loop& loop) {
@@ -26,7 +26,7 @@ Access substituted(Access access, const Renaming& at) {
 }
 
 /// The loops that the shape wants.
-struct Found {
+struct BlockSite {
   Loop rows, columns;
   VarId start_column = kNoVar;  ///< of the loop that starts the sums
   Compute start, add;
@@ -53,14 +53,14 @@ class Blocks {
     return std::get_if<T>(&nest_.nodes[id]);
   }
 
-  std::optional<Found> match(NodeId id) const {
+  std::optional<BlockSite> match(NodeId id) const {
     const Loop* rows = at<Loop>(id);
-    const Seq* parts = rows && is_plain(*rows) ? at<Seq>(rows->body) : nullptr;
+    const Seq* parts = rows && is_plain_loop(*rows) ? at<Seq>(rows->body) : nullptr;
     if (!parts || parts->children.size() != 2) return std::nullopt;
     const Loop* first = at<Loop>(parts->children[0]);
-    const Compute* start = first && is_plain(*first) ? at<Compute>(first->body) : nullptr;
+    const Compute* start = first && is_plain_loop(*first) ? at<Compute>(first->body) : nullptr;
     if (!start || start->how != Write::init || start->dst.size() != 1 || start->reducer == Reducer::combiner) return std::nullopt;
-    Found out{*rows, *first, first->var, *start, {}, {}};
+    BlockSite out{*rows, *first, first->var, *start, {}, {}};
     NodeId next = parts->children[1];
     while (true) {
       if (const If* branch = at<If>(next)) {
@@ -70,7 +70,7 @@ class Blocks {
         continue;
       }
       const Loop* loop = at<Loop>(next);
-      if (!loop || !is_plain(*loop) || mentions(lo_of(*loop), rows->var) || mentions(hi_of(*loop), rows->var)) return std::nullopt;
+      if (!loop || !is_plain_loop(*loop) || mentions(lo_of(*loop), rows->var) || mentions(hi_of(*loop), rows->var)) return std::nullopt;
       if (const Compute* add = at<Compute>(loop->body)) {
         out.columns = *loop;
         out.add = *add;
@@ -82,7 +82,7 @@ class Blocks {
     return fits(out, *first) ? std::optional(out) : std::nullopt;
   }
 
-  bool fits(const Found& f, const Loop& first) const {
+  bool fits(const BlockSite& f, const Loop& first) const {
     if (f.reduction.empty() || !(lo_of(first) == lo_of(f.columns)) || !(hi_of(first) == hi_of(f.columns))) return false;
     if (f.add.how != Write::accumulate || f.add.dst.size() != 1 || f.add.reducer != f.start.reducer || f.add.dst[0].id != f.start.dst[0].id) return false;
     for (NodeId id : f.reduction)
@@ -107,7 +107,7 @@ class Blocks {
   }
 
   /// Of one type; not of the sums; standing still or in rows along the columns.
-  bool reads_fit(const Found& f) const {
+  bool reads_fit(const BlockSite& f) const {
     const Access& target = f.add.dst[0];
     bool fits = true, along = false;
     visit(f.add.rhs[0], [&](const ExprNode& node) {
@@ -126,7 +126,7 @@ class Blocks {
     return fits && along;
   }
 
-  int64_t lanes(const Found& f) const { return shape_.vector_bytes / size_bytes(nest_.buffers[f.add.dst[0].id].type); }
+  int64_t lanes(const BlockSite& f) const { return shape_.vector_bytes / size_bytes(nest_.buffers[f.add.dst[0].id].type); }
   VarId fresh(VarId like) { return nest_.new_loop_var(std::string(nest_.loop_names[like - nest_.params.size()])); }
   NodeId loop(VarId var, Affine lo, std::vector<Affine> hi, int64_t step, NodeId body, Mark mark = {}) {
     Loop out;
@@ -145,7 +145,7 @@ class Blocks {
     return nest_.add(std::move(out));
   }
 
-  NodeId all_rows(const Found& f) {
+  NodeId all_rows(const BlockSite& f) {
     const Affine lo = lo_of(f.rows), hi = hi_of(f.rows), count = hi - lo;
     const VarId block = fresh(f.rows.var), single = fresh(f.rows.var);
     const NodeId whole = loop(block, lo, {hi - Affine::of(shape_.rows - 1)}, shape_.rows, all_columns(f, Affine::variable(block), shape_.rows));
@@ -153,7 +153,7 @@ class Blocks {
     return nest_.add(Seq{{whole, where_some(count, rest)}});
   }
 
-  NodeId all_columns(const Found& f, const Affine& row, int64_t rows) {
+  NodeId all_columns(const BlockSite& f, const Affine& row, int64_t rows) {
     const Affine lo = lo_of(f.columns), hi = hi_of(f.columns), count = hi - lo;
     const int64_t width = shape_.vectors * lanes(f);
     const VarId block = fresh(f.columns.var), single = fresh(f.columns.var);
@@ -170,7 +170,7 @@ class Blocks {
     bool masked;
   };
 
-  NodeId sums(const Found& f, const Block& block) {
+  NodeId sums(const BlockSite& f, const Block& block) {
     const Access& target = f.add.dst[0];
     const Buffer& whole = nest_.buffers[target.id];
     Buffer held;
@@ -211,7 +211,7 @@ class Blocks {
     return cell;
   }
 
-  NodeId reduction(const Found& f, const Block& block, BufferId id, size_t depth, const Renaming& outer) {
+  NodeId reduction(const BlockSite& f, const Block& block, BufferId id, size_t depth, const Renaming& outer) {
     if (depth == f.reduction.size())
       return over(f, block, outer, [&](const Renaming& at, const Access& cell) {
         Compute out = f.add;
@@ -235,7 +235,7 @@ class Blocks {
   }
 
   /// Rows and vectors written out, the lanes of a vector inside.
-  NodeId over(const Found& f, const Block& block, Renaming at, const std::function<NodeId(const Renaming&, const Access&)>& leaf) {
+  NodeId over(const BlockSite& f, const Block& block, Renaming at, const std::function<NodeId(const Renaming&, const Access&)>& leaf) {
     const int64_t width = lanes(f);
     const VarId r = fresh(f.rows.var), u = fresh(f.columns.var), v = fresh(f.columns.var);
     const Affine column = width * Affine::variable(u) + Affine::variable(v);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "ir/variables.h"
+
 namespace polyweft::ir {
 namespace {
-
-constexpr int64_t kLeastRepetitions = 16;  ///< below, cells of their own cost more than they save
 
 bool computes(Op op) {
   switch (op) {
@@ -42,11 +42,7 @@ bool is_float_of_a_word(ElementType type) {
   return type == ElementType::f32 || type == ElementType::f64;
 }
 
-bool contains(const std::vector<VarId>& all, VarId var) {
-  return std::find(all.begin(), all.end(), var) != all.end();
-}
-
-bool is_plain(const Expr& e, const std::vector<char>& may_read) {
+bool is_plain_value(const Expr& e, const std::vector<char>& may_read) {
   bool plain = true;
   visit(e, [&](const ExprNode& node) {
     plain = plain && node.op != Op::reduce && node.op != Op::guarded && node.op != Op::tuple && node.op != Op::component;
@@ -58,7 +54,7 @@ bool is_plain(const Expr& e, const std::vector<char>& may_read) {
 }
 
 /// The most that the extent of a range of the scope can be; 1 where it depends on parameters.
-int64_t most_values(const Scope& scope, const Affine& extent) {
+int64_t most_values(const ExprScope& scope, const Affine& extent) {
   const Affine least = least_over(scope, Affine::of(0) - extent);
   return least.is_constant() ? -least.constant : 1;
 }
@@ -83,9 +79,9 @@ void order_as(const Access& access, const std::vector<VarId>& used, OwnDomain& d
 
 }  // namespace
 
-std::optional<OwnDomain> domain_if_repeated(const Program& program, const Expr& e, const Scope& scope, const Reduction& reduction, const std::map<VarId, int64_t>& least,
+std::optional<OwnDomain> domain_if_repeated(const Program& program, const Expr& e, const ExprScope& scope, const Reduction& reduction, const std::map<VarId, int64_t>& least,
                                             const std::vector<char>& may_read) {
-  if (!computes(e->op) || !is_float_of_a_word(e->type) || !is_plain(e, may_read)) return std::nullopt;
+  if (!computes(e->op) || !is_float_of_a_word(e->type) || !is_plain_value(e, may_read)) return std::nullopt;
   std::vector<VarId> used = free_variables(e);
   used.erase(std::remove_if(used.begin(), used.end(), [&](VarId var) { return var < program.index_var(0); }), used.end());
   const bool moves = std::any_of(reduction.ranges.begin(), reduction.ranges.end(), [&](const IndexRange& r) { return contains(used, r.var); });

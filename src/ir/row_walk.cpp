@@ -6,7 +6,7 @@ namespace polyweft::ir {
 namespace {
 
 template <class Expression>
-bool has(const Expression& e, VarId var) {
+bool has_variable(const Expression& e, VarId var) {
   std::vector<VarId> used;
   collect_variables(e, used);
   return std::find(used.begin(), used.end(), var) != used.end();
@@ -15,11 +15,11 @@ bool has(const Expression& e, VarId var) {
 }  // namespace
 
 bool mentions(const Affine& e, VarId var) {
-  return has(e, var);
+  return has_variable(e, var);
 }
 
 bool mentions(const Guard& g, VarId var) {
-  return has(g, var);
+  return has_variable(g, var);
 }
 
 Walk walk_of(const Access& access, VarId var) {

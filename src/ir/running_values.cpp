@@ -16,9 +16,9 @@ struct Parts {
   Equation running, rest;
 };
 
-class Runner {
+class RunningValues {
  public:
-  Runner(const Program& program, NumericsClass cls, const Equation& equation)
+  RunningValues(const Program& program, NumericsClass cls, const Equation& equation)
       : program_(program), equation_(equation), cls_(cls), facts_(AffineFacts(program).in(scope_of(equation))) {}
 
   std::optional<Parts> run() const {
@@ -146,9 +146,9 @@ TensorId local_for(Program& program, const Equation& equation) {
 /// The shape of an output is that of its ranges, which stay: its values come from a local.
 void add_output(Program& program, const Equation& equation, NumericsClass cls, std::vector<Equation>& out) {
   Equation local = equation, copy = equation;
-  if (!Runner(program, cls, local).run()) return out.push_back(equation);
+  if (!RunningValues(program, cls, local).run()) return out.push_back(equation);
   local.targets = {local_for(program, equation)};
-  auto parts = Runner(program, cls, local).run();
+  auto parts = RunningValues(program, cls, local).run();
   Access access{local.targets.front(), {}};
   for (const Slot& slot : equation.slots) access.index.push_back({slot.var == kNoVar ? slot.position : Affine::variable(slot.var), nullptr, {}, {}});
   copy.rhs = make_read(equation.rhs->type, std::move(access), equation.rhs->where);
@@ -163,7 +163,7 @@ Program with_running_values(Program program, NumericsClass cls) {
   for (const Equation& equation : program.equations) {
     if (program.tensors[equation.targets.front()].kind == TensorKind::output) {
       add_output(program, equation, cls, equations);
-    } else if (auto parts = Runner(program, cls, equation).run()) {
+    } else if (auto parts = RunningValues(program, cls, equation).run()) {
       equations.push_back(std::move(parts->rest));
       equations.push_back(std::move(parts->running));
     } else {

@@ -41,6 +41,10 @@ Literal apply(Op op, ElementType type, std::span<const Literal> args, MathLibrar
 Literal identity(Reducer reducer, ElementType type);
 /// One step of sum prod max min any all.
 Literal combine(Reducer reducer, const Literal& state, const Literal& value);
+/// Does the reduction give the index of a value? Over an empty range that is an error of the program: there is no identity.
+constexpr bool is_argument(Reducer reducer) {
+  return reducer == Reducer::argmax || reducer == Reducer::argmin;
+}
 /// True when (value, index) beats (best, best_index) in argmax (argmin): a NaN wins over every number, ties go to the
 /// lexicographically first index.
 bool beats(Reducer reducer, const Literal& value, std::span<const int64_t> index, const Literal& best, std::span<const int64_t> best_index);

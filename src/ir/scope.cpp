@@ -5,7 +5,7 @@
 namespace polyweft::ir {
 namespace {
 
-void add_condition(Scope& scope, const Guard& g) {
+void add_condition(ExprScope& scope, const Guard& g) {
   if (g.is_true()) return;
   if (g.kind == Guard::Kind::all)
     scope.conditions.insert(scope.conditions.end(), g.of.begin(), g.of.end());
@@ -39,7 +39,7 @@ int64_t least_value(const Affine& over_parameters, const std::map<VarId, int64_t
 
 class DomainChooser {
  public:
-  DomainChooser(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index) : scope_(scope), least_(least), first_index_(first_index) {}
+  DomainChooser(const ExprScope& scope, const std::map<VarId, int64_t>& least, VarId first_index) : scope_(scope), least_(least), first_index_(first_index) {}
 
   std::set<VarId> needed_by(const std::vector<VarId>& used) {
     add(used);
@@ -70,7 +70,7 @@ class DomainChooser {
     return true;
   }
 
-  const Scope& scope_;
+  const ExprScope& scope_;
   const std::map<VarId, int64_t>& least_;
   VarId first_index_;
   std::set<VarId> needed_;
@@ -78,22 +78,22 @@ class DomainChooser {
 
 }  // namespace
 
-Scope scope_of(const Equation& equation) {
-  Scope out;
+ExprScope scope_of(const Equation& equation) {
+  ExprScope out;
   for (const Slot& slot : equation.slots)
     if (slot.var != kNoVar) out.indices.push_back({slot.var, slot.lo, slot.hi});
   add_condition(out, equation.where);
   return out;
 }
 
-Scope under(const Scope& scope, const Guard& g) {
-  Scope out = scope;
+ExprScope under(const ExprScope& scope, const Guard& g) {
+  ExprScope out = scope;
   add_condition(out, g);
   return out;
 }
 
-Scope inside(const Scope& scope, const Reduction& reduction) {
-  Scope out = under(scope, reduction.where);
+ExprScope inside(const ExprScope& scope, const Reduction& reduction) {
+  ExprScope out = under(scope, reduction.where);
   out.indices.insert(out.indices.end(), reduction.ranges.begin(), reduction.ranges.end());
   return out;
 }
@@ -109,11 +109,11 @@ std::map<VarId, int64_t> least_parameters(const Program& program) {
   return out;
 }
 
-std::set<VarId> needed_indices(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index, const std::vector<VarId>& used) {
+std::set<VarId> needed_indices(const ExprScope& scope, const std::map<VarId, int64_t>& least, VarId first_index, const std::vector<VarId>& used) {
   return DomainChooser(scope, least, first_index).needed_by(used);
 }
 
-Affine least_over(const Scope& scope, Affine e) {
+Affine least_over(const ExprScope& scope, Affine e) {
   for (auto index = scope.indices.rbegin(); index != scope.indices.rend() && e.is_linear(); ++index) {
     const int64_t coeff = e.coefficient(index->var);
     if (coeff != 0) e = substitute(e, {{index->var, coeff > 0 ? index->lo : index->hi - Affine::of(1)}});
@@ -121,7 +121,7 @@ Affine least_over(const Scope& scope, Affine e) {
   return e;
 }
 
-bool is_never_empty(const Scope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range) {
+bool is_never_empty(const ExprScope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range) {
   const Affine size = least_over(scope, range.hi - range.lo);
   return size.is_linear() && least_value(size, least) >= 1;
 }

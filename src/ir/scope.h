@@ -15,23 +15,23 @@
 
 namespace polyweft::ir {
 
-struct Scope {
+struct ExprScope {
   std::vector<IndexRange> indices;  ///< in order of binding
   std::vector<Guard> conditions;    ///< conjuncts
 };
 /// Of the whole right-hand side.
-Scope scope_of(const Equation& equation);
-Scope under(const Scope& scope, const Guard& g);
-Scope inside(const Scope& scope, const Reduction& reduction);
+ExprScope scope_of(const Equation& equation);
+ExprScope under(const ExprScope& scope, const Guard& g);
+ExprScope inside(const ExprScope& scope, const Reduction& reduction);
 /// The least value of each parameter that the assumptions state one by one; nothing where none does.
 std::map<VarId, int64_t> least_parameters(const Program& program);
 /// The indices that a tensor in place of an expression with these variables needs. All conditions of the scope mention no others.
-std::set<VarId> needed_indices(const Scope& scope, const std::map<VarId, int64_t>& least, VarId first_index, const std::vector<VarId>& used);
+std::set<VarId> needed_indices(const ExprScope& scope, const std::map<VarId, int64_t>& least, VarId first_index, const std::vector<VarId>& used);
 /// A linear expression's least value over the scope's indices, by putting each at the end of its range that makes it least; one that is not linear is left somewhere
 /// between.
-Affine least_over(const Scope& scope, Affine e);
+Affine least_over(const ExprScope& scope, Affine e);
 /// Has the range an element whatever the values of the scope's other indices and of the parameters?
-bool is_never_empty(const Scope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range);
+bool is_never_empty(const ExprScope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range);
 /// The first dimension whose subscript gives the index back: it, or its negation, and a constant.
 std::optional<uint32_t> dimension_of(const Access& access, VarId var);
 /// Indices become those that the equation binds: slots in order, then its own reduction's.

@@ -8,11 +8,11 @@
 namespace polyweft::ir {
 namespace {
 
-struct Range {
+struct SeededRange {
   int64_t lo, hi;  ///< inclusive
 };
 
-Range integer_range(const Tensor& tensor, DataKind kind) {
+SeededRange integer_range(const Tensor& tensor, DataKind kind) {
   if (tensor.values_lo) return {tensor.values_lo->constant, std::max(tensor.values_hi->constant - 1, tensor.values_lo->constant)};
   if (tensor.type == ElementType::boolean) return {0, 1};
   int64_t reach = kind == DataKind::integers ? 4 : 100;
@@ -24,7 +24,7 @@ Literal drawn(const Tensor& tensor, DataKind kind, Rng& rng) {
     double value = kind == DataKind::integers ? static_cast<double>(rng.between(-4, 4)) : 2 * rng.uniform() - 1;
     return float_literal(tensor.type, value);
   }
-  Range range = integer_range(tensor, kind);
+  SeededRange range = integer_range(tensor, kind);
   return integer_literal(tensor.type, rng.between(range.lo, range.hi));
 }
 

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
+#include "ir/variables.h"
+
 namespace polyweft::ir {
 namespace {
 
 constexpr int64_t kLeastSharing = 8;  ///< values of a slot for which the sum of the other factors is made once
-
-bool contains(const std::vector<VarId>& all, VarId var) {
-  return std::find(all.begin(), all.end(), var) != all.end();
-}
 
 class Separator {
  public:

@@ -10,7 +10,7 @@
 namespace polyweft::ir {
 namespace {
 
-struct Span {
+struct ByteSpan {
   int64_t begin = 0, end = 0;
 };
 
@@ -18,7 +18,7 @@ struct Span {
 int64_t size_of(const Buffer& buffer) {
   return allocated_elements(buffer) * size_bytes(buffer.type);
 }
-Span span_of(const LoopNest& nest, BufferId id) {
+ByteSpan byte_span(const LoopNest& nest, BufferId id) {
   const Buffer& b = nest.buffers[id];
   const int64_t at = b.within ? b.within->at_bytes : 0;
   return {at, at + size_of(b)};
@@ -28,7 +28,7 @@ BufferId memory_of(const LoopNest& nest, BufferId id) {
   return nest.buffers[id].within ? nest.buffers[id].within->host : id;
 }
 
-bool is_plain(const Buffer& b) {
+bool is_plain_layout(const Buffer& b) {
   return b.layout.pieces == row_major(folded_extents(b)).pieces && std::all_of(b.layout.pad.begin(), b.layout.pad.end(), [](int64_t pad) { return pad == 0; });
 }
 
@@ -91,7 +91,7 @@ std::vector<Writers> writers_of(const LoopNest& nest, const Top& top) {
 bool can_live_in(const LoopNest& nest, BufferId local, BufferId output, const std::vector<Writers>& writers) {
   const Buffer &from = nest.buffers[local], &to = nest.buffers[output];
   const bool fits =
-      from.scope == Scope::heap && !from.within && from.type == to.type && is_plain(from) && is_plain(to) && size_of(from) == size_of(to) && size_of(from) > 0;
+      from.scope == Scope::heap && !from.within && from.type == to.type && is_plain_layout(from) && is_plain_layout(to) && size_of(from) == size_of(to) && size_of(from) > 0;
   const Writers& w = writers[output];
   if (!fits || w.copies || w.computes.empty() || writers[local].computes.empty() || writers[local].last >= w.first) return false;
   LoopNest trial;  // only what the question needs
@@ -159,7 +159,7 @@ std::vector<std::vector<BufferId>> sharers_of(const LoopNest& nest) {
     if (nest.buffers[host].tensor != kNoTensor) all.push_back(host);
     for (BufferId a : all)
       for (BufferId b : all) {
-        const Span x = span_of(nest, a), y = span_of(nest, b);
+        const ByteSpan x = byte_span(nest, a), y = byte_span(nest, b);
         if (a != b && x.begin < y.end && y.begin < x.end) out[a].push_back(b);
       }
   }
@@ -168,7 +168,7 @@ std::vector<std::vector<BufferId>> sharers_of(const LoopNest& nest) {
 
 std::optional<Affine> byte_of(const LoopNest& nest, const Access& access) {
   const Buffer& b = nest.buffers[access.id];
-  if (!is_plain(b)) return std::nullopt;
+  if (!is_plain_layout(b)) return std::nullopt;
   const auto extents = folded_extents(b);
   Affine element;
   for (size_t d = 0; d < extents.size(); ++d) {

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "ir/repeated_values.h"
+
 namespace polyweft::ir {
 namespace {
 
 constexpr int kLeastCost = 6;              ///< a store and many loads for it
-constexpr int64_t kLeastRepetitions = 16;  ///< below, cells of their own cost more than they save
 constexpr int64_t kMany = int64_t{1} << 20;
 
 int cost_of_op(const ExprNode& e) {
@@ -51,7 +52,7 @@ bool is_worth_storing(int cost, int64_t repetitions) {
   return cost >= kLeastCost && repetitions >= kLeastRepetitions;
 }
 
-int64_t repetitions_of(const Scope& scope, const Scope& domain) {
+int64_t repetitions_of(const ExprScope& scope, const ExprScope& domain) {
   int64_t out = 1;
   for (const IndexRange& range : scope.indices) {
     if (std::any_of(domain.indices.begin(), domain.indices.end(), [&](const IndexRange& kept) { return kept.var == range.var; })) continue;

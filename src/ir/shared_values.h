@@ -14,6 +14,6 @@ int cost_of(const Expr& e);
 bool is_worth_storing(int cost, int64_t repetitions);
 
 /// How often a value of that domain, a projection of the scope, stands among the points of the scope: about, 1 where that depends on parameters.
-int64_t repetitions_of(const Scope& scope, const Scope& domain);
+int64_t repetitions_of(const ExprScope& scope, const ExprScope& domain);
 
 }  // namespace polyweft::ir

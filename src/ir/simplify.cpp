@@ -11,7 +11,7 @@ namespace polyweft::ir {
 namespace {
 
 /// Operators with one right answer; functions are the targets' own.
-bool is_exact(Op op) {
+bool is_exact_op(Op op) {
   switch (op) {
     case Op::exp:
     case Op::log:
@@ -57,7 +57,7 @@ Expr without_difference(const Expr& e) {
 /// Of literals, the value; else null. Functions only where the last bits are free. Half types stay: class contract keeps their intermediates in f32.
 Expr folded(const Expr& e, NumericsClass cls) {
   const bool is_half = e->type == ElementType::f16 || e->type == ElementType::bf16;
-  const bool is_operator = is_exact(e->op) || (cls == NumericsClass::reassoc && e->op >= Op::neg && e->op <= Op::clamp);
+  const bool is_operator = is_exact_op(e->op) || (cls == NumericsClass::reassoc && e->op >= Op::neg && e->op <= Op::clamp);
   if (!is_operator || is_half || e->args.empty() || !std::all_of(e->args.begin(), e->args.end(), is_literal)) return nullptr;
   std::vector<Literal> values;
   for (const Expr& arg : e->args) values.push_back(arg->literal);

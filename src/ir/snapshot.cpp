@@ -7,25 +7,25 @@
 namespace polyweft::ir {
 namespace {
 
-struct Found {
+struct FoundRead {
   const ExprNode* read = nullptr;
-  Scope scope;
+  ExprScope scope;
 };
 
 /// The read of the tensor with this number, in the order of visit(), and what is in force there. Subscripts that depend on data are read first.
-void find(const Expr& e, const Scope& scope, TensorId tensor, uint32_t& left, Found& out) {
+void find(const Expr& e, const ExprScope& scope, TensorId tensor, uint32_t& left, FoundRead& out) {
   if (left == 0) return;
   if (e->op == Op::read && e->access.id == tensor && --left == 0) {
     out = {e.get(), scope};
     return;
   }
-  const Scope own = e->op == Op::reduce ? inside(scope, e->reduction) : scope;
+  const ExprScope own = e->op == Op::reduce ? inside(scope, e->reduction) : scope;
   for (size_t k = 0; k < e->args.size(); ++k) find(e->args[k], e->op == Op::guarded ? under(own, k == 0 ? e->guard : guard_not(e->guard)) : own, tensor, left, out);
   for (const Subscript& s : e->access.index)
     if (s.data) find(s.data, own, tensor, left, out);
 }
 
-Error malformed(const std::string& what) {
+Error malformed_snapshot(const std::string& what) {
   return fail("PW0605", "snapshot: " + what);
 }
 
@@ -41,13 +41,13 @@ EquationId maker_of(const Program& program, TensorId tensor) {
 
 Result<Program> with_snapshot(const Program& program, const Snapshot& snapshot) {
   if (snapshot.equation >= program.equations.size() || snapshot.tensor >= program.tensors.size() || snapshot.read == 0)
-    return malformed("of nothing that the program has");
+    return malformed_snapshot("of nothing that the program has");
   const std::string subject = "snapshot " + snapshot.name;
   Equation reader = program.equations[snapshot.equation];
   uint32_t left = snapshot.read;
-  Found found;
+  FoundRead found;
   find(reader.rhs, scope_of(reader), snapshot.tensor, left, found);
-  if (!found.read) return malformed("the statement reads " + program.tensors[snapshot.tensor].name + " less often");
+  if (!found.read) return malformed_snapshot("the statement reads " + program.tensors[snapshot.tensor].name + " less often");
   const Access& access = found.read->access;
   std::vector<VarId> used;
   for (const Subscript& s : access.index) {

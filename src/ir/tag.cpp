@@ -67,11 +67,11 @@ static Tag plain_operation(Op op, ElementType type, std::span<const Tag> args);
 /// The sign of a float's tag is its topmost bit: what negation flips, and a product's factors share.
 constexpr uint64_t kSign = uint64_t{1} << 63;
 
-static Tag negated(Tag tag) {
+static Tag negated_tag(Tag tag) {
   return {tag.a ^ kSign, tag.b};
 }
 
-static Tag product(ElementType type, Tag x, Tag y) {
+static Tag tag_product(ElementType type, Tag x, Tag y) {
   const uint64_t sign = (x.a ^ y.a) & kSign;
   Tag sizes[2] = {{x.a & ~kSign, x.b}, {y.a & ~kSign, y.b}};
   Tag out = plain_operation(Op::mul, type, sizes);
@@ -84,12 +84,12 @@ Tag tag_of_operation(Op op, ElementType type, std::span<const Tag> args) {
     return tag_of_operation(Op::add, type, sum);
   }
   if (is_float(type)) {
-    if (op == Op::neg) return negated(args[0]);
+    if (op == Op::neg) return negated_tag(args[0]);
     if (op == Op::sub) {
-      Tag sum[2] = {args[0], negated(args[1])};
+      Tag sum[2] = {args[0], negated_tag(args[1])};
       return tag_of_operation(Op::add, type, sum);
     }
-    if (op == Op::mul) return product(type, args[0], args[1]);
+    if (op == Op::mul) return tag_product(type, args[0], args[1]);
   }
   return plain_operation(op, type, args);
 }

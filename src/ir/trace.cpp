@@ -8,35 +8,35 @@
 namespace polyweft {
 namespace {
 
-std::string text_of(const Size& size) {
+std::string trace_text(const Size& size) {
   return size.decision.empty() ? std::to_string(size.constant) : size.decision;
 }
 
-std::string joined(const std::vector<std::string>& parts, const char* separator) {
+std::string joined_parts(const std::vector<std::string>& parts, const char* separator) {
   std::string out;
   for (const auto& part : parts) out += (out.empty() ? "" : separator) + part;
   return out;
 }
 
-std::string text_of(const LayoutDigit& digit) {
+std::string trace_text(const LayoutDigit& digit) {
   if (digit.part == LayoutDigit::Part::whole) return digit.dim;
-  return digit.dim + (digit.part == LayoutDigit::Part::quotient ? " / " : " % ") + text_of(digit.factor);
+  return digit.dim + (digit.part == LayoutDigit::Part::quotient ? " / " : " % ") + trace_text(digit.factor);
 }
 
 std::string layout_text(const std::vector<LayoutDigit>& layout) {
   if (layout.empty()) return "";
   std::vector<std::string> digits;
-  for (const auto& digit : layout) digits.push_back(text_of(digit));
-  return " layout [" + joined(digits, ", ") + "]";
+  for (const auto& digit : layout) digits.push_back(trace_text(digit));
+  return " layout [" + joined_parts(digits, ", ") + "]";
 }
 
 std::string sliding_text(const std::optional<Sliding>& sliding) {
   if (!sliding) return "";
   if (sliding->is_whole) return " slide whole";
-  return sliding->multiple == Size{1, ""} ? " slide" : " slide fold " + text_of(sliding->multiple);
+  return sliding->multiple == Size{1, ""} ? " slide" : " slide fold " + trace_text(sliding->multiple);
 }
 
-std::string text_of(const LinearText& e) {
+std::string trace_text(const LinearText& e) {
   std::string out;
   for (const auto& [coeff, name] : e.terms) {
     out += out.empty() ? (coeff < 0 ? "-" : "") : (coeff < 0 ? " - " : " + ");
@@ -48,18 +48,18 @@ std::string text_of(const LinearText& e) {
   return out;
 }
 
-struct Printer {
+struct StepPrinter {
   static std::string levels(const std::vector<TileStep::Level>& of) {
     std::vector<std::string> out;
-    for (const auto& level : of) out.push_back(level.index + ": " + text_of(level.size));
-    return joined(out, ", ");
+    for (const auto& level : of) out.push_back(level.index + ": " + trace_text(level.size));
+    return joined_parts(out, ", ");
   }
   std::string operator()(const TileStep& s) const { return "tile " + s.statement + " [" + levels(s.levels) + "]"; }
-  std::string operator()(const PermuteStep& s) const { return "permute " + s.statement + " [" + joined(s.loops, ", ") + "]"; }
+  std::string operator()(const PermuteStep& s) const { return "permute " + s.statement + " [" + joined_parts(s.loops, ", ") + "]"; }
   std::string operator()(const ParallelStep& s) const { return "parallel " + s.statement + " " + s.loop + (s.parts == 0 ? "" : " in " + std::to_string(s.parts)); }
   std::string operator()(const BindStep& s) const { return "bind " + s.statement + " " + s.loop + " to " + s.axis; }
-  std::string operator()(const VectorizeStep& s) const { return "vectorize " + s.statement + " " + s.loop + " " + text_of(s.lanes); }
-  std::string operator()(const UnrollStep& s) const { return "unroll " + s.statement + " " + joined(s.loops, ", "); }
+  std::string operator()(const VectorizeStep& s) const { return "vectorize " + s.statement + " " + s.loop + " " + trace_text(s.lanes); }
+  std::string operator()(const UnrollStep& s) const { return "unroll " + s.statement + " " + joined_parts(s.loops, ", "); }
   std::string operator()(const PromoteStep& s) const {
     std::string out = "promote " + s.tensor + (s.read == 0 ? "" : " read " + std::to_string(s.read)) + (s.statement.empty() ? "" : " in " + s.statement) + " at " + s.at +
                       " " + name_of(s.scope);
@@ -77,54 +77,54 @@ struct Printer {
     std::vector<std::string> statements;
     for (const auto& statement : s.statements) {
       std::vector<std::string> members;
-      for (const auto& member : statement.members) members.push_back(text_of(member));
-      statements.push_back(statement.name + ": [" + joined(members, ", ") + "]");
+      for (const auto& member : statement.members) members.push_back(trace_text(member));
+      statements.push_back(statement.name + ": [" + joined_parts(members, ", ") + "]");
     }
-    return "band " + s.name + " [" + joined(s.members, ", ") + "] of " + joined(statements, ", ");
+    return "band " + s.name + " [" + joined_parts(s.members, ", ") + "] of " + joined_parts(statements, ", ");
   }
   std::string operator()(const IsolateStep& s) const {
     std::vector<std::string> conditions;
-    for (const auto& condition : s.where) conditions.push_back(text_of(condition));
-    return "isolate " + joined(s.statements, ", ") + " in " + s.band + " at " + s.at + " where " + joined(conditions, ", ");
+    for (const auto& condition : s.where) conditions.push_back(trace_text(condition));
+    return "isolate " + joined_parts(s.statements, ", ") + " in " + s.band + " at " + s.at + " where " + joined_parts(conditions, ", ");
   }
   std::string operator()(const StoreStep& s) const {
     if (!s.output.empty()) return "store " + s.tensor + " in " + s.output;
     std::vector<std::string> cell;
-    for (const auto& coordinate : s.cell) cell.push_back(text_of(coordinate));
-    return "store " + s.tensor + " [" + joined(cell, ", ") + "]" + layout_text(s.layout);
+    for (const auto& coordinate : s.cell) cell.push_back(trace_text(coordinate));
+    return "store " + s.tensor + " [" + joined_parts(cell, ", ") + "]" + layout_text(s.layout);
   }
-  std::string operator()(const CutStep& s) const { return "cut " + s.of + " where " + text_of(s.where); }
+  std::string operator()(const CutStep& s) const { return "cut " + s.of + " where " + trace_text(s.where); }
   std::string operator()(const SnapshotStep& s) const { return "snapshot " + s.name + " of " + s.tensor + " read " + std::to_string(s.read) + " in " + s.statement; }
   std::string operator()(const OverlapStep& s) const { return "overlap " + s.band + " [" + levels(s.levels) + "] " + name_of(s.scope); }
-  std::string operator()(const WavefrontStep& s) const { return "wavefront " + s.band + " [" + joined(s.loops, ", ") + "]"; }
-  std::string operator()(const SkewStep& s) const { return "skew " + s.band + " " + s.member + " by " + text_of(s.by); }
+  std::string operator()(const WavefrontStep& s) const { return "wavefront " + s.band + " [" + joined_parts(s.loops, ", ") + "]"; }
+  std::string operator()(const SkewStep& s) const { return "skew " + s.band + " " + s.member + " by " + trace_text(s.by); }
   std::string operator()(const ShiftStep& s) const { return "shift " + s.statement + " " + s.member + " by " + std::to_string(s.by); }
   std::string operator()(const ReverseStep& s) const { return "reverse " + s.band + " " + s.member; }
   std::string operator()(const FoldStep& s) const { return "fold " + s.tensor + " " + s.dim + " mod " + std::to_string(s.window) + (s.forward ? "" : " down"); }
-  std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + joined(s.loops, ", ") + " by " + s.instruction; }
+  std::string operator()(const TensorizeStep& s) const { return "tensorize " + s.statement + " " + joined_parts(s.loops, ", ") + " by " + s.instruction; }
   std::string operator()(const StreamStep& s) const { return "stream " + s.statement; }
   std::string operator()(const AutovectorizeStep& s) const { return s.avoids_gathers ? "autovectorize without gathers" : "autovectorize"; }
   std::string operator()(const BatchStep& s) const { return "batch " + std::to_string(s.lanes) + (s.parts > 1 ? " in " + std::to_string(s.parts) : ""); }
-  std::string operator()(const PrefetchStep& s) const { return "prefetch " + s.tensor + " in " + s.statement + " along " + s.index + " by " + text_of(s.by); }
+  std::string operator()(const PrefetchStep& s) const { return "prefetch " + s.tensor + " in " + s.statement + " along " + s.index + " by " + trace_text(s.by); }
   std::string operator()(const SplitStep& s) const { return "split " + s.statement + " " + s.loop + " at " + values(s.at); }
   std::string operator()(const IndexSetSplitStep& s) const {
-    return "index_set_split " + s.statement + " " + joined(s.indices, ", ") + (s.modulus ? " mod " + std::to_string(s.modulus) : " at " + values(s.at));
+    return "index_set_split " + s.statement + " " + joined_parts(s.indices, ", ") + (s.modulus ? " mod " + std::to_string(s.modulus) : " at " + values(s.at));
   }
   static std::string values(const std::vector<int64_t>& at) {
     std::vector<std::string> out;
     for (int64_t value : at) out.push_back(std::to_string(value));
-    return joined(out, ", ");
+    return joined_parts(out, ", ");
   }
 };
 
 /// Shortest decimal that reads back as the same double.
-std::string text_of(double value) {
+std::string trace_text(double value) {
   char buffer[40];
   auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed).ptr;
   return std::string(buffer, end);
 }
 
-std::string text_of(const Decision& decision) {
+std::string trace_text(const Decision& decision) {
   std::string out = decision.name + " = " + std::to_string(decision.value);
   if (decision.candidates.empty()) return out;
   out += " of";
@@ -132,27 +132,27 @@ std::string text_of(const Decision& decision) {
   return out;
 }
 
-std::string text_of(const Constraint& constraint) {
+std::string trace_text(const Constraint& constraint) {
   std::vector<std::string> terms;
   for (const auto& term : constraint.terms) {
-    std::string text = text_of(term.coeff);
+    std::string text = trace_text(term.coeff);
     for (const auto& name : term.decisions) text += " * " + name;
     terms.push_back(text);
   }
-  return "require " + constraint.name + ": " + joined(terms, " + ") + " <= " + text_of(constraint.at_most);
+  return "require " + constraint.name + ": " + joined_parts(terms, " + ") + " <= " + trace_text(constraint.at_most);
 }
 
 }  // namespace
 
 std::string print(const Step& step) {
-  return std::visit(Printer{}, step);
+  return std::visit(StepPrinter{}, step);
 }
 
 std::string Trace::text() const {
   std::string out = "trace 1\n";
   for (const auto& step : steps) out += "  " + print(step) + "\n";
-  for (const auto& decision : decisions) out += "decide " + text_of(decision) + "\n";
-  for (const auto& constraint : constraints) out += text_of(constraint) + "\n";
+  for (const auto& decision : decisions) out += "decide " + trace_text(decision) + "\n";
+  for (const auto& constraint : constraints) out += trace_text(constraint) + "\n";
   return out;
 }
 
@@ -171,7 +171,7 @@ std::vector<int64_t> values_of(const Trace& trace) {
 
 namespace {
 
-double value_of(const Monomial& term, const Trace& trace, const std::vector<int64_t>& values) {
+double monomial_value(const Monomial& term, const Trace& trace, const std::vector<int64_t>& values) {
   double product = term.coeff;
   for (const auto& name : term.decisions)
     for (size_t k = 0; k < trace.decisions.size(); ++k)
@@ -185,7 +185,7 @@ const Constraint* violated(const Trace& trace, const std::vector<int64_t>& value
   PW_CHECK(values.size() == trace.decisions.size());
   for (const auto& constraint : trace.constraints) {
     double sum = 0;
-    for (const auto& term : constraint.terms) sum += value_of(term, trace, values);
+    for (const auto& term : constraint.terms) sum += monomial_value(term, trace, values);
     if (sum > constraint.at_most * (1 + 1e-12)) return &constraint;
   }
   return nullptr;

@@ -20,7 +20,7 @@ std::string name_in_traces(const Program& program, EquationId equation) {
 
 namespace {
 
-LinearText text_of(const Program& program, const Affine& e, const std::vector<std::string>& names) {
+LinearText linear_text(const Program& program, const Affine& e, const std::vector<std::string>& names) {
   LinearText out;
   out.constant = e.constant;
   for (const Term& term : e.terms) {
@@ -48,7 +48,7 @@ BandStep band_step(const Program& program, const std::vector<BandPlace>& stateme
     done.emplace_back(statement.equation, statement.part);
     const std::vector<std::string> names = variable_names(program, program.equations[statement.equation]);
     out.statements.push_back({name_in_traces(program, statement.equation) + suffix_of(statement.part), {}});
-    for (const Affine& member : statement.members) out.statements.back().members.push_back(text_of(program, member, names));
+    for (const Affine& member : statement.members) out.statements.back().members.push_back(linear_text(program, member, names));
   }
   return out;
 }

@@ -8,8 +8,8 @@
 namespace polyweft::ir {
 namespace {
 
-using Wide = __int128;
-constexpr Wide kMost = INT64_MAX;
+using WideSize = __int128;
+constexpr WideSize kMostBytes = INT64_MAX;
 constexpr int64_t kPage = 4096;
 constexpr double kExact = 9007199254740992.0;  // 2^53: intervals are computed in doubles
 
@@ -17,18 +17,18 @@ Error too_large(const std::string& what) {
   return fail("PW0822", what + " takes more bytes than 63 bits count", {"choose smaller sizes"});
 }
 
-Wide capped(Wide value) {
-  return std::min(value, kMost + 1);
+WideSize capped(WideSize value) {
+  return std::min(value, kMostBytes + 1);
 }
-Wide product(Wide a, Wide b) {
+WideSize capped_product(WideSize a, WideSize b) {
   if (a == 0 || b == 0) return 0;
-  return a > (kMost + 1) / b ? kMost + 1 : capped(a * b);
+  return a > (kMostBytes + 1) / b ? kMostBytes + 1 : capped(a * b);
 }
 
-Wide wide_bytes(const Buffer& buffer) {
-  Wide out = size_bytes(buffer.type);
+WideSize wide_bytes(const Buffer& buffer) {
+  WideSize out = size_bytes(buffer.type);
   for (size_t p = 0; p < buffer.layout.pieces.size(); ++p)
-    out = product(out, Wide{buffer.layout.pieces[p].factor} + (p < buffer.layout.pad.size() ? buffer.layout.pad[p] : 0));
+    out = capped_product(out, WideSize{buffer.layout.pieces[p].factor} + (p < buffer.layout.pad.size() ? buffer.layout.pad[p] : 0));
   return out;
 }
 
@@ -38,19 +38,19 @@ bool makes_tasks(const Loop& loop) {
 
 /// Calls f on the node and those inside it in the order of the text; into loops only where `enters` says so.
 template <class F, class Enters>
-void walk(const LoopNest& nest, NodeId id, const F& f, const Enters& enters) {
+void walk_entered(const LoopNest& nest, NodeId id, const F& f, const Enters& enters) {
   if (id == kNoNode) return;
   const Node& node = nest.nodes[id];
   f(node);
   if (const auto* seq = std::get_if<Seq>(&node))
-    for (NodeId child : seq->children) walk(nest, child, f, enters);
+    for (NodeId child : seq->children) walk_entered(nest, child, f, enters);
   if (const auto* branch = std::get_if<If>(&node)) {
-    walk(nest, branch->then, f, enters);
-    walk(nest, branch->otherwise, f, enters);
+    walk_entered(nest, branch->then, f, enters);
+    walk_entered(nest, branch->otherwise, f, enters);
   }
-  if (const auto* alloc = std::get_if<Alloc>(&node)) walk(nest, alloc->body, f, enters);
+  if (const auto* alloc = std::get_if<Alloc>(&node)) walk_entered(nest, alloc->body, f, enters);
   if (const auto* loop = std::get_if<Loop>(&node))
-    if (enters(*loop)) walk(nest, loop->body, f, enters);
+    if (enters(*loop)) walk_entered(nest, loop->body, f, enters);
 }
 
 /// The blocks of a call and of its tasks, and how many of each.
@@ -63,28 +63,28 @@ class Collector {
   Result<Workspace> whole() {
     region(nest_.root, 1);
     if (error_) return *error_;
-    Wide total = 0;
-    for (const Block& block : out_.blocks) total = capped(total + product(Wide{block.bytes} + 2 * kBlockAlignment, block.instances));
-    if (total > kMost) return too_large("the workspace of all tasks");
+    WideSize total = 0;
+    for (const Block& block : out_.blocks) total = capped(total + capped_product(WideSize{block.bytes} + 2 * kBlockAlignment, block.instances));
+    if (total > kMostBytes) return too_large("the workspace of all tasks");
     out_.bytes = static_cast<int64_t>(total);
     return std::move(out_);
   }
 
  private:
-  void region(NodeId root, Wide instances) {
+  void region(NodeId root, WideSize instances) {
     auto block = block_of(nest_, root);
     if (!block) error_ = block.error();
-    if (instances > kMost && block && !block->buffers.empty()) error_ = too_large("the workspace of all tasks");
+    if (instances > kMostBytes && block && !block->buffers.empty()) error_ = too_large("the workspace of all tasks");
     if (error_) return;
-    block->instances = static_cast<int64_t>(std::min(instances, kMost));
+    block->instances = static_cast<int64_t>(std::min(instances, kMostBytes));
     if (!block->buffers.empty()) out_.blocks.push_back(std::move(block).value());
-    const Wide outer = instances_;
+    const WideSize outer = instances_;
     instances_ = instances;
     inside(root);
     instances_ = outer;
   }
   void inside(NodeId root) {
-    walk(nest_, root, [](const Node&) {}, [&](const Loop& loop) { return enter(loop); });
+    walk_entered(nest_, root, [](const Node&) {}, [&](const Loop& loop) { return enter(loop); });
   }
 
   /// Serial loops are walked through; those of tasks are regions of their own.
@@ -99,15 +99,15 @@ class Collector {
     longest = std::max(0.0, std::min(longest, range.hi - range.lo + 1));
     known_[loop.var] = {range.lo, std::max(range.lo, range.hi)};
     if (!makes_tasks(loop)) return true;
-    const Wide trips = longest >= kExact ? kMost : (static_cast<Wide>(longest) + loop.step - 1) / loop.step;
-    region(loop.body, product(instances_, trips));
+    const WideSize trips = longest >= kExact ? kMostBytes : (static_cast<WideSize>(longest) + loop.step - 1) / loop.step;
+    region(loop.body, capped_product(instances_, trips));
     return false;
   }
 
   const LoopNest& nest_;
   Intervals known_;
   Workspace out_;
-  Wide instances_ = 1;
+  WideSize instances_ = 1;
   std::optional<Error> error_;
 };
 
@@ -196,8 +196,8 @@ int64_t step_in_block(int64_t bytes) {
 }
 
 Result<int64_t> bytes_of(const Buffer& buffer) {
-  const Wide bytes = wide_bytes(buffer);
-  if (bytes > kMost) return too_large("buffer " + buffer.name);
+  const WideSize bytes = wide_bytes(buffer);
+  if (bytes > kMostBytes) return too_large("buffer " + buffer.name);
   return static_cast<int64_t>(bytes);
 }
 
@@ -217,13 +217,13 @@ Result<Block> block_of(const LoopNest& nest, NodeId region) {
     if (!alloc || error || !lies_in_workspace(nest.buffers[alloc->buffer])) return;
     const auto bytes = bytes_of(nest.buffers[alloc->buffer]);
     if (!bytes) error = bytes.error();
-    if (bytes && Wide{next} + *bytes > kMost - 4 * kPage) error = too_large("the workspace");
+    if (bytes && WideSize{next} + *bytes > kMostBytes - 4 * kPage) error = too_large("the workspace");
     if (error) return;
     out.buffers.push_back({alloc->buffer, next, *bytes});
     out.bytes = next + (*bytes + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment;
     next += step_in_block(*bytes);
   };
-  walk(nest, region, place, [](const Loop& loop) { return !makes_tasks(loop); });
+  walk_entered(nest, region, place, [](const Loop& loop) { return !makes_tasks(loop); });
   if (error) return *error;
   return out;
 }

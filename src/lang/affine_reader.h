@@ -65,6 +65,8 @@ class AffineReader {
   NotAffine problem_;
 };
 
+/// Guards of more stay as they are written.
+inline constexpr int64_t kMaxDisjuncts = 64;
 /// Number of disjuncts of the guard's disjunctive normal form, at most about 10^6.
 int64_t count_disjuncts(const Guard& guard);
 

@@ -5,6 +5,8 @@
 
 namespace polyweft::lang {
 
+inline constexpr size_t kMaxRank = 8;
+
 class Analyzer {
  public:
   Analyzer(ProgramSyntax& syntax, Reporter& report);

@@ -10,8 +10,6 @@
 namespace polyweft::lang {
 namespace {
 
-constexpr int64_t kMaxDisjuncts = 64;
-
 std::string three_digits(size_t number) {
   std::string text = std::to_string(number);
   return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;

@@ -12,7 +12,6 @@
 namespace polyweft::lang {
 namespace {
 
-constexpr size_t kMaxRank = 8;
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
 }  // namespace

@@ -10,14 +10,14 @@ using namespace detail;
 
 namespace {
 
-std::string joined(const std::vector<std::string>& items, const char* separator) {
+std::string joined_words(const std::vector<std::string>& items, const char* separator) {
   std::string text;
   for (const std::string& each : items) text += (text.empty() ? "" : separator) + each;
   return text;
 }
 
 std::string group(const std::vector<std::string>& items) {
-  return items.size() == 1 ? items[0] : "(" + joined(items, ", ") + ")";
+  return items.size() == 1 ? items[0] : "(" + joined_words(items, ", ") + ")";
 }
 
 RopePtr shape_text(const std::vector<Value>& shape) {
@@ -40,7 +40,7 @@ std::string nested_text(ElementType type, const std::vector<int64_t>& shape, siz
   if (dimension == shape.size()) return next < values.size() ? scalar_text(type, values[next++]) : "0";
   std::vector<std::string> items;
   for (int64_t i = 0; i < shape[dimension] && next < values.size(); ++i) items.push_back(nested_text(type, shape, dimension + 1, values, next));
-  return "[" + joined(items, ", ") + "]";
+  return "[" + joined_words(items, ", ") + "]";
 }
 
 }  // namespace
@@ -209,7 +209,7 @@ namespace {
 
 std::string write_program(const BuilderState& state, std::string& misuse) {
   misuse = state.misuse;
-  std::string text = "program " + state.name + "(" + joined(state.parameters, ", ") + ")";
+  std::string text = "program " + state.name + "(" + joined_words(state.parameters, ", ") + ")";
   for (size_t i = 0; i < state.assumptions.size(); ++i) text += (i == 0 ? " assume " : ", ") + state.write(state.assumptions[i], misuse);
   text += "\n";
   for (const RopePtr& item : state.items) text += state.write(item, misuse) + "\n";

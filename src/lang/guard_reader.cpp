@@ -6,30 +6,29 @@
 namespace polyweft::lang {
 namespace {
 
-constexpr int64_t kMaxDisjuncts = 64;
 constexpr int64_t kManyDisjuncts = 1000000;
 
-struct Disjuncts {
+struct DisjunctCounts {
   int64_t plain = 1;
   int64_t negated = 1;
 };
 
-Disjuncts count_both(const Guard& guard) {
+DisjunctCounts count_both(const Guard& guard) {
   if (guard.kind == Guard::Kind::ge0) return {1, 1};
   if (guard.kind == Guard::Kind::eq0) return {1, 2};
   if (guard.kind == Guard::Kind::negation) {
-    Disjuncts inner = count_both(guard.of[0]);
+    DisjunctCounts inner = count_both(guard.of[0]);
     return {inner.negated, inner.plain};
   }
   int64_t sum = 0;
   int64_t product = 1;
   bool is_all = guard.kind == Guard::Kind::all;
   for (const Guard& each : guard.of) {
-    Disjuncts inner = count_both(each);
+    DisjunctCounts inner = count_both(each);
     sum = std::min(kManyDisjuncts, sum + (is_all ? inner.negated : inner.plain));
     product = std::min(kManyDisjuncts, product * (is_all ? inner.plain : inner.negated));
   }
-  return is_all ? Disjuncts{product, sum} : Disjuncts{sum, product};
+  return is_all ? DisjunctCounts{product, sum} : DisjunctCounts{sum, product};
 }
 
 Guard compared(const std::string& op, const Affine& left, const Affine& right) {

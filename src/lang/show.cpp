@@ -155,7 +155,7 @@ class Shower {
   }
 };
 
-std::string cut(std::string text) {
+std::string cut_text(std::string text) {
   if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "..";
   return text;
 }
@@ -165,13 +165,13 @@ std::string cut(std::string text) {
 std::string show(const Node& node) {
   Shower shower;
   shower.node(node);
-  return cut(std::move(shower.text));
+  return cut_text(std::move(shower.text));
 }
 
 std::string show_header(const ReductionSyntax& reduction) {
   Shower shower;
   shower.header(reduction);
-  return cut(std::move(shower.text));
+  return cut_text(std::move(shower.text));
 }
 
 }  // namespace polyweft::lang

@@ -8,7 +8,6 @@
 namespace polyweft::lang {
 namespace {
 
-constexpr size_t kMaxRank = 8;
 constexpr size_t kMaxEquations = 256;
 
 }  // namespace

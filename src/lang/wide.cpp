@@ -7,7 +7,7 @@
 namespace polyweft::lang {
 namespace {
 
-__int128 cut(__int128 value) {
+__int128 saturated(__int128 value) {
   constexpr __int128 kLimit = __int128{1} << 100;
   return std::clamp(value, -kLimit, kLimit);
 }
@@ -27,7 +27,7 @@ __int128 wide_value(const Affine& e, const std::vector<int64_t>& values) {
   __int128 sum = e.constant;
   for (const Term& term : e.terms) {
     __int128 value = std::clamp(value_of(term, values), -kFactorLimit, kFactorLimit);
-    sum = cut(sum + std::clamp<__int128>(term.coeff, -(int64_t{1} << 45), int64_t{1} << 45) * value);
+    sum = saturated(sum + std::clamp<__int128>(term.coeff, -(int64_t{1} << 45), int64_t{1} << 45) * value);
   }
   return sum;
 }

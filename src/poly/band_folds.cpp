@@ -53,7 +53,7 @@ isl_map* moved(isl_map* map, const BandFold& fold, const Affine& coordinate, boo
 }
 
 /// What the folds of a tensor count along: the coordinates of its cells, or those of its elements.
-std::vector<Affine> coordinates(const std::vector<BandFold>& folds, uint32_t rank) {
+std::vector<Affine> cell_coordinates(const std::vector<BandFold>& folds, uint32_t rank) {
   if (!folds.empty() && !folds.front().cell.empty()) return folds.front().cell;
   std::vector<Affine> out;
   for (uint32_t d = 0; d < rank; ++d) out.push_back(Affine::variable(kCellVar + d));
@@ -66,7 +66,7 @@ Map later_occupants(const BandModel& band, TensorId tensor) {
   std::vector<BandFold> folds;
   for (const BandFold& fold : band.question().folds)
     if (fold.tensor == tensor) folds.push_back(fold);
-  const std::vector<Affine> cell = coordinates(folds, band.program().tensors[tensor].rank);
+  const std::vector<Affine> cell = cell_coordinates(folds, band.program().tensors[tensor].rank);
   auto is_folded = [&](uint32_t d) { return std::any_of(folds.begin(), folds.end(), [&](const BandFold& fold) { return fold.dim == d; }); };
   Map out(isl_map_empty(isl_space_map_from_set(space.copy())));
   for (size_t leading = 0; leading < folds.size(); ++leading) {

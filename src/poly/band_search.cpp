@@ -11,12 +11,12 @@ namespace {
 
 /// Neighbours are moved by a few places; what needs more runs after.
 constexpr int64_t kFarthestShift = 4;
-constexpr size_t kMostMembers = 12;
+constexpr size_t kMostGroupMembers = 12;
 /// Combinations of indices that a search for folds may look at.
 constexpr int kMostTrials = 400;
 
 /// One relation: all its pairs, and those that no member has put in order yet.
-struct Need {
+struct DimensionNeed {
   const Pairs* pairs = nullptr;
   uint32_t source = 0, sink = 0;
   bool is_order = false;  ///< of folds: their loops keep it where no member does
@@ -61,11 +61,11 @@ class Planner {
   bool is_covered(uint32_t s) const { return used_[s].size() >= first_reduced(s) - first_index(); }
   bool must_permute() const { return style_ != BandStyle::serial; }
 
-  Aff distance_of(const Need& need, const Level& level) const {
+  Aff distance_of(const DimensionNeed& need, const Level& level) const {
     const Points &from = *need.pairs->source, &to = *need.pairs->sink;
     return distance(band_, *need.pairs, band_.at(from, level.values[need.source]), band_.at(to, level.values[need.sink]), Space(isl_set_get_space(need.all.get())));
   }
-  int64_t least_distance(const Need& need, const Level& level) const {
+  int64_t least_distance(const DimensionNeed& need, const Level& level) const {
     const Set& where = must_permute() ? need.all : need.rest;
     return integer(Val(isl_set_min_val(where.get(), distance_of(need, level).get())));
   }
@@ -74,7 +74,7 @@ class Planner {
   enum class Shifts : uint8_t { none, of_tensors, of_statements };
 
   /// Whether shifts make all distances >= 0; adds them.
-  bool settle(const std::vector<uint32_t>& group, const std::vector<Need>& needs, Level& level, Shifts shifts) const {
+  bool settle(const std::vector<uint32_t>& group, const std::vector<DimensionNeed>& needs, Level& level, Shifts shifts) const {
     std::vector<uint32_t> mover(statements());
     for (uint32_t s = 0; s < statements(); ++s) {
       mover[s] = s;
@@ -82,7 +82,7 @@ class Planner {
         if (equation(r).targets == equation(s).targets) mover[s] = r;
     }
     std::vector<int64_t> least, shift(statements(), 0);
-    for (const Need& need : needs) {
+    for (const DimensionNeed& need : needs) {
       least.push_back(least_distance(need, level));
       if (least.back() < 0 && (shifts == Shifts::none || mover[need.source] == mover[need.sink])) return false;
     }
@@ -118,7 +118,7 @@ class Planner {
     const auto& slots = equation(s).slots;
     if (d < slots.size()) return ir::position_of(slots[d]);
     if (!band_.program().tensors[equation(s).targets.front()].hidden) return Affine::of(0);
-    for (const Need& need : needs_) {
+    for (const DimensionNeed& need : needs_) {
       if (need.source != s || need.sink == s || d >= equation(need.sink).slots.size()) continue;
       const Access& access = placed_reads(equation(need.sink))[static_cast<size_t>(need.pairs->access)].node->access;
       std::map<VarId, Affine> own;
@@ -171,7 +171,7 @@ class Planner {
     return out;
   }
 
-  std::optional<Level> next_level(const std::vector<uint32_t>& group, const std::vector<Need>& needs) const {
+  std::optional<Level> next_level(const std::vector<uint32_t>& group, const std::vector<DimensionNeed>& needs) const {
     const std::vector<Level> plain = plain_levels(group);
     // Backwards only where statements need each other: others may as well run in turns.
     const auto reached = reach(needs);
@@ -216,14 +216,14 @@ class Planner {
     for (const Affine& value : choices[s]) {
       if (++trials > kMostTrials) return false;
       level.values[s] = value;
-      auto is_kept = [&](const Need& need) { return std::max(need.source, need.sink) != s || least_distance(need, level) >= 0; };
+      auto is_kept = [&](const DimensionNeed& need) { return std::max(need.source, need.sink) != s || least_distance(need, level) >= 0; };
       if (std::all_of(needs_.begin(), needs_.end(), is_kept) && choose(s + 1, choices, level, trials)) return true;
     }
     return false;
   }
 
   /// Adds a member; pairs at a positive distance are in order from here on.
-  void take(const std::vector<uint32_t>& group, std::vector<Need>& needs, const Level& level) {
+  void take(const std::vector<uint32_t>& group, std::vector<DimensionNeed>& needs, const Level& level) {
     size_t depth = 0;
     for (uint32_t s : group) {
       if (is_new(s, level.values[s])) used_[s].push_back(index_in(s, level.values[s]));
@@ -231,9 +231,9 @@ class Planner {
       depth = plan_.members[s].size();
     }
     if (plan_.names.size() < depth) plan_.names.push_back(level.name);
-    for (Need& need : needs) need.rest = intersect(need.rest, Set(isl_set_from_basic_set(isl_aff_zero_basic_set(distance_of(need, level).take()))));
+    for (DimensionNeed& need : needs) need.rest = intersect(need.rest, Set(isl_set_from_basic_set(isl_aff_zero_basic_set(distance_of(need, level).take()))));
     if (must_permute()) return;
-    std::erase_if(needs, [](const Need& need) { return is_empty(need.rest); });
+    std::erase_if(needs, [](const DimensionNeed& need) { return is_empty(need.rest); });
   }
   void take_own_indices(uint32_t s) {
     for (VarId var = first_index(); var < first_reduced(s); ++var)
@@ -244,9 +244,9 @@ class Planner {
   }
 
   /// Which statements each one needs, directly or not.
-  std::vector<std::vector<char>> reach(const std::vector<Need>& needs) const {
+  std::vector<std::vector<char>> reach(const std::vector<DimensionNeed>& needs) const {
     std::vector<std::vector<char>> out(statements(), std::vector<char>(statements(), 0));
-    for (const Need& need : needs)
+    for (const DimensionNeed& need : needs)
       if (!need.is_order) out[need.source][need.sink] = 1;
     for (uint32_t k = 0; k < statements(); ++k)
       for (uint32_t i = 0; i < statements(); ++i)
@@ -255,7 +255,7 @@ class Planner {
   }
 
   /// The statements one group after the other, by a member that stands still in each.
-  bool descend_in_turns(const std::vector<uint32_t>& group, std::vector<Need> needs) {
+  bool descend_in_turns(const std::vector<uint32_t>& group, std::vector<DimensionNeed> needs) {
     const auto reached = reach(needs);
     std::vector<std::vector<uint32_t>> parts;
     for (uint32_t s : group) {
@@ -276,18 +276,18 @@ class Planner {
       for (uint32_t s : parts[k]) level.values[s] = Affine::of(turn[k]);
     take(group, needs, level);
     for (const auto& part : parts) {
-      std::vector<Need> own;
-      for (const Need& need : needs)
+      std::vector<DimensionNeed> own;
+      for (const DimensionNeed& need : needs)
         if (std::find(part.begin(), part.end(), need.source) != part.end() && std::find(part.begin(), part.end(), need.sink) != part.end()) own.push_back(need);
       if (!descend(part, std::move(own))) return false;
     }
     return true;
   }
 
-  bool descend(const std::vector<uint32_t>& group, std::vector<Need> needs) {
+  bool descend(const std::vector<uint32_t>& group, std::vector<DimensionNeed> needs) {
     while (!std::all_of(group.begin(), group.end(), [&](uint32_t s) { return is_covered(s); })) {
-      if (plan_.members[group[0]].size() >= kMostMembers) return false;
-      if (!must_permute() && group.size() == 1 && std::all_of(needs.begin(), needs.end(), [](const Need& need) { return need.is_order; })) {
+      if (plan_.members[group[0]].size() >= kMostGroupMembers) return false;
+      if (!must_permute() && group.size() == 1 && std::all_of(needs.begin(), needs.end(), [](const DimensionNeed& need) { return need.is_order; })) {
         take_own_indices(group[0]);
         return true;
       }
@@ -295,7 +295,7 @@ class Planner {
       if (!level) return !must_permute() && descend_in_turns(group, std::move(needs));
       take(group, needs, *level);
     }
-    std::erase_if(needs, [](const Need& need) { return is_empty(need.rest); });
+    std::erase_if(needs, [](const DimensionNeed& need) { return is_empty(need.rest); });
     const auto reached = reach(needs);
     if (std::none_of(group.begin(), group.end(), [&](uint32_t s) { return reached[s][s] != 0; })) return true;
     return !must_permute() && descend_in_turns(group, std::move(needs));
@@ -312,7 +312,7 @@ class Planner {
 
   const BandModel& band_;
   BandStyle style_;
-  std::vector<Need> needs_;
+  std::vector<DimensionNeed> needs_;
   std::vector<std::vector<VarId>> used_;  ///< own indices that a member moves with
   BandPlan plan_;
 };

@@ -32,7 +32,7 @@ void unfold_wide_windows(std::vector<int64_t>& windows, const std::vector<int64_
 }
 
 /// Windows of the locals that recurrences define; where isl gives up a tensor stays whole.
-std::vector<std::vector<int64_t>> windows_of(const Model& model, const std::vector<Timed>& times, const std::vector<AffineBox>& boxes) {
+std::vector<std::vector<int64_t>> all_windows(const Model& model, const std::vector<Timed>& times, const std::vector<AffineBox>& boxes) {
   const Program& program = model.program();
   std::vector<std::vector<int64_t>> out(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
@@ -80,7 +80,7 @@ Result<LoopNest> nest_in(const Model& model, const std::vector<Ordered>& order, 
   const Program& program = model.program();
   auto times = answer(model.context(), kLoopQuota, program.name + ": base order", [&] { return timeline(model, order); });
   if (!times) return times.error();
-  NestBuilder builder(model.sizes(), program, cls, hulls, windows_of(model, *times, hulls));
+  NestBuilder builder(model.sizes(), program, cls, hulls, all_windows(model, *times, hulls));
   if (auto fits = check_workspace(builder, program, options); model.sizes() == Sizes::bound && !fits) return fits.error();
   auto body = answer(model.context(), kLoopQuota, program.name + ": loops", [&] { return body_of(model, order, *times, builder); });
   if (!body) return body.error();

@@ -8,7 +8,7 @@
 namespace polyweft::poly {
 namespace {
 
-Box hull(const Set& set, uint32_t rank) {
+Box box_hull(const Set& set, uint32_t rank) {
   Box box{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 0)};
   if (is_empty(set)) return box;
   for (uint32_t d = 0; d < rank; ++d) {
@@ -20,7 +20,7 @@ Box hull(const Set& set, uint32_t rank) {
 
 Box box_of(const Model& model, TensorId id) {
   const Tensor& tensor = model.program().tensors[id];
-  if (tensor.kind == TensorKind::local) return hull(model.defined(id), tensor.rank);
+  if (tensor.kind == TensorKind::local) return box_hull(model.defined(id), tensor.rank);
   Box box{std::vector<int64_t>(tensor.rank, 0), std::vector<int64_t>(tensor.rank, 0)};
   if (tensor.kind == TensorKind::output) return box;  // its extents have another source
   for (uint32_t d = 0; d < tensor.rank; ++d) box.hi[d] = std::max<int64_t>(0, tensor.shape[d].constant);

@@ -16,7 +16,7 @@ std::string broken_text(const Combiner& combiner, const ir::BrokenPromise& broke
   }
 }
 
-std::string remedy(const ir::BrokenPromise& broken) {
+std::string promise_remedy(const ir::BrokenPromise& broken) {
   switch (broken.promise) {
     case ir::Promise::identity:
       return "partial results of an associative combiner start from it: give the identity after 'from', or drop 'associative'";
@@ -32,7 +32,7 @@ void report(Inquiry& inquiry, const Combiner& combiner, const std::vector<ir::Br
   bool warned = false;
   for (const ir::BrokenPromise& each : broken) {
     if (!each.needs_special)
-      inquiry.error("PW0212", broken_text(combiner, each), combiner.where, {remedy(each)});
+      inquiry.error("PW0212", broken_text(combiner, each), combiner.where, {promise_remedy(each)});
     else if (!warned)
       inquiry.warning("PW0213", broken_text(combiner, each), combiner.where, {"with an infinity or a NaN in the data the result depends on the schedule"});
     warned |= each.needs_special;

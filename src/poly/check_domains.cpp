@@ -42,7 +42,7 @@ std::string needed_guard(const Inquiry& inquiry, EquationId q, const PlacedRead&
   return out;
 }
 
-std::string remedy(const Inquiry& inquiry, EquationId q, const PlacedRead& read) {
+std::string domain_remedy(const Inquiry& inquiry, EquationId q, const PlacedRead& read) {
   const Program& program = inquiry.program();
   const auto& index = read.node->access.index;
   std::string text = read_text(program, program.equations[q], *read.node);
@@ -89,7 +89,7 @@ void report_read(Inquiry& inquiry, EquationId q, const PlacedRead& read, const M
   }
   if (has_box) {
     std::string text = read_text(program, program.equations[q], *read.node) + " is read outside its box " + box_text(program, read.node->access.id);
-    std::vector<std::string> notes = {prefixed(sizes, ": ", reader + " reads " + element), remedy(inquiry, q, read)};
+    std::vector<std::string> notes = {prefixed(sizes, ": ", reader + " reads " + element), domain_remedy(inquiry, q, read)};
     for (std::string& note : equal_sizes(inquiry, bad, found)) notes.push_back(std::move(note));
     inquiry.error("PW0203", text, read.node->where, notes);
     return;

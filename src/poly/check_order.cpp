@@ -14,7 +14,7 @@ constexpr int kLongestPower = 4;
 constexpr size_t kLongestCycle = 32;
 constexpr int64_t kMostElements = 1 << 16;
 
-struct Element {
+struct OrderedElement {
   uint32_t statement = 0;
   std::vector<int64_t> point;
 };
@@ -45,7 +45,7 @@ class OrderQuestion {
   EquationId equation(uint32_t v) const { return graph_.statements[v].equation; }
   Span where(uint32_t v) const { return inquiry_.program().equations[equation(v)].where_defined; }
   const std::string& tensor_name(uint32_t v) const { return inquiry_.program().tensors[inquiry_.program().equations[equation(v)].targets.front()].name; }
-  std::string element_name(const Element& e) const { return element_text(tensor_name(e.statement), e.point); }
+  std::string element_name(const OrderedElement& e) const { return element_text(tensor_name(e.statement), e.point); }
 
   bool needs_itself() {
     for (const Need& need : graph_.needs) {
@@ -65,9 +65,9 @@ class OrderQuestion {
     return false;
   }
 
-  void report_cycle(const Witness& found, const std::vector<Element>& cycle) {
+  void report_cycle(const Witness& found, const std::vector<OrderedElement>& cycle) {
     std::vector<std::string> names;
-    for (const Element& e : cycle) names.push_back(element_name(e));
+    for (const OrderedElement& e : cycle) names.push_back(element_name(e));
     std::string chain = names[0];
     for (size_t k = 1; k <= names.size(); ++k) chain += " reads " + names[k % names.size()];
     std::string subject = names[0];
@@ -113,7 +113,7 @@ class OrderQuestion {
     return UnionMap(isl_union_map_intersect_params(map.copy(), sizes.take()));
   }
 
-  Set single(const Element& e) const {
+  Set single(const OrderedElement& e) const {
     Set out(isl_set_universe(isl_set_get_space(graph_.statements[e.statement].elements.get())));
     for (size_t d = 0; d < e.point.size(); ++d)
       out = Set(isl_set_fix_val(out.take(), isl_dim_set, static_cast<unsigned>(d), isl_val_int_from_si(model().context().get(), e.point[d])));
@@ -121,7 +121,7 @@ class OrderQuestion {
   }
 
   /// A shortest cycle through start at the witness's sizes: start, and what it reads, .., so that the last reads start.
-  std::vector<Element> cycle_through(const UnionMap& needs, const Witness& found, const Element& start) const {
+  std::vector<OrderedElement> cycle_through(const UnionMap& needs, const Witness& found, const OrderedElement& start) const {
     UnionMap here = at_sizes(needs, found);
     std::vector<UnionSet> reached{UnionSet(isl_union_set_from_set(single(start).take()))};
     auto is_back = [&] {
@@ -132,7 +132,7 @@ class OrderQuestion {
       if (reached.size() > kLongestCycle) throw IslFailure();
       reached.push_back(UnionSet(isl_union_set_apply(reached.back().copy(), here.copy())));
     }
-    std::vector<Element> cycle{start};
+    std::vector<OrderedElement> cycle{start};
     for (size_t k = reached.size() - 2; k > 0; --k) {
       isl_union_set* readers = isl_union_set_apply(isl_union_set_from_set(single(cycle.back()).take()), isl_union_map_reverse(here.copy()));
       cycle.push_back(first_of(UnionSet(isl_union_set_intersect(readers, reached[k].copy()))));
@@ -145,13 +145,13 @@ class OrderQuestion {
   bool report_fixed(const UnionMap& needs, const std::pair<uint32_t, Set>& fixed) {
     auto found = inquiry_.point(fixed.second);
     if (!found) return false;
-    Element start{fixed.first, found->point};
+    OrderedElement start{fixed.first, found->point};
     auto cycle = attempt(model().context(), inquiry_.quota() * 10, [&] { return cycle_through(needs, *found, start); });
-    report_cycle(*found, cycle ? *cycle : std::vector<Element>{start});
+    report_cycle(*found, cycle ? *cycle : std::vector<OrderedElement>{start});
     return true;
   }
 
-  Element first_of(const UnionSet& candidates) const {
+  OrderedElement first_of(const UnionSet& candidates) const {
     for (uint32_t v : component_) {
       Set mine(isl_union_set_extract_set(candidates.get(), isl_set_get_space(graph_.statements[v].elements.get())));
       if (is_empty(mine)) continue;

@@ -15,7 +15,7 @@ bool has_divisions(const BasicSet& piece) {
   return divisions > 0;
 }
 
-std::vector<BasicSet> pieces_of(const Set& s) {
+std::vector<BasicSet> basic_sets_of(const Set& s) {
   std::vector<BasicSet> out;
   const auto add = [](isl_basic_set* piece, void* user) {
     static_cast<std::vector<BasicSet>*>(user)->emplace_back(piece);
@@ -42,7 +42,7 @@ Set coalesced(Set s) {
   if (isl_set_n_basic_set(s.get()) <= 1) return s;
   const Set aligned(isl_set_align_divs(s.copy()));
   Set fewer(isl_set_coalesce(aligned.copy()));
-  const std::vector<BasicSet> before = pieces_of(aligned), after = pieces_of(fewer);
+  const std::vector<BasicSet> before = basic_sets_of(aligned), after = basic_sets_of(fewer);
   if (after.size() == before.size() || std::ranges::none_of(before, has_divisions)) return fewer;
   const auto is_safe = [&](const BasicSet& piece) {
     const auto is_same = [&](const BasicSet& other) { return yes(isl_basic_set_plain_is_equal(piece.get(), other.get())); };

@@ -10,11 +10,11 @@
 namespace polyweft::poly {
 namespace {
 
-constexpr size_t kMostElements = size_t{1} << 18;
+constexpr size_t kMostOrderedElements = size_t{1} << 18;
 constexpr size_t kMostNeeds = size_t{1} << 22;
 constexpr uint64_t kMostVisits = uint64_t{1} << 25;
-constexpr size_t kMostLoops = 400;
-constexpr size_t kFewLoops = 12;
+constexpr size_t kMostElementLoops = 400;
+constexpr size_t kFewElementLoops = 12;
 constexpr size_t kMostCells = size_t{1} << 22;
 
 struct TooLarge {};
@@ -67,7 +67,7 @@ class Elements {
   void enumerate(uint32_t statement, const Equation& equation) {
     ir::Environment env = ir::environment_of(program_, equation);
     walk(ir::slot_ranges(equation), 0, {equation.where}, env, [&] {
-      if (points.size() >= kMostElements) throw TooLarge();
+      if (points.size() >= kMostOrderedElements) throw TooLarge();
       Run point;
       point.statement = statement;
       point.numbers = ir::element_at(equation, env);
@@ -224,7 +224,7 @@ std::vector<Run> fewest_loops(const Elements& all, const Edges& readers, const s
     for (uint32_t v : order) list.push_back(all.points[v]);
     list = folded(std::move(list));
     if (best.empty() || points_in(list) < points_in(best)) best = std::move(list);
-    return points_in(best) <= kFewLoops;
+    return points_in(best) <= kFewElementLoops;
   };
   for (bool points_first : {true, false}) {
     std::vector<uint32_t> key = ranks(all.points, points_first), last_first = key;
@@ -239,7 +239,7 @@ std::vector<Run> fewest_loops(const Elements& all, const Edges& readers, const s
 /// An affine function of the loops' counters k0, k1, ..: constant, then coefficients.
 using Linear = std::vector<int64_t>;
 
-std::string text_of(const Linear& e) {
+std::string linear_text(const Linear& e) {
   std::string out = std::to_string(e[0]);
   for (size_t k = 1; k < e.size(); ++k)
     if (e[k] != 0) out += " + " + std::to_string(e[k]) + "*k" + std::to_string(k - 1);
@@ -298,8 +298,8 @@ class Parts {
     text = "{ [" + text + "] -> [";
     for (size_t k = 0; k < limits_.size(); ++k) text += (k ? ", k" : "k") + std::to_string(k) + ", " + std::to_string(children_[k]);
     text += limits_.empty() ? "0]" : "]";
-    for (size_t d = 0; d < at.size(); ++d) conditions += (conditions.empty() ? " : x" : " and x") + std::to_string(d) + " = " + text_of(at[d]);
-    for (size_t k = 0; k < limits_.size(); ++k) conditions += (conditions.empty() ? " : 0 <= k" : " and 0 <= k") + std::to_string(k) + " < " + text_of(limits_[k]);
+    for (size_t d = 0; d < at.size(); ++d) conditions += (conditions.empty() ? " : x" : " and x") + std::to_string(d) + " = " + linear_text(at[d]);
+    for (size_t k = 0; k < limits_.size(); ++k) conditions += (conditions.empty() ? " : 0 <= k" : " and 0 <= k") + std::to_string(k) + " < " + linear_text(limits_[k]);
     Map times(isl_map_read_from_str(model_.context().get(), (text + conditions + " }").c_str()));
     std::string name = whole.name + "/" + std::to_string(++pieces_);
     times = Map(isl_map_set_tuple_name(times.take(), isl_dim_in, name.c_str()));
@@ -330,7 +330,7 @@ ElementOrder element_order(const Model& model, const ElementGraph& graph, const 
     std::vector<Run> runs = fewest_loops(all, readers, some);
     out.loops = points_in(runs);
     out.verdict = ElementOrder::Verdict::too_irregular;
-    if (out.loops > kMostLoops) return out;
+    if (out.loops > kMostElementLoops) return out;
     Parts parts(model, graph, component);
     for (const Run& run : runs) out.parts.push_back(parts.part(run));
     out.verdict = ElementOrder::Verdict::ordered;
@@ -345,10 +345,10 @@ std::string refusal_text(const ElementOrder& order) {
     case ElementOrder::Verdict::cyclic:
       return "at these sizes its elements need each other";
     case ElementOrder::Verdict::too_large:
-      return "too large for an order element by element (" + std::to_string(kMostElements) + " elements, " + std::to_string(kMostNeeds) + " reads)";
+      return "too large for an order element by element (" + std::to_string(kMostOrderedElements) + " elements, " + std::to_string(kMostNeeds) + " reads)";
     case ElementOrder::Verdict::too_irregular:
       return "an order of its " + std::to_string(order.elements) + " elements takes " + std::to_string(order.loops) + " statements, more than " +
-             std::to_string(kMostLoops);
+             std::to_string(kMostElementLoops);
     case ElementOrder::Verdict::ordered:
       break;
   }

@@ -11,7 +11,7 @@ namespace polyweft::poly {
 namespace {
 
 /// Beyond this a split equation is not worth scheduling.
-constexpr size_t kMostPieces = 64;
+constexpr size_t kMostOrderPieces = 64;
 
 Map renamed(Map map, isl_dim_type type, const std::string& name) {
   return Map(isl_map_set_tuple_name(map.take(), type, name.c_str()));
@@ -344,7 +344,7 @@ std::vector<Set> pieces_of_statement(const ElementGraph& graph, const std::vecto
         add_convex_parts(subtract(piece, read), next);
       }
       pieces = std::move(next);
-      if (pieces.size() > kMostPieces) return pieces;
+      if (pieces.size() > kMostOrderPieces) return pieces;
     }
   }
   return pieces;
@@ -361,7 +361,7 @@ std::optional<ElementGraph> split(const ElementGraph& graph, const std::vector<u
       pieces_of[v].push_back(static_cast<uint32_t>(out.statements.size()));
       out.statements.push_back({graph.statements[v].equation, name, Set(isl_set_set_tuple_name(piece.copy(), name.c_str()))});
     }
-  if (out.statements.size() == component.size() || out.statements.size() > kMostPieces) return std::nullopt;
+  if (out.statements.size() == component.size() || out.statements.size() > kMostOrderPieces) return std::nullopt;
   for (const Need& need : graph.needs)
     for (uint32_t from : pieces_of[need.from])
       for (uint32_t to : pieces_of[need.to]) {

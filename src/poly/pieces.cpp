@@ -19,7 +19,7 @@ Val scaled(Val value, const Val& by) {
 }
 
 /// An isl expression times its denominator, over the indices from `first` on.
-Affine affine_of(isl_aff* aff, VarId first) {
+Affine affine_of_piece(isl_aff* aff, VarId first) {
   Val den(isl_aff_get_denominator_val(aff));
   Affine out = Affine::of(integer(scaled(Val(isl_aff_get_constant_val(aff)), den)));
   for (int d = 0; d < size(isl_aff_dim(aff, isl_dim_in)); ++d)
@@ -28,25 +28,25 @@ Affine affine_of(isl_aff* aff, VarId first) {
     const int64_t c = integer(scaled(Val(isl_aff_get_coefficient_val(aff, isl_dim_div, d)), den));
     if (c == 0) continue;
     Aff div(isl_aff_get_div(aff, d));
-    out = out + c * floor_div(affine_of(div.get(), first), integer(Val(isl_aff_get_denominator_val(div.get()))));
+    out = out + c * floor_div(affine_of_piece(div.get(), first), integer(Val(isl_aff_get_denominator_val(div.get()))));
   }
   return out;
 }
 
-struct Found {
+struct FoundPiece {
   VarId first = 0;
   std::vector<std::vector<Guard>> pieces;
 };
 
 isl_stat add_condition(isl_constraint* c, void* user) {
-  Found& found = *static_cast<Found*>(user);
+  FoundPiece& found = *static_cast<FoundPiece*>(user);
   isl_aff* aff = isl_constraint_get_aff(c);
   const isl_bool is_equality = isl_constraint_is_equality(c);
   isl_constraint_free(c);
   if (!aff || is_equality == isl_bool_error) return isl_stat_error;
   try {
     const Aff owned(aff);
-    Affine e = affine_of(aff, found.first);
+    Affine e = affine_of_piece(aff, found.first);
     found.pieces.back().push_back(is_equality == isl_bool_true ? guard_eq0(std::move(e)) : guard_ge0(std::move(e)));
   } catch (const IslFailure&) {
     return isl_stat_error;
@@ -55,7 +55,7 @@ isl_stat add_condition(isl_constraint* c, void* user) {
 }
 
 isl_stat add_piece(isl_basic_set* piece, void* user) {
-  Found& found = *static_cast<Found*>(user);
+  FoundPiece& found = *static_cast<FoundPiece*>(user);
   found.pieces.emplace_back();
   const isl_stat done = found.pieces.size() > kMostPieces ? isl_stat_error : isl_basic_set_foreach_constraint(piece, add_condition, user);
   isl_basic_set_free(piece);
@@ -66,7 +66,7 @@ isl_stat add_piece(isl_basic_set* piece, void* user) {
 std::vector<std::vector<Guard>> disjoint_pieces(const Program& program, const Set& set, const Set& ranges) {
   isl_set* pieces = isl_set_compute_divs(isl_set_make_disjoint(coalesced(set).take()));
   Handle<isl_set> lean(isl_set_gist(pieces, ranges.copy()));
-  Found found{program.index_var(0), {}};
+  FoundPiece found{program.index_var(0), {}};
   if (isl_set_foreach_basic_set(lean.get(), add_piece, &found) != isl_stat_ok) throw IslFailure();
   return found.pieces;
 }

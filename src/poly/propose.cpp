@@ -149,14 +149,14 @@ std::optional<BandProposal> cut(const Model& model, const BandProposal& whole) {
 }
 
 /// A group of statements, by their numbers in the graph, and its band.
-struct Found {
+struct FoundBand {
   std::vector<uint32_t> statements;
   std::optional<BandProposal> band;
 };
 
 /// The groups that need themselves, producers first.
-std::vector<Found> recurrences(const Program& program, const ElementGraph& graph) {
-  std::vector<Found> out;
+std::vector<FoundBand> recurrences(const Program& program, const ElementGraph& graph) {
+  std::vector<FoundBand> out;
   for (std::vector<uint32_t> component : merged_components(program, graph)) {
     if (!is_recursive(graph, component)) continue;
     std::erase_if(component, [&](uint32_t v) { return is_empty(graph.statements[v].elements); });
@@ -166,7 +166,7 @@ std::vector<Found> recurrences(const Program& program, const ElementGraph& graph
 }
 
 /// Whether `by` reads what `group` makes, and no other equation names one of its tensors (whichever elements it reads: the order of other nests goes by tensors).
-bool is_read_only_by(const Program& program, const ElementGraph& graph, const Found& group, const Found& by) {
+bool is_read_only_by(const Program& program, const ElementGraph& graph, const FoundBand& group, const FoundBand& by) {
   std::vector<TensorId> made;
   std::vector<char> is_inside(program.equations.size(), 0);
   for (uint32_t v : group.statements) {
@@ -187,10 +187,10 @@ bool is_read_only_by(const Program& program, const ElementGraph& graph, const Fo
 }
 
 /// Takes producers that only this group reads into its band, where all move along its first member: run before it they would keep all their planes.
-void absorb(const Model& model, const ElementGraph& graph, Purpose purpose, Found& group, std::vector<Found>& producers) {
-  for (Found& producer : producers) {
+void absorb(const Model& model, const ElementGraph& graph, Purpose purpose, FoundBand& group, std::vector<FoundBand>& producers) {
+  for (FoundBand& producer : producers) {
     if (!producer.band || !group.band || !is_read_only_by(model.program(), graph, producer, group)) continue;
-    Found both{producer.statements, std::nullopt};
+    FoundBand both{producer.statements, std::nullopt};
     both.statements.insert(both.statements.end(), group.statements.begin(), group.statements.end());
     both.band = mapped(model, graph, both.statements, purpose);
     if (!both.band || std::any_of(both.band->statements.begin(), both.band->statements.end(), [](const Mapped& m) { return m.members[0].is_constant(); })) continue;
@@ -200,13 +200,13 @@ void absorb(const Model& model, const ElementGraph& graph, Purpose purpose, Foun
 }
 
 /// All groups, with a band where one was found and no other group has taken them in.
-Result<std::vector<Found>> bands_of(const Model& model, const ElementGraph& graph, Purpose purpose) {
+Result<std::vector<FoundBand>> bands_of(const Model& model, const ElementGraph& graph, Purpose purpose) {
   Context& context = model.context();
   const Program& program = model.program();
   auto groups = answer(context, 4 * kQuota, program.name + ": recurrences", [&] { return recurrences(program, graph); });
   if (!groups) return groups.error();
-  std::vector<Found> out;
-  for (Found& group : *groups) {
+  std::vector<FoundBand> out;
+  for (FoundBand& group : *groups) {
     const int stops = context.quota_stops();
     group.band = mapped(model, graph, group.statements, purpose);
     if (!group.band && context.quota_stops() > stops)
@@ -234,7 +234,7 @@ Map times_of(const Model& model, const Statement& statement, const BandProposal&
 }
 
 /// The group as a part of an order; nothing where its members are no times of elements.
-std::optional<Ordered> ordered(const Model& model, const ElementGraph& graph, const Found& group) {
+std::optional<Ordered> ordered(const Model& model, const ElementGraph& graph, const FoundBand& group) {
   Ordered out;
   out.recursive = true;
   UnionMap times(isl_union_map_empty_ctx(model.context().get()));
@@ -264,10 +264,10 @@ Result<std::vector<Ordered>> order_by_bands(const Model& model) {
         out->push_back({{graph->statements[component[0]]}, false, {}});
         continue;
       }
-      auto holds = [&](const Found& f) {
+      auto holds = [&](const FoundBand& f) {
         return std::any_of(component.begin(), component.end(), [&](uint32_t v) { return std::find(f.statements.begin(), f.statements.end(), v) != f.statements.end(); });
       };
-      auto group = std::find_if(groups->begin(), groups->end(), [&](const Found& f) { return f.band && holds(f); });
+      auto group = std::find_if(groups->begin(), groups->end(), [&](const FoundBand& f) { return f.band && holds(f); });
       if (group == groups->end()) return std::optional<std::vector<Ordered>>();
       const bool is_last = std::find(component.begin(), component.end(), group->statements.back()) != component.end();
       if (!is_last) continue;  // taken in by a later group
@@ -290,7 +290,7 @@ Result<std::vector<BandProposal>> propose_bands(const Program& program) {
   auto groups = bands_of(model, *graph, Purpose::loops);
   if (!groups) return groups.error();
   std::vector<BandProposal> out;
-  for (const Found& group : *groups) {
+  for (const FoundBand& group : *groups) {
     if (!group.band) continue;
     auto pieces = answer(context, 10 * kQuota, program.name + ": pieces of borders", [&] { return cut(model, *group.band); });
     if (!pieces) return pieces.error();

@@ -23,7 +23,7 @@ Map with_index(Map map, unsigned index) {
   return Map(isl_map_equate(out, isl_dim_in, static_cast<int>(index), isl_dim_out, static_cast<int>(at)));
 }
 
-Map padded(Map map, unsigned dims) {
+Map padded_with_zeros(Map map, unsigned dims) {
   while (out_dims(map) < dims) {
     unsigned at = out_dims(map);
     map = with_constant(std::move(map), 0, at);
@@ -83,8 +83,8 @@ std::vector<Timed> timeline(const Model& model, const std::vector<Ordered>& orde
       dims = std::max(dims, std::max(out_dims(out.back().start), out.back().folds ? out_dims(*out.back().folds) : 0));
     }
   for (Timed& each : out) {
-    each.start = padded(std::move(each.start), dims);
-    if (each.folds) each.folds = padded(*std::move(each.folds), dims);
+    each.start = padded_with_zeros(std::move(each.start), dims);
+    if (each.folds) each.folds = padded_with_zeros(*std::move(each.folds), dims);
   }
   return out;
 }
@@ -135,7 +135,7 @@ int64_t window_along(const Set& apart, uint32_t d) {
 
 enum class Pieces { exact, hulls };
 
-Map hull(Map map) {
+Map simple_hull(Map map) {
   return Map(isl_map_from_basic_map(isl_map_simple_hull(map.take())));
 }
 
@@ -147,7 +147,7 @@ std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& ti
   std::vector<Accesses> all;
   for (const Timed& each : times) {
     all.push_back(accesses(model, each, tensor, none));
-    if (pieces == Pieces::hulls) all.back() = {hull(std::move(all.back().writes)), hull(std::move(all.back().reads))};
+    if (pieces == Pieces::hulls) all.back() = {simple_hull(std::move(all.back().writes)), simple_hull(std::move(all.back().reads))};
     writes = unite(std::move(writes), all.back().writes);
     reads = unite(std::move(reads), all.back().reads);
     if (is_empty(all.back().writes) && is_empty(all.back().reads)) all.pop_back();

@@ -4,13 +4,13 @@
 
 #include "ir/axes.h"
 #include "targets/c/body.h"
+#include "targets/common/halide_abi.h"
 
 namespace polyweft::targets {
 namespace {
 
 using namespace c;
 
-constexpr int kOutOfMemory = -11;  // as the kernels say it
 constexpr int kFirstAssumption = 16;
 
 class Source {

@@ -19,9 +19,9 @@ bool calls_function(const ExprNode& e) {
   for (const Expr& arg : e.args) found = found || calls_function(*arg);
   return found;
 }
-bool reads(const ExprNode& e) {
+bool has_read(const ExprNode& e) {
   bool found = e.op == Op::read;
-  for (const Expr& arg : e.args) found = found || reads(*arg);
+  for (const Expr& arg : e.args) found = found || has_read(*arg);
   return found;
 }
 
@@ -433,7 +433,7 @@ Value ValueText::select(const ExprNode& e) {
   const Value c = value(*e.args[0]), a = value(*e.args[1]), b = value(*e.args[2]);
   Value out = named("", e.type);
   const bool is_costly = calls_function(*e.args[1]) || calls_function(*e.args[2]);
-  if (!is_costly && (reads(*e.args[1]) || reads(*e.args[2])))
+  if (!is_costly && (has_read(*e.args[1]) || has_read(*e.args[2])))
     out.text = {helpers_.use(std::string("select_") + name_of(carrier(e.type))) + "(" + c.text.text + ", " + a.text.text + ", " + b.text.text + ")"};
   else
     out.text = {within(c.text, Level::compare) + " ? " + within({whole(a), a.text.level}, Level::logical) + " : " + within({whole(b), b.text.level}, Level::logical), Level::ternary};

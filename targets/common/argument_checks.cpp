@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "targets/common/halide_abi.h"
+
 namespace polyweft::targets {
 namespace {
 
-// Offsets of halide_buffer_t and halide_dimension_t (HalideRuntime.h of Halide 14, 64-bit).
-constexpr uint64_t kTypeCode = 32, kTypeBits = 33, kDimensions = 36, kDim = 40;
+// Of halide_dimension_t, in words of 32 bits.
 constexpr unsigned kDimWords = 4;
 constexpr unsigned kDimMin = 0, kDimExtent = 1, kDimStride = 2;
-// halide_error_code_t.
-constexpr int kBadType = -3, kConstraintViolated = -8, kBufferIsNull = -12, kUnaligned = -24, kBadDimensions = -43;
 constexpr uint64_t kPackedAlignment = 64;
 
 }  // namespace

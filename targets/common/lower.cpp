@@ -11,13 +11,14 @@
 #include "ir/scalar.h"
 #include "ir/walk_nest.h"
 #include "targets/common/argument_checks.h"
+#include "targets/common/halide_abi.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/size_checks.h"
 
 namespace polyweft::targets {
 namespace {
 
-constexpr int kAddressIsNull = -12, kUnaligned = -24;  // halide_error_code_t
+constexpr int kAddressIsNull = -12;  // halide_error_code_t
 
 // Linux, x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).
 constexpr uint64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;

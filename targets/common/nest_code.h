@@ -44,6 +44,9 @@ struct Refusal {
   Error error;
 };
 
+/// Does the expression read the buffer?
+bool reads(const Expr& e, BufferId id);
+
 class NestCode {
  public:
   /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere.

@@ -8,7 +8,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kTaskAlignment = 64;
 
 }  // namespace
 
@@ -220,7 +220,7 @@ void NestCode::with_streams(const Loop& loop, const std::function<void()>& code)
   if (open.empty()) return code();
   llvm::Value* together = b_.getInt64(0);
   for (BufferId id : open) together = b_.CreateOr(together, b_.CreatePtrToInt(base_of(id), b_.getInt64Ty()));
-  llvm::Value* is_aligned = b_.CreateICmpEQ(b_.CreateAnd(together, b_.getInt64(kAlignment - 1)), b_.getInt64(0));
+  llvm::Value* is_aligned = b_.CreateICmpEQ(b_.CreateAnd(together, b_.getInt64(kTaskAlignment - 1)), b_.getInt64(0));
   const auto with = [&](bool aligned) {
     for (BufferId id : open) aligned_[id] = aligned, is_tested_[id] = true;
     code();

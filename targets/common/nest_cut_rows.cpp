@@ -23,10 +23,6 @@ const T* only(const LoopNest& nest, NodeId id) {
   return child == kNoNode ? nullptr : std::get_if<T>(&nest.nodes[child]);
 }
 
-bool reads(const Expr& e, BufferId id) {
-  return (e->op == Op::read && e->access.id == id) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads(arg, id); });
-}
-
 }  // namespace
 
 /// Loops and conditions around statements that move values to the cells in which they lie.

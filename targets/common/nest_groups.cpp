@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kPieceBytes = 16;
 constexpr int64_t kMostPermuted = 4;  // columns that permutations of two vectors take apart; more take fewer exchanges of pieces
 
-std::vector<int> interleaved(int lanes, int part, int group, bool high) {
+std::vector<int> interleaved_lanes(int lanes, int part, int group, bool high) {
   std::vector<int> out;
   for (int at = 0; at < lanes; at += part)
     for (int p = 0; p < part; ++p) {
@@ -35,7 +35,7 @@ std::vector<llvm::Value*> turned(llvm::IRBuilder<>& b, const std::vector<llvm::V
   std::vector<llvm::Value*> out;
   for (const bool high : {false, true}) {
     std::vector<llvm::Value*> half;
-    for (size_t k = 0; k < rows.size(); k += 2) half.push_back(b.CreateShuffleVector(rows[k], rows[k + 1], interleaved(lanes, part, group, high)));
+    for (size_t k = 0; k < rows.size(); k += 2) half.push_back(b.CreateShuffleVector(rows[k], rows[k + 1], interleaved_lanes(lanes, part, group, high)));
     half = turned(b, half, part, 2 * group);
     out.insert(out.end(), half.begin(), half.end());
   }

@@ -1,6 +1,7 @@
 // Buffers of the heap: one halide_malloc a call for all of them, and one a task for those of a parallel loop (ir/workspace.h), outside all serial loops. A block that
 // each iteration took and gave back would cost it two calls and, where the allocator returns large blocks to the system, the mapping of every page anew.
 #include "ir/workspace.h"
+#include "targets/common/halide_abi.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
@@ -8,7 +9,6 @@ namespace polyweft::targets {
 namespace {
 
 constexpr uint64_t kAlignment = ir::kBlockAlignment;
-constexpr int kOutOfMemory = -11;  // halide_error_code_out_of_memory
 
 llvm::Value* address_in(llvm::Instruction& i) {
   if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i)) return load->getPointerOperand();

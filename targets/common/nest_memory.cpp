@@ -364,7 +364,7 @@ void NestCode::accumulate(const Compute& compute) {
   for (size_t i = 0; i < out.size(); ++i) store(compute.dst[i], out[i]);
 }
 
-static bool reads(const Expr& e, BufferId id) {
+bool reads(const Expr& e, BufferId id) {
   return (e->op == Op::read && e->access.id == id) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads(arg, id); });
 }
 

@@ -8,7 +8,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr int64_t kMostLanes = 64;
+constexpr int64_t kMostRegisterLanes = 64;
 
 /// Unrolled, or all lanes of a vector: no branch, no mask.
 bool runs_straight(const Loop& loop) {
@@ -53,7 +53,7 @@ bool NestCode::are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& element
     for (auto earlier = later; earlier != elements.begin();) {
       --earlier;
       const int64_t apart = later->first.second - earlier->first.second;
-      if (apart >= kMostLanes) break;
+      if (apart >= kMostRegisterLanes) break;
       if (apart < earlier->second.active && later->second.width >= earlier->second.width) return false;
     }
   return true;

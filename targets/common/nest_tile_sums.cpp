@@ -10,7 +10,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr int kTiles = static_cast<int>(ir::kLiveTiles);
+constexpr int kSumTiles = static_cast<int>(ir::kLiveTiles);
 
 }  // namespace
 
@@ -35,7 +35,7 @@ bool NestCode::gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& ti
     if (!plan || !plan->front().first.is_constant()) return false;
     const auto number = static_cast<int>(sums_.size() + tiles.size());
     tiles.emplace(RegKey{buffer, plan->front().first.constant}, std::pair{number, plan->front()});
-    return sums_.size() + tiles.size() + 2 <= kTiles;
+    return sums_.size() + tiles.size() + 2 <= kSumTiles;
   }
   if (loop.mark.kind == MarkKind::unroll) {
     const Affine lo = fold(loop.lo.of[0]);

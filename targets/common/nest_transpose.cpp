@@ -9,7 +9,7 @@ namespace polyweft::targets {
 namespace {
 
 constexpr int64_t kLeastTrips = 4;  // fewer are copied one by one
-constexpr unsigned kMostLanes = 16;
+constexpr unsigned kMostTransposedLanes = 16;
 constexpr unsigned kShuffleBytes = 16;  // shuffles of elements stay inside such parts; parts are exchanged whole
 
 bool mentions(const Affine& e, VarId var) {
@@ -26,7 +26,7 @@ bool is_step_of(const Affine& e, VarId var) {
 }
 
 template <class T>
-const T* only(const LoopNest& nest, NodeId id) {
+const T* only_inside(const LoopNest& nest, NodeId id) {
   while (id != kNoNode) {
     if (const auto* node = std::get_if<T>(&nest.nodes[id])) return node;
     const auto* seq = std::get_if<Seq>(&nest.nodes[id]);
@@ -43,8 +43,8 @@ struct Move {
 };
 
 std::optional<Move> only_move(const LoopNest& nest, NodeId id) {
-  if (const auto* copy = only<Copy>(nest, id); copy && copy->has_src) return Move{&copy->src, &copy->dst, &copy->valid};
-  const auto* compute = only<Compute>(nest, id);
+  if (const auto* copy = only_inside<Copy>(nest, id); copy && copy->has_src) return Move{&copy->src, &copy->dst, &copy->valid};
+  const auto* compute = only_inside<Compute>(nest, id);
   if (!compute || compute->how != Write::store || compute->dst.size() != 1 || compute->rhs.size() != 1 || compute->rhs[0]->op != Op::read) return std::nullopt;
   return Move{&compute->rhs[0]->access, &compute->dst[0], nullptr};
 }
@@ -160,7 +160,7 @@ std::vector<llvm::Value*> transposed_rows(llvm::IRBuilder<>& b, llvm::FixedVecto
 
 std::optional<NestCode::Turn> NestCode::turn_of(const Loop& outer) {
   if (lanes_.width > 1 || !is_counted(outer)) return std::nullopt;
-  const Loop* inner = only<Loop>(nest_, outer.body);
+  const Loop* inner = only_inside<Loop>(nest_, outer.body);
   if (!inner || !is_counted(*inner)) return std::nullopt;
   const auto move = only_move(nest_, inner->body);
   if (!move) return std::nullopt;
@@ -319,7 +319,7 @@ bool NestCode::turning_copy(const Loop& outer) {
   if (!turn) return false;
   unsigned bits = 0;
   if (function_->getFnAttribute("prefer-vector-width").getValueAsString().getAsInteger(10, bits)) return false;
-  const unsigned lanes = std::min(kMostLanes, bits / 8 / static_cast<unsigned>(size_bytes(nest_.buffers[turn->dst->id].type)));
+  const unsigned lanes = std::min(kMostTransposedLanes, bits / 8 / static_cast<unsigned>(size_bytes(nest_.buffers[turn->dst->id].type)));
   if (lanes < 4) return false;
   emit_turn(*turn, lanes);
   return true;
@@ -333,8 +333,8 @@ bool NestCode::turning_groups(const Loop& outer) {
   if (lanes_.width > 1 || outer.mark.kind != MarkKind::serial || !is_simple(outer) || outer.step < 2) return false;
   unsigned bits = 0;
   if (function_->getFnAttribute("prefer-vector-width").getValueAsString().getAsInteger(10, bits) || bits < 8 * kLineBytes) return false;
-  const Loop* rows = only<Loop>(nest_, outer.body);
-  const Loop* group = rows && is_counted(*rows) && is_simple(*rows) ? only<Loop>(nest_, rows->body) : nullptr;
+  const Loop* rows = only_inside<Loop>(nest_, outer.body);
+  const Loop* group = rows && is_counted(*rows) && is_simple(*rows) ? only_inside<Loop>(nest_, rows->body) : nullptr;
   if (!group || group->step != 1 || !is_simple(*group)) return false;
   const auto move = only_move(nest_, group->body);
   if (!move || has_gathers(*move->src) || has_gathers(*move->dst) || is_symbolic(move->src->id) || is_symbolic(move->dst->id)) return false;

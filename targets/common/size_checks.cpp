@@ -2,16 +2,15 @@
 
 #include "ir/kernel_codes.h"
 #include "targets/common/argument_checks.h"
+#include "targets/common/halide_abi.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/ranges.h"
 
 namespace polyweft::targets {
 namespace {
 
-// halide_error_code_t.
-constexpr int kBadType = -3, kTooLarge = -5, kConstraintViolated = -8, kOutOfMemory = -11, kBufferIsNull = -12, kUnaligned = -24, kBadDimensions = -43;
-// Offsets of halide_buffer_t and halide_dimension_t.
-constexpr uint64_t kTypeCode = 32, kDimensions = 36, kDim = 40, kDimBytes = 16, kDimMin = 0, kDimExtent = 4, kDimStride = 8;
+// Of halide_dimension_t, in bytes.
+constexpr uint64_t kDimBytes = 16, kDimMinOffset = 0, kDimExtentOffset = 4, kDimStrideOffset = 8;
 constexpr int64_t kMostBytes = int64_t{1} << 60;
 
 uint16_t type_of(const Buffer& buffer) {
@@ -188,7 +187,7 @@ void SizeChecks::fill(size_t argument, llvm::Value* wanted) {
     const auto set = [&](uint64_t at, llvm::Value* value) {
       b_.CreateAlignedStore(b_.CreateTrunc(value, b_.getInt32Ty()), b_.CreateInBoundsGEP(b_.getInt8Ty(), dims, b_.getInt64(d * kDimBytes + at)), llvm::Align(1));
     };
-    set(kDimMin, b_.getInt64(0)), set(kDimExtent, extent), set(kDimStride, stride);
+    set(kDimMinOffset, b_.getInt64(0)), set(kDimExtentOffset, extent), set(kDimStrideOffset, stride);
     stride = b_.CreateMul(stride, extent);
   }
   b_.CreateBr(after);
@@ -213,10 +212,10 @@ void SizeChecks::dimensions(size_t argument) {
   for (size_t d = 0; d < rank(argument); ++d) {
     const auto seen = [&](uint64_t at) { return b_.CreateSExt(field(dims, d * kDimBytes + at, b_.getInt32Ty()), b_.getInt64Ty()); };
     llvm::Value* extent = wanted_extent(argument, d);
-    wrong = b_.CreateOr(wrong, b_.CreateICmpNE(seen(kDimMin), b_.getInt64(0)));
-    wrong = b_.CreateOr(wrong, b_.CreateICmpNE(seen(kDimExtent), extent));
+    wrong = b_.CreateOr(wrong, b_.CreateICmpNE(seen(kDimMinOffset), b_.getInt64(0)));
+    wrong = b_.CreateOr(wrong, b_.CreateICmpNE(seen(kDimExtentOffset), extent));
     llvm::Value* counts = b_.CreateAnd(b_.CreateICmpSGT(extent, b_.getInt64(1)), b_.CreateICmpNE(elements_[argument], b_.getInt64(0)));
-    wrong = b_.CreateOr(wrong, b_.CreateAnd(counts, b_.CreateICmpNE(seen(kDimStride), stride)));
+    wrong = b_.CreateOr(wrong, b_.CreateAnd(counts, b_.CreateICmpNE(seen(kDimStrideOffset), stride)));
     stride = b_.CreateMul(stride, extent);
   }
   leave_if(wrong, kConstraintViolated);

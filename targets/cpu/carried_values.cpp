@@ -41,7 +41,7 @@ bool are_apart_by_name(const llvm::Instruction& load, const llvm::Instruction& s
                      [&](const llvm::MDOperand& scope) { return std::find(others->op_begin(), others->op_end(), scope) != others->op_end(); });
 }
 
-class Loop : MovingLoop {
+class CarriedLoop : MovingLoop {
  public:
   using MovingLoop::MovingLoop;
 
@@ -194,7 +194,7 @@ class Loop : MovingLoop {
 }  // namespace
 
 llvm::FunctionPass* values_carried_between_iterations() {
-  return new LoopPass<Loop>;
+  return new LoopPass<CarriedLoop>;
 }
 
 }  // namespace polyweft::targets

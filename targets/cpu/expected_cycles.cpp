@@ -18,7 +18,7 @@ constexpr size_t kSimulated = 3000;     ///< instructions of all iterations that
 constexpr double kWindow = 256;         ///< instructions in flight
 constexpr double kLeastVisits = 1e-3;
 
-struct Block {
+struct CodeBlock {
   size_t begin = 0, end = 0;  ///< instructions
   double visits = 0, entries = 0;
   std::string loop;
@@ -29,7 +29,7 @@ class Estimator {
   Estimator(const AssemblyCode& assembly, const std::vector<BlockFrequency>& frequencies, const Target& target) : assembly_(assembly), target_(target) {
     for (const BlockFrequency& f : frequencies)
       if (auto at = assembly.labels.find(f.label); at != assembly.labels.end()) blocks_.push_back({at->second, assembly.code.size(), f.visits, f.entries, f.loop});
-    std::sort(blocks_.begin(), blocks_.end(), [](const Block& a, const Block& b) { return a.begin < b.begin; });
+    std::sort(blocks_.begin(), blocks_.end(), [](const CodeBlock& a, const CodeBlock& b) { return a.begin < b.begin; });
     for (size_t k = 0; k < blocks_.size(); ++k) {
       size_t end = k + 1 < blocks_.size() ? blocks_[k + 1].begin : assembly.code.size();
       for (const auto& [first, name] : assembly.functions)
@@ -39,30 +39,30 @@ class Estimator {
   }
 
   double cycles() const {
-    std::map<std::string, std::vector<Block>> loops;
+    std::map<std::string, std::vector<CodeBlock>> loops;
     double total = 0;
-    for (const Block& b : blocks_) b.loop.empty() ? void(total += block_cycles(b)) : loops[b.loop].push_back(b);
+    for (const CodeBlock& b : blocks_) b.loop.empty() ? void(total += block_cycles(b)) : loops[b.loop].push_back(b);
     for (const auto& [label, blocks] : loops) total += loop_cycles(blocks);
     return total;
   }
 
  private:
-  double loop_cycles(const std::vector<Block>& blocks) const {
+  double loop_cycles(const std::vector<CodeBlock>& blocks) const {
     double most = 0, entries = 0, total = 0;
-    for (const Block& b : blocks) most = std::max(most, b.visits), entries += b.entries;
+    for (const CodeBlock& b : blocks) most = std::max(most, b.visits), entries += b.entries;
     if (most < kLeastVisits) return 0;
     std::vector<llvm::MCInst> often;
-    for (const Block& b : blocks) b.visits >= kOften * most ? add(b, often) : void(total += block_cycles(b));
+    for (const CodeBlock& b : blocks) b.visits >= kOften * most ? add(b, often) : void(total += block_cycles(b));
     if (entries > 0 && most > kGuessedTrips * entries) total += entries * kMispredicted;
     return total + most * simulated(often, entries > 0 ? most / entries : 1);
   }
-  double block_cycles(const Block& block) const {
+  double block_cycles(const CodeBlock& block) const {
     if (block.visits < kLeastVisits) return 0;
     std::vector<llvm::MCInst> code;
     add(block, code);
     return block.visits * simulated(code, 1);
   }
-  void add(const Block& block, std::vector<llvm::MCInst>& code) const {
+  void add(const CodeBlock& block, std::vector<llvm::MCInst>& code) const {
     for (size_t k = block.begin; k < block.end; ++k) code.push_back(assembly_.code[k].inst);
   }
   /// An iteration's cycles. A chain through few iterations runs beside what comes before and after the loop, as far as that fits into the core's window.
@@ -78,7 +78,7 @@ class Estimator {
 
   const AssemblyCode& assembly_;
   const Target& target_;
-  std::vector<Block> blocks_;
+  std::vector<CodeBlock> blocks_;
 };
 
 }  // namespace

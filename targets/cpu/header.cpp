@@ -14,7 +14,7 @@ std::string upper(std::string text) {
 }
 
 /// Names of parameters, each once: those of packed arguments hold a dot, and a tensor may be called `int`.
-class Names {
+class HeaderNames {
  public:
   std::string operator()(std::string name) {
     for (char& c : name)
@@ -73,7 +73,7 @@ std::string promise_text(const LoopNest& nest, const Buffer& b) {
 
 std::string argument_lines(const LoopNest& nest) {
   std::string out;
-  Names names;
+  HeaderNames names;
   for (BufferId id : nest.arguments) {
     const Buffer& b = nest.buffers[id];
     out += " *   " + names(b.name) + ": " + (b.is_output ? "output" : "input") + ", ";
@@ -97,7 +97,7 @@ std::string argument_lines(const LoopNest& nest) {
 }
 
 /// ", int64_t N, int64_t M" of symbolic nests.
-std::string size_parameters(const LoopNest& nest, Names& names, bool first) {
+std::string size_parameters(const LoopNest& nest, HeaderNames& names, bool first) {
   std::string out;
   for (size_t p = 0; nest.symbolic && p < nest.params.size(); ++p) out += (first && p == 0 ? "int64_t " : ", int64_t ") + names(nest.params[p].name);
   return out;
@@ -111,7 +111,7 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
   std::string params;
   for (const auto& p : nest.params) params += (params.empty() ? "" : ", ") + p.name + (nest.symbolic ? "" : " = " + std::to_string(p.value));
   std::string arguments;
-  Names names;
+  HeaderNames names;
   for (BufferId id : nest.arguments) arguments += (arguments.empty() ? "" : ", ") + std::string("struct halide_buffer_t *") + names(nest.buffers[id].name);
   arguments += size_parameters(nest, names, nest.arguments.empty());
   std::string out = "/* " + name + "(" + params + "), made by Polyweft; numerics class " + name_of(nest.cls) + ".\n *\n" + argument_lines(nest) +
@@ -128,7 +128,7 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
   for (const auto& pack : nest.packs) {
     const std::string tensor = nest.buffers[pack.source].name;
     out += "/* Once, before the first call: " + tensor + " as the kernel wants it. */\n";
-    Names pack_names, bytes_names;
+    HeaderNames pack_names, bytes_names;
     const std::string from = pack_names(tensor), to = pack_names("packed"), sizes = size_parameters(nest, pack_names, false);
     const std::string buffers = "(struct halide_buffer_t *" + from + ", struct halide_buffer_t *" + to + sizes + ");\n";
     out += "int64_t " + name + "_pack_" + tensor + "_bytes(" + (sizes.empty() ? "void" : size_parameters(nest, bytes_names, true)) + ");\n";

@@ -22,11 +22,11 @@ namespace polyweft::targets {
 namespace {
 
 constexpr std::array<int64_t, 3> kTimes = {4, 3, 2};  ///< iterations that become one, the best first
-constexpr size_t kMostInstructions = 640;             ///< of LLVM's, in all of them
+constexpr size_t kMostCopiedInstructions = 640;             ///< of LLVM's, in all of them
 constexpr size_t kLeastSums = 4;                      ///< vectors in registers: a loop with fewer waits for its sums anyway
 constexpr int64_t kLine = 64;
 
-class Loop : MovingLoop {
+class ManyIterations : MovingLoop {
  public:
   using MovingLoop::MovingLoop;
 
@@ -36,7 +36,7 @@ class Loop : MovingLoop {
     if (!trips) return false;
     const size_t size = static_cast<size_t>(std::distance(block_.getFirstNonPHIIt(), block_.end()));
     for (int64_t times : kTimes) {
-      if (*trips % times != 0 || *trips == times || size * static_cast<size_t>(times) > kMostInstructions) continue;
+      if (*trips % times != 0 || *trips == times || size * static_cast<size_t>(times) > kMostCopiedInstructions) continue;
       repeat(times);
       return true;
     }
@@ -169,7 +169,7 @@ class Loop : MovingLoop {
 }  // namespace
 
 llvm::FunctionPass* iterations_at_once() {
-  return new LoopPass<Loop>;
+  return new LoopPass<ManyIterations>;
 }
 
 }  // namespace polyweft::targets

@@ -25,10 +25,10 @@ namespace {
 
 constexpr size_t kMostKept = 8;  ///< vectors held in registers from one iteration to the next
 constexpr size_t kMostSums = 8;
-constexpr size_t kMostOnStack = 128;  ///< vectors
+constexpr size_t kMostVectorsOnStack = 128;  ///< vectors
 constexpr int64_t kLeastKept = 2;     ///< turns that one store saves
 
-class Loop : MovingLoop {
+class KeptLoop : MovingLoop {
  public:
   using MovingLoop::MovingLoop;
 
@@ -233,7 +233,7 @@ class Loop : MovingLoop {
       vectors += chain.size();
       by_length[chain.size()].push_back(std::move(chain));
     }
-    if (by_length.empty() || vectors > kMostOnStack) return false;
+    if (by_length.empty() || vectors > kMostVectorsOnStack) return false;
     enter();
     for (const auto& [length, group] : by_length) keep(group, length);
     return true;
@@ -292,7 +292,7 @@ class Loop : MovingLoop {
 }  // namespace
 
 llvm::FunctionPass* values_kept_between_iterations() {
-  return new LoopPass<Loop>;
+  return new LoopPass<KeptLoop>;
 }
 
 }  // namespace polyweft::targets

@@ -40,26 +40,26 @@
 namespace polyweft::targets {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using PassClock = std::chrono::steady_clock;
 
 /// Where the time since the last mark belongs. LLVM takes a function through all passes before the next one, so parts are sums.
 class Stopwatch {
  public:
   void add_to(double* part) {
-    const auto now = Clock::now();
+    const auto now = PassClock::now();
     if (part) *part += std::chrono::duration<double, std::milli>(now - last_).count();
     last_ = now;
   }
 
  private:
-  Clock::time_point last_ = Clock::now();
+  PassClock::time_point last_ = PassClock::now();
 };
 
 /// A pass that does nothing but say that a part has ended.
-class Mark final : public llvm::FunctionPass {
+class PassMark final : public llvm::FunctionPass {
  public:
   static char ID;
-  Mark(Stopwatch& watch, double* part) : FunctionPass(ID), watch_(watch), part_(part) {}
+  PassMark(Stopwatch& watch, double* part) : FunctionPass(ID), watch_(watch), part_(part) {}
   bool runOnFunction(llvm::Function&) override { return watch_.add_to(part_), false; }
   void getAnalysisUsage(llvm::AnalysisUsage& usage) const override { usage.setPreservesAll(); }
 
@@ -67,7 +67,7 @@ class Mark final : public llvm::FunctionPass {
   Stopwatch& watch_;
   double* part_;
 };
-char Mark::ID = 0;
+char PassMark::ID = 0;
 
 class MachineMark final : public llvm::MachineFunctionPass {
  public:
@@ -188,7 +188,7 @@ Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm
   config->insertPass(&llvm::VirtRegRewriterID, new MachineMark(watch, &parts.registers_ms));
   if (pipeline == Pipeline::lean) {
     add_lean_preparation(*config, passes, machine);
-    passes.add(new Mark(watch, &parts.preparation_ms));
+    passes.add(new PassMark(watch, &parts.preparation_ms));
     if ((config->*(&Steps::addCoreISelPasses))()) return cannot();
   } else if (config->addISelPasses()) {
     return cannot();

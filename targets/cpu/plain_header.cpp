@@ -9,7 +9,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr int kFirstAssumption = 16;
+constexpr int kFirstPlainAssumption = 16;
 
 class PlainHeader {
  public:
@@ -69,7 +69,7 @@ class PlainHeader {
     for (size_t a = 0; a < arguments_.size(); ++a) out += line_of(a);
     for (size_t p = 0; nest_.symbolic && p < sizes_.size(); ++p) out += " *   " + sizes_[p] + ": size, at most 2147483647 (code 3 if not)\n";
     for (size_t k = 0; nest_.symbolic && k < nest_.assumptions.size(); ++k)
-      out += " *   " + print(nest_.assumptions[k], sizes_) + " (code " + std::to_string(kFirstAssumption + static_cast<int>(k)) + " if not)\n";
+      out += " *   " + print(nest_.assumptions[k], sizes_) + " (code " + std::to_string(kFirstPlainAssumption + static_cast<int>(k)) + " if not)\n";
     return out +
            " *\n * Arrays are row-major, aligned to their elements, and do not overlap. Returns 0; -12 for a null pointer, -24 for one that is not\n"
            " * aligned, -11 where memory is not given, 1 for a value outside its promise, 2 where the system refuses the tile unit. */\n";

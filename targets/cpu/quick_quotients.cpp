@@ -32,7 +32,7 @@ namespace {
 using namespace llvm::PatternMatch;
 
 constexpr size_t kLeastQuotients = 4;
-constexpr unsigned kVectorBits = 512;
+constexpr unsigned kQuotientVectorBits = 512;
 constexpr double kMostDivisor = 1 << 20;
 
 /// select(remainder one 0, fma(remainder, r, q), q) with q = a r, remainder = fma(q, -d, a).
@@ -51,7 +51,7 @@ std::optional<double> splat(const llvm::Value* value) {
 
 std::optional<Quotient> quotient_of(llvm::Instruction& i) {
   const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(i.getType());
-  if (!type || (!type->getElementType()->isDoubleTy() && !type->getElementType()->isFloatTy()) || type->getPrimitiveSizeInBits().getFixedValue() != kVectorBits)
+  if (!type || (!type->getElementType()->isDoubleTy() && !type->getElementType()->isFloatTy()) || type->getPrimitiveSizeInBits().getFixedValue() != kQuotientVectorBits)
     return std::nullopt;
   llvm::Value *compared = nullptr, *q = nullptr, *better = nullptr, *remainder = nullptr, *a = nullptr, *reciprocal = nullptr, *minus = nullptr;
   llvm::CmpPredicate predicate;
@@ -81,9 +81,9 @@ std::pair<T, T> reciprocal_in_two(T d) {
   return {high, std::fma(-d, high, T{1}) / d};
 }
 
-class Block {
+class QuotientBlock {
  public:
-  Block(llvm::BasicBlock& block, llvm::AAResults& aliases) : block_(block), aliases_(aliases) {}
+  QuotientBlock(llvm::BasicBlock& block, llvm::AAResults& aliases) : block_(block), aliases_(aliases) {}
 
   bool change() {
     for (llvm::Instruction& i : block_)
@@ -259,7 +259,7 @@ class QuickQuotients final : public llvm::FunctionPass {
     bool changed = false;
     std::vector<llvm::BasicBlock*> blocks;
     for (llvm::BasicBlock& block : function) blocks.push_back(&block);
-    for (llvm::BasicBlock* block : blocks) changed |= Block(*block, aliases).change();
+    for (llvm::BasicBlock* block : blocks) changed |= QuotientBlock(*block, aliases).change();
     return changed;
   }
   void getAnalysisUsage(llvm::AnalysisUsage& usage) const override { usage.addRequired<llvm::AAResultsWrapperPass>(); }

@@ -19,12 +19,12 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr size_t kMostInstructions = 1500, kMostPairs = 20000;
+constexpr size_t kMostBlockInstructions = 1500, kMostReorderedPairs = 20000;
 constexpr int kLongChain = 9;     ///< operations of 4 cycles; shorter chains overlap in any processor's window
 constexpr size_t kMostLive = 27;  ///< vectors, of 32 registers; constants take the others
 
 /// One instruction, what must come before it, and how far it is from the end.
-struct Step {
+struct ChainStep {
   llvm::Instruction* instruction = nullptr;
   std::vector<size_t> before;
   int height = 0;          ///< operations from here to the end of the longest chain
@@ -36,15 +36,15 @@ int length(const llvm::Instruction& i) {
   return i.getType()->isFPOrFPVectorTy() && (i.isBinaryOp() || llvm::isa<llvm::IntrinsicInst>(i)) ? 1 : 0;
 }
 
-class Block {
+class PairBlock {
  public:
-  Block(llvm::BasicBlock& block, llvm::AAResults& aliases) : block_(block), aliases_(aliases) {}
+  PairBlock(llvm::BasicBlock& block, llvm::AAResults& aliases) : block_(block), aliases_(aliases) {}
 
   bool reorder() {
     if (!read()) return false;
     set_heights();
     int longest = 0;
-    for (const Step& step : steps_) longest = std::max(longest, step.height);
+    for (const ChainStep& step : steps_) longest = std::max(longest, step.height);
     if (longest < kLongChain) return false;
     for (size_t group = stores_.size(); group >= 2; group = (group + 1) / 2) {
       const std::vector<size_t> order = order_of(group);
@@ -59,11 +59,11 @@ class Block {
   bool read() {
     std::map<const llvm::Instruction*, size_t> number;
     std::vector<size_t> loads;
-    if (block_.size() > kMostInstructions) return false;
+    if (block_.size() > kMostBlockInstructions) return false;
     for (llvm::Instruction& i : block_) {
       if (llvm::isa<llvm::PHINode>(i) || i.isTerminator()) continue;
       const size_t at = steps_.size();
-      Step step{&i, {}};
+      ChainStep step{&i, {}};
       for (const llvm::Value* operand : i.operands())
         if (const auto it = number.find(llvm::dyn_cast<llvm::Instruction>(operand)); it != number.end()) step.before.push_back(it->second);
       if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i)) {
@@ -81,7 +81,7 @@ class Block {
       } else if (i.mayReadOrWriteMemory() && !is_prefetch(i)) {
         return false;
       }
-      if (loads.size() * stores_.size() > kMostPairs) return false;
+      if (loads.size() * stores_.size() > kMostReorderedPairs) return false;
       number[&i] = at;
       steps_.push_back(std::move(step));
     }
@@ -91,11 +91,11 @@ class Block {
   bool may_meet(llvm::StoreInst& store, llvm::Instruction& other) { return !aliases_.isNoAlias(llvm::MemoryLocation::get(&store), llvm::MemoryLocation::get(&other)); }
 
   void set_heights() {
-    for (Step& step : steps_) step.height = length(*step.instruction), step.first_store = stores_.size();
+    for (ChainStep& step : steps_) step.height = length(*step.instruction), step.first_store = stores_.size();
     for (size_t k = 0; k < stores_.size(); ++k) steps_[stores_[k]].first_store = k;
     for (size_t at = steps_.size(); at-- > 0;)
       for (size_t before : steps_[at].before) {
-        Step& other = steps_[before];
+        ChainStep& other = steps_[before];
         other.height = std::max(other.height, length(*other.instruction) + steps_[at].height);
         other.first_store = std::min(other.first_store, steps_[at].first_store);
       }
@@ -145,7 +145,7 @@ class Block {
 
   llvm::BasicBlock& block_;
   llvm::AAResults& aliases_;
-  std::vector<Step> steps_;
+  std::vector<ChainStep> steps_;
   std::vector<size_t> stores_;
 };
 
@@ -156,7 +156,7 @@ class SideBySide final : public llvm::FunctionPass {
   bool runOnFunction(llvm::Function& function) override {
     auto& aliases = getAnalysis<llvm::AAResultsWrapperPass>().getAAResults();
     bool changed = false;
-    for (llvm::BasicBlock& block : function) changed |= Block(block, aliases).reorder();
+    for (llvm::BasicBlock& block : function) changed |= PairBlock(block, aliases).reorder();
     return changed;
   }
   void getAnalysisUsage(llvm::AnalysisUsage& usage) const override {

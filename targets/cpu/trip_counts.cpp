@@ -17,7 +17,7 @@
 namespace polyweft::targets {
 namespace {
 
-using Value = std::optional<double>;
+using CountValue = std::optional<double>;
 
 class TripCounts {
  public:
@@ -28,7 +28,7 @@ class TripCounts {
     llvm::BasicBlock* exiting = loop.getExitingBlock();  // in an unrolled loop of an odd count it is not the last block
     auto* branch = exiting ? llvm::dyn_cast<llvm::BranchInst>(exiting->getTerminator()) : nullptr;
     if (!branch || !branch->isConditional()) return;
-    const Value repeated = of(evolution_.getExitCount(&loop, exiting));
+    const CountValue repeated = of(evolution_.getExitCount(&loop, exiting));
     if (!repeated) return;
     constexpr double kOf = 1 << 20;
     const double share = std::max(0.0, *repeated) / (1 + std::max(0.0, *repeated));
@@ -39,26 +39,26 @@ class TripCounts {
   }
 
  private:
-  Value of(const llvm::SCEV* e) {
+  CountValue of(const llvm::SCEV* e) {
     if (const auto* constant = llvm::dyn_cast<llvm::SCEVConstant>(e)) return constant->getAPInt().signedRoundToDouble();
     if (const auto* cast = llvm::dyn_cast<llvm::SCEVCastExpr>(e)) return of(cast->getOperand());
     if (const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(e)) return middle(*recurrence);
     if (const auto* quotient = llvm::dyn_cast<llvm::SCEVUDivExpr>(e)) {
-      const Value a = of(quotient->getLHS()), b = of(quotient->getRHS());
-      return a && b && *b != 0 ? Value(std::floor(*a / *b)) : std::nullopt;
+      const CountValue a = of(quotient->getLHS()), b = of(quotient->getRHS());
+      return a && b && *b != 0 ? CountValue(std::floor(*a / *b)) : std::nullopt;
     }
     const auto* terms = llvm::dyn_cast<llvm::SCEVNAryExpr>(e);
     if (!terms) return std::nullopt;
-    Value out;
+    CountValue out;
     for (const llvm::SCEV* operand : terms->operands()) {
-      const Value next = of(operand);
+      const CountValue next = of(operand);
       if (!next) return std::nullopt;
       out = out ? joined(*e, *out, *next) : next;
       if (!out) return std::nullopt;
     }
     return out;
   }
-  static Value joined(const llvm::SCEV& e, double a, double b) {
+  static CountValue joined(const llvm::SCEV& e, double a, double b) {
     switch (e.getSCEVType()) {
       case llvm::scAddExpr:
         return a + b;
@@ -75,10 +75,10 @@ class TripCounts {
         return std::nullopt;
     }
   }
-  Value middle(const llvm::SCEVAddRecExpr& e) {
+  CountValue middle(const llvm::SCEVAddRecExpr& e) {
     if (!e.isAffine()) return std::nullopt;
-    const Value start = of(e.getStart()), step = of(e.getStepRecurrence(evolution_)), repeated = of(evolution_.getBackedgeTakenCount(e.getLoop()));
-    return start && step && repeated ? Value(*start + *step * *repeated / 2) : std::nullopt;
+    const CountValue start = of(e.getStart()), step = of(e.getStepRecurrence(evolution_)), repeated = of(evolution_.getBackedgeTakenCount(e.getLoop()));
+    return start && step && repeated ? CountValue(*start + *step * *repeated / 2) : std::nullopt;
   }
 
   llvm::ScalarEvolution& evolution_;

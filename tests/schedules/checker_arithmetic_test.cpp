@@ -11,7 +11,7 @@ namespace polyweft::test {
 namespace {
 
 using namespace poly;
-using namespace poly::check;
+using namespace poly::checker;
 
 void collect_reads(const Expr& e, std::vector<const Access*>& out) {
   if (!e) return;
@@ -292,7 +292,7 @@ TEST(ArithmeticOfTheChecker, digits_are_all_zero_where_the_number_is) {
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     Rng rng(seed * 31337);
     const int64_t sizes[] = {1, 2, 3, 4, 6, 8, 12, 24};
-    check::Box box;
+    checker::Box box;
     Affine e = Affine::of(static_cast<int64_t>(rng.below(7)) - 3);
     for (VarId v = 0; v < 4; ++v) {
       const int64_t least = static_cast<int64_t>(rng.below(5)) - 3;

@@ -9,7 +9,7 @@
 namespace polyweft::test {
 namespace {
 
-using namespace poly::check;
+using namespace poly::checker;
 
 constexpr VarId kElement = 0, kReduced = 1;  // variables: one slot, then the reduced indices
 

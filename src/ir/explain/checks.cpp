@@ -5,7 +5,7 @@
 namespace polyweft::explain {
 namespace {
 
-constexpr auto kEntries = std::to_array<Entry>({
+constexpr auto kCheckEntries = std::to_array<Entry>({
     {"PW0201", "Warning: the ranges and the guard of this equation have no common point for any sizes that the assumptions allow."},
     {"PW0202",
      "Every element has one defining equation. The message names an element with two and the sizes at which that happens; restrict one\n"
@@ -35,7 +35,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 }  // namespace
 
 std::span<const Entry> checks() {
-  return kEntries;
+  return kCheckEntries;
 }
 
 }  // namespace polyweft::explain

@@ -5,7 +5,7 @@
 namespace polyweft::explain {
 namespace {
 
-constexpr auto kEntries = std::to_array<Entry>({
+constexpr auto kCodeEntries = std::to_array<Entry>({
     {"PW0501", "Internal: the nest uses a variable or buffer outside its scope."},
     {"PW0502", "The unrolled code is longer than the limit: the instruction cache would not hold it and compiling would take seconds. Smaller tiles help."},
     {"PW0503", "Buffers in registers are indexed by unrolled and vectorized loops only: registers have no addresses."},
@@ -30,7 +30,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 }  // namespace
 
 std::span<const Entry> code_generation() {
-  return kEntries;
+  return kCodeEntries;
 }
 
 }  // namespace polyweft::explain

@@ -5,7 +5,7 @@
 namespace polyweft::explain {
 namespace {
 
-constexpr auto kEntries = std::to_array<Entry>({
+constexpr auto kDatabaseEntries = std::to_array<Entry>({
     {"PW0701", "The file is an SQLite file, but its tables are not exactly those of Polyweft. Nothing in it is read."},
     {"PW0702", "The database was made by a newer Polyweft. Older files are always opened."},
     {"PW0703", "Another process held the database for more than 30 s."},
@@ -36,7 +36,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 }  // namespace
 
 std::span<const Entry> database() {
-  return kEntries;
+  return kDatabaseEntries;
 }
 
 }  // namespace polyweft::explain

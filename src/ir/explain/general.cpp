@@ -5,7 +5,7 @@
 namespace polyweft::explain {
 namespace {
 
-constexpr auto kEntries = std::to_array<Entry>({
+constexpr auto kGeneralEntries = std::to_array<Entry>({
     {"PW0001", "The file cannot be opened for reading."},
     {"PW0002", "A file may hold several programs; FILE:PROGRAM takes one by name, FILE alone the first."},
     {"PW0003", "An option with a value of its own form: -p NAME=VALUE with an integer, --input NAME=FILE.npy, --output NAME=FILE.npy."},
@@ -24,7 +24,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 }  // namespace
 
 std::span<const Entry> general() {
-  return kEntries;
+  return kGeneralEntries;
 }
 
 }  // namespace polyweft::explain

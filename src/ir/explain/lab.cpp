@@ -5,7 +5,7 @@
 namespace polyweft::explain {
 namespace {
 
-constexpr auto kEntries = std::to_array<Entry>({
+constexpr auto kLabEntries = std::to_array<Entry>({
     {"PW0601", "A helper process (polyweft-isl or polyweft-runner) crashed or exited while it worked on a request. It is started again for the next one."},
     {"PW0602", "A helper process did not answer before its deadline and was killed. It is started again for the next request."},
     {"PW0603", "A helper process ran out of the memory that it may use, or the system killed it for memory."},
@@ -37,7 +37,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 }  // namespace
 
 std::span<const Entry> lab() {
-  return kEntries;
+  return kLabEntries;
 }
 
 }  // namespace polyweft::explain

@@ -5,7 +5,7 @@
 namespace polyweft::explain {
 namespace {
 
-constexpr auto kEntries = std::to_array<Entry>({
+constexpr auto kLimitEntries = std::to_array<Entry>({
     {"PW0801", "A tensor has at most 8 dimensions."},
     {"PW0802", "An equation has at most 12 indices, those of its reductions included. Name a part of the expression with 'let'."},
     {"PW0803", "A program has at most 256 equations."},
@@ -45,7 +45,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 }  // namespace
 
 std::span<const Entry> limits() {
-  return kEntries;
+  return kLimitEntries;
 }
 
 }  // namespace polyweft::explain

@@ -5,7 +5,7 @@
 namespace polyweft::explain {
 namespace {
 
-constexpr auto kEntries = std::to_array<Entry>({
+constexpr auto kNestEntries = std::to_array<Entry>({
     {"PW0400",
      "The independent checker found an element that this nest computes wrongly, twice, never, or while another iteration needs it; the message\n"
      "has the instance. The nest is never stored or run."},
@@ -33,7 +33,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 }  // namespace
 
 std::span<const Entry> nests() {
-  return kEntries;
+  return kNestEntries;
 }
 
 }  // namespace polyweft::explain

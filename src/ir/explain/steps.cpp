@@ -5,7 +5,7 @@
 namespace polyweft::explain {
 namespace {
 
-constexpr auto kEntries = std::to_array<Entry>({
+constexpr auto kStepEntries = std::to_array<Entry>({
     {"PW0301", "The text of a trace does not follow its grammar (docs), or a step stands where the nest cannot take it."},
     {"PW0302", "The step names a tensor that the statement does not read, or reads in another number of ways than the step can serve."},
     {"PW0303", "Loops are named as the nest shows them: polyweft show FILE --stage loops."},
@@ -40,7 +40,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 }  // namespace
 
 std::span<const Entry> steps() {
-  return kEntries;
+  return kStepEntries;
 }
 
 }  // namespace polyweft::explain

@@ -5,7 +5,7 @@
 namespace polyweft::explain {
 namespace {
 
-constexpr auto kEntries = std::to_array<Entry>({
+constexpr auto kSyntaxEntries = std::to_array<Entry>({
     {"PW0101",
      "A character that the language does not have. Source text is UTF-8, and outside comments only ASCII: letters, digits,\n"
      "'_' and ( ) [ ] , : = + - * / % < > & | ^ ~ with the words of two characters == != <= >= << >> // and '..'."},
@@ -98,7 +98,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 }  // namespace
 
 std::span<const Entry> syntax_and_types() {
-  return kEntries;
+  return kSyntaxEntries;
 }
 
 }  // namespace polyweft::explain

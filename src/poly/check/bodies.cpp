@@ -4,7 +4,7 @@
 #include "ir/exact.h"
 #include "ir/slots.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 constexpr size_t kMaxInlining = 8;
@@ -249,4 +249,4 @@ bool Bodies::same_inlined(const Expr& nest, const ExprNode& wanted, const Set& w
   return is_empty(rest);
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

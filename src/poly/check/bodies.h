@@ -3,7 +3,7 @@
 
 #include "poly/check/statements.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// Cells that statement `statement` reads for an element of `tensor`, on the iterations `when`.
 struct Read {
@@ -54,4 +54,4 @@ class Bodies {
   const LoopNest& nest_;
 };
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

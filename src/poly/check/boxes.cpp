@@ -6,7 +6,7 @@
 
 #include "support/integer_division.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 constexpr __int128 kMost = __int128{1} << 60;
@@ -139,4 +139,4 @@ bool bends_beyond(const Affine& e, VarId first) {
   return false;
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

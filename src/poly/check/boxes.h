@@ -4,7 +4,7 @@
 
 #include "poly/check/statements.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 struct Interval {
   int64_t least = 0, greatest = 0;
@@ -27,4 +27,4 @@ std::vector<Affine> digits(const Affine& e, const Box& box);
 /// Whether a quasi-affine term stands in e that depends on a dimension >= first.
 bool bends_beyond(const Affine& e, VarId first);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

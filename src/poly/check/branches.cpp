@@ -7,7 +7,7 @@
 #include "poly/check/views.h"
 #include "poly/coalesced.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 constexpr size_t kFewConditions = 2;  // so many are soon met
@@ -297,4 +297,4 @@ std::optional<Simplified> without_twin_branches(Context& context, const Program&
   return Simplifier(context, program, nest).run();
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

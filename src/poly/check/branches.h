@@ -14,7 +14,7 @@
 
 #include "poly/check/statements.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 struct Simplified {
   LoopNest general;  ///< second branches alone
@@ -23,4 +23,4 @@ struct Simplified {
 /// Nothing where no branch goes.
 std::optional<Simplified> without_twin_branches(Context& context, const Program& program, const LoopNest& nest);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -9,10 +9,8 @@
 #include "poly/check/races.h"
 #include "poly/check/sharing.h"
 
-namespace polyweft::poly {
+namespace polyweft::poly::checker {
 namespace {
-
-using namespace check;
 
 class Proof {
  public:
@@ -363,14 +361,17 @@ double processor_ms() {
 }
 
 }  // namespace
+}  // namespace polyweft::poly::checker
+
+namespace polyweft::poly {
 
 NestCheck check_nest(const Program& program, const LoopNest& nest, const NestCheckLimits& limits) {
-  const double start = processor_ms();
+  const double start = checker::processor_ms();
   Context context;
   context.set_quota(limits.isl_operations);
-  NestCheck out = judged(context, program, nest, limits.by_arithmetic);
+  NestCheck out = checker::judged(context, program, nest, limits.by_arithmetic);
   out.isl_operations = context.operations(limits.isl_operations);
-  out.ms = processor_ms() - start;
+  out.ms = checker::processor_ms() - start;
   return out;
 }
 

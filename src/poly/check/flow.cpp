@@ -4,12 +4,12 @@
 #include <cmath>
 #include <set>
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 /// Chains longer than one copy after another of the text: buffers that hand values around in a loop.
 constexpr size_t kMaxRounds = 8;
 
-std::vector<int64_t> coordinates(isl_point* p, isl_dim_type type, int count) {
+std::vector<int64_t> point_coordinates(isl_point* p, isl_dim_type type, int count) {
   std::vector<int64_t> out;
   for (int d = 0; d < count; ++d) out.push_back(integer(Val(isl_point_get_coordinate_val(p, type, d))));
   return out;
@@ -29,7 +29,7 @@ std::string bracketed(const std::string& name, const std::vector<int64_t>& point
 
 std::vector<int64_t> sample(const Set& s) {
   Point p(isl_set_sample_point(s.copy()));
-  return coordinates(p.get(), isl_dim_set, static_cast<int>(size(isl_set_dim(s.get(), isl_dim_set))));
+  return point_coordinates(p.get(), isl_dim_set, static_cast<int>(size(isl_set_dim(s.get(), isl_dim_set))));
 }
 
 std::pair<std::vector<int64_t>, std::vector<int64_t>> sample(const Map& m) {
@@ -301,4 +301,4 @@ Writers Flow::origins(const Read& read) {
   return ends;
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

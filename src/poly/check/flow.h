@@ -5,7 +5,7 @@
 #include "poly/check/last_writers.h"
 #include "poly/check/once_written.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 class Flow {
  public:
@@ -79,4 +79,4 @@ std::vector<int64_t> sample(const Set& s);
 /// A pair of a relation that is not empty.
 std::pair<std::vector<int64_t>, std::vector<int64_t>> sample(const Map& m);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

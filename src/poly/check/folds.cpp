@@ -6,7 +6,7 @@
 #include "poly/check/sequence.h"
 #include "poly/coalesced.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 UnionMap nothing(Context& context) {
   return UnionMap(isl_union_map_empty(isl_space_params_alloc(context.get(), 0)));
@@ -410,4 +410,4 @@ void Folds::prove_forward(EquationId q, size_t writer, size_t fold, const Map& p
   throw Refuted{"PW0406", flow_.describe(writer, before) + " comes before " + flow_.describe(fold, after) + ", against the order of the text"};
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

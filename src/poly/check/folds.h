@@ -13,7 +13,7 @@
 #include "poly/check/flow.h"
 #include "poly/check/tile_numbers.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 class Folds {
  public:
@@ -70,4 +70,4 @@ class Folds {
   std::map<size_t, Set> finals_;                         ///< writers of what is wanted as a finished element
 };
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -1,6 +1,6 @@
 #include "poly/check/formula.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 PwAff quasi_value(const Quasi& q, const Space& space) {
@@ -120,4 +120,4 @@ Space named_space(Context& context, const std::string& name, size_t dimensions) 
   return Space(isl_space_set_tuple_name(space, isl_dim_set, name.c_str()));
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -4,7 +4,7 @@
 #include "poly/isl_util.h"
 #include "polyweft/program.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// As one function with divisions; nothing where a clamp stands in e.
 std::optional<Aff> single_value_of(const Affine& e, const Space& space);
@@ -23,4 +23,4 @@ Map map_of(const Space& domain, const std::vector<Coordinate>& coordinates, cons
 Map map_of(const Space& domain, const std::vector<Affine>& coordinates, const std::string& target);
 Space named_space(Context& context, const std::string& name, size_t dimensions);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 class Inversion {
@@ -168,4 +168,4 @@ bool are_reached(const Set& points, const std::vector<const View*>& views, const
   return is_empty(left);
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

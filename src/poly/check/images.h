@@ -5,7 +5,7 @@
 
 #include "poly/check/views.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// The dimensions of the view's statement over its cell (variable x: coordinate x), on all cells that it reaches; nothing where they do not follow from it.
 std::optional<std::vector<Affine>> iteration_of_cell(const View& view);
@@ -17,4 +17,4 @@ Set cells_reached(const View& view, const Space& cells);
 /// value of each), so that plain conjunctions are compared.
 bool are_reached(const Set& points, const std::vector<const View*>& views, const Space& cells);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

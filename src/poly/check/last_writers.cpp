@@ -6,14 +6,14 @@
 #include "poly/coalesced.h"
 #include "support/integer_division.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 constexpr size_t kMostBounds = 4;
 
-enum class Found { equal, previous, last, solved };
+enum class LastWriter { equal, previous, last, solved };
 struct Guess {
   std::vector<Affine> at;  ///< of the writer's dimensions, over the reader's
-  std::vector<Found> how;
+  std::vector<LastWriter> how;
   std::vector<Affine> zero = {};  ///< readers for which one of these is not 0 read another cell
   bool is_linear() const {
     return std::all_of(at.begin(), at.end(), [](const Affine& e) { return e.is_linear(); });
@@ -24,19 +24,19 @@ struct Guess {
 class Solver {
  public:
   Solver(const LoopNest& nest, const View& writer, const View& reader, Class c, size_t bound)
-      : nest_(nest), w_(writer), r_(reader), class_(c), bound_(bound), at_(writer.dimensions()), how_(writer.dimensions(), Found::solved) {}
+      : nest_(nest), w_(writer), r_(reader), class_(c), bound_(bound), at_(writer.dimensions()), how_(writer.dimensions(), LastWriter::solved) {}
 
   std::optional<Guess> solve() {
-    for (size_t m = 0; m < class_.equal; ++m) fix(m, Affine::variable(static_cast<VarId>(m)), Found::equal);
+    for (size_t m = 0; m < class_.equal; ++m) fix(m, Affine::variable(static_cast<VarId>(m)), LastWriter::equal);
     for (const auto& [m, value] : w_.single_values())
-      if (m >= class_.equal) fix(m, value, Found::solved);
+      if (m >= class_.equal) fix(m, value, LastWriter::solved);
     for (bool progress = true; progress;) {
       progress = false;
       for (size_t x = 0; x < w_.cell.size(); ++x)
         for (const Affine& theirs : w_.forms[x])
           for (const Affine& own : r_.forms[x]) progress |= coordinate(theirs, own);
     }
-    if (class_.is_carried && !at_[class_.equal]) fix(class_.equal, Affine::variable(static_cast<VarId>(class_.equal)) - Affine::of(1), Found::previous);
+    if (class_.is_carried && !at_[class_.equal]) fix(class_.equal, Affine::variable(static_cast<VarId>(class_.equal)) - Affine::of(1), LastWriter::previous);
     Guess out;
     for (size_t m = 0; m < at_.size(); ++m) {
       if (!at_[m] && !last_iteration(m)) return std::nullopt;
@@ -48,7 +48,7 @@ class Solver {
   }
 
  private:
-  void fix(size_t m, Affine value, Found how) {
+  void fix(size_t m, Affine value, LastWriter how) {
     at_[m] = std::move(value);
     how_[m] = how;
   }
@@ -67,7 +67,7 @@ class Solver {
     if (open.empty()) return false;
     if (open.size() == 1) {  // where it does not divide, cells differ: `compare` sees it
       const int64_t coefficient = open[0].first;
-      fix(open[0].second, quotient(coefficient < 0 ? Affine::of(0) - rest : rest, std::abs(coefficient)), Found::solved);
+      fix(open[0].second, quotient(coefficient < 0 ? Affine::of(0) - rest : rest, std::abs(coefficient)), LastWriter::solved);
       return true;
     }
     return by_terms(open, rest) || by_digits(open, rest);
@@ -84,7 +84,7 @@ class Solver {
       left.erase(same);
     }
     if (!left.empty() || rest.constant != 0) return false;
-    for (size_t k = 0; k < open.size(); ++k) fix(open[k].second, Affine::variable(matched[k]), Found::solved);
+    for (size_t k = 0; k < open.size(); ++k) fix(open[k].second, Affine::variable(matched[k]), LastWriter::solved);
     return true;
   }
 
@@ -110,7 +110,7 @@ class Solver {
     for (auto [coefficient, m] : open) {
       Affine digit = quotient(rest, coefficient);
       rest = rest - coefficient * digit;
-      fix(m, digit + Affine::of(w_.box[m].least), Found::solved);
+      fix(m, digit + Affine::of(w_.box[m].least), LastWriter::solved);
     }
     return true;
   }
@@ -126,7 +126,7 @@ class Solver {
     if (step <= 0 || bends_beyond(start, dimension)) return false;
     std::map<VarId, Affine> known;
     for (size_t k = 0; k < m; ++k) known[static_cast<VarId>(k)] = *at_[k];
-    fix(m, floor_div(substitute(w_.s->over_dims(hi) - start - Affine::of(1), known), step), Found::last);
+    fix(m, floor_div(substitute(w_.s->over_dims(hi) - start - Affine::of(1), known), step), LastWriter::last);
     return true;
   }
 
@@ -152,7 +152,7 @@ class Solver {
   Class class_;
   size_t bound_;  ///< of several upper bounds, which is taken for the least
   std::vector<std::optional<Affine>> at_;
-  std::vector<Found> how_;
+  std::vector<LastWriter> how_;
 };
 
 class Search {
@@ -315,7 +315,7 @@ class Search {
         Affine distance = Affine::variable(static_cast<VarId>(c.equal)) - guess->at[c.equal] - Affine::of(1);
         if (!distance.is_constant() || distance.constant < 0) here = intersect(std::move(here), holds(guard_ge0(distance), reader_.s->space));
       }
-      bool is_only = std::find(guess->how.begin(), guess->how.end(), Found::last) == guess->how.end();
+      bool is_only = std::find(guess->how.begin(), guess->how.end(), LastWriter::last) == guess->how.end();
       left = subtract(std::move(left), here);
       if (!is_empty(here)) hits.push_back({&w, *std::move(guess), std::move(here)});
       if (is_empty(left)) return true;
@@ -397,7 +397,7 @@ class Search {
   /// No instance of the class after g(r) writes the cell; and where a dimension is `solved`, no other value of it does.
   bool is_last(const View& w, const Guess& guess, Class c) const {
     for (size_t m = c.equal; m < w.dimensions(); ++m)
-      if (guess.how[m] == Found::solved && !moves_away(w, m)) return false;
+      if (guess.how[m] == LastWriter::solved && !moves_away(w, m)) return false;
     return true;
   }
 
@@ -463,7 +463,7 @@ class Search {
     std::vector<Guard> more;
     std::map<VarId, Affine> shifted = dimensions_after(w, reader_);
     for (size_t m = 0; m < w.dimensions(); ++m)
-      if (hit.guess.how[m] != Found::solved) more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - substitute(hit.guess.at[m], shifted)));
+      if (hit.guess.how[m] != LastWriter::solved) more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - substitute(hit.guess.at[m], shifted)));
     return restrict_domain(meetings(w, std::move(more)), w.s->domain);
   }
 
@@ -484,4 +484,4 @@ std::optional<FoundWriters> find_last_writers(const LoopNest& nest, const Statem
   return Search(nest, statements, question, facts).run();
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -18,7 +18,7 @@
 
 #include "poly/check/boxes.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// Last writers of the cells that a read finds: by writing statement, { writer -> reader }.
 using Writers = std::map<size_t, Map>;
@@ -39,4 +39,4 @@ using WindowFacts = std::map<std::pair<BufferId, size_t>, bool>;
 /// Nothing where arithmetic does not settle it.
 std::optional<FoundWriters> find_last_writers(const LoopNest& nest, const Statements& statements, const ReadQuestion& question, WindowFacts& facts);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -6,7 +6,7 @@
 #include "poly/check/images.h"
 #include "poly/coalesced.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 /// Whether in some pair { a -> b } a comes before b (or is the same instance, where `or_same`). True where that is not known. `outer`: what is known of the outer loops.
 template <class Pairs>
@@ -262,4 +262,4 @@ std::optional<FoundWriters> OnceWritten::find(const ReadQuestion& question) {
   return out;
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -15,7 +15,7 @@
 #include "poly/check/shadows.h"
 #include "poly/check/views.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 class OnceWritten {
  public:
@@ -58,4 +58,4 @@ class OnceWritten {
   std::vector<std::optional<Cells>> cells_;
 };
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

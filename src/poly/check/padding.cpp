@@ -1,6 +1,6 @@
 #include "poly/check/padding.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 /// Where the expression is +0 by fills alone, within `when`.
@@ -23,4 +23,4 @@ Set neutral_folds(const Program& program, const Statement& s, Flow& flow, const 
   return is_empty(left) ? left : zero_part(c.rhs[0]->args[1], s, flow, left);
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -5,7 +5,7 @@
 #include "ir/axes.h"
 #include "poly/check/views.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 class Races {
@@ -155,4 +155,4 @@ void prove_no_races(Context& context, const LoopNest& nest, const Statements& st
   Races(context, nest, statements, flow, uses, when).prove();
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

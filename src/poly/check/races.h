@@ -3,7 +3,7 @@
 
 #include "poly/check/flow.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 struct Use {
   size_t statement = 0;
@@ -14,4 +14,4 @@ struct Use {
 /// cell and one of them writes it. `when`: for each use the iterations that reach it; a read under a condition touches nothing elsewhere.
 void prove_no_races(Context& context, const LoopNest& nest, const Statements& statements, const Flow& flow, const std::vector<Use>& uses, const std::vector<Set>& when);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

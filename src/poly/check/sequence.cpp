@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// The reduced indices from that of number `from` on stand at their least or greatest values.
 Guard PointSequence::at_ends(const Indices& indices, size_t from, bool at_lo) const {
@@ -46,4 +46,4 @@ Guard PointSequence::is_next(const Indices& first, const Indices& second) const 
   return guard_any(std::move(some));
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -5,7 +5,7 @@
 
 #include "poly/check/bodies.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// The reduced points of an element in the order of the text.
 class PointSequence {
@@ -27,4 +27,4 @@ class PointSequence {
   const std::vector<IndexRange>& ranges_;
 };
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
-Set hull(Set s) {
+Set without_divisions(Set s) {
   return Set(isl_set_from_basic_set(isl_set_simple_hull(s.take())));
 }
 
@@ -57,7 +57,7 @@ std::vector<WriterGroup> groups_of(const std::vector<View>& writers) {
       Set one = shadow_of(writers[k], group.loops.size());
       group.shadow = group.shadow ? unite(*std::move(group.shadow), std::move(one)) : std::move(one);
     }
-    group.shadow = hull(*std::move(group.shadow));
+    group.shadow = without_divisions(*std::move(group.shadow));
   }
   return out;
 }
@@ -71,7 +71,7 @@ Set shadow_of(const View& view, size_t depth) {
   for (VarId m = 0; m < depth; ++m) at.push_back(Affine::variable(m));
   at.insert(at.end(), view.cell.begin(), view.cell.end());
   const Set iterations(isl_set_remove_divs(view.s->domain.copy()));
-  return hull(Set(isl_set_remove_divs(apply(iterations, map_of(view.s->space, at, "O")).take())));
+  return without_divisions(Set(isl_set_remove_divs(apply(iterations, map_of(view.s->space, at, "O")).take())));
 }
 
 OuterOrder outer_order(const WriterGroup& group, const Set& reader_shadow, size_t depth, const CellRelation& cells, First first) {
@@ -86,4 +86,4 @@ OuterOrder outer_order(const WriterGroup& group, const Set& reader_shadow, size_
   return out;
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

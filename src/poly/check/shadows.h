@@ -10,7 +10,7 @@
 
 #include "poly/check/views.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// Writers of a buffer inside the same outer loops.
 struct WriterGroup {
@@ -44,4 +44,4 @@ enum class First { writer, reader };
 /// Whether `first` may come before the other one.
 OuterOrder outer_order(const WriterGroup& group, const Set& reader_shadow, size_t depth, const CellRelation& cells, First first);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -5,7 +5,7 @@
 #include "ir/shared_memory.h"
 #include "poly/check/views.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 struct Order {
@@ -81,4 +81,4 @@ std::optional<std::vector<Affine>> output_cell(const LoopNest& nest, BufferId ou
   return cell;
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

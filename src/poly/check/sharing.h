@@ -7,11 +7,11 @@
 
 #include "poly/check/races.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// `results`: accesses of the outputs after the end, with the number of their statements. Throws Refuted (PW0403).
 void prove_apart_in_time(const LoopNest& nest, const Statements& statements, const std::vector<Use>& uses, const std::vector<Use>& results);
 /// Where an output is partial: the cells of it that writes of `use` to a buffer within it touch; nothing where that cannot be told. The identity for the output itself.
 std::optional<std::vector<Affine>> output_cell(const LoopNest& nest, BufferId output, const Statement& s, const Access& access);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

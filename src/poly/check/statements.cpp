@@ -5,7 +5,7 @@
 #include "ir/axes.h"
 #include "poly/coalesced.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 class Collector {
@@ -240,4 +240,4 @@ Map logical_cells(const Statement& s, const Statements& statements, const Access
   return map_of(s.space, with_prefix(statements.prefix[access.id], logical_cell(s, access)), "B" + std::to_string(access.id));
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

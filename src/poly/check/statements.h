@@ -10,7 +10,7 @@
 #include "poly/check/formula.h"
 #include "polyweft/loop_nest.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 struct Refuted {
   std::string code, message;
@@ -51,4 +51,4 @@ Map physical_cells(const Statement& s, const LoopNest& nest, const Statements& s
 /// { S -> B } with unfolded coordinates.
 Map logical_cells(const Statement& s, const Statements& statements, const Access& access);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

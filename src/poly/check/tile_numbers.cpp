@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 namespace {
 
 /// How many of the outermost loops are the same for all.
@@ -66,4 +66,4 @@ Guard numbers_of_points(const std::vector<TileNumber>& numbers, size_t coordinat
   return guard_all(std::move(all));
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

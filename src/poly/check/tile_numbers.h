@@ -5,7 +5,7 @@
 
 #include "poly/check/statements.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// A loop around all of some statements, dimension `loop` of each, whose counter q is to be floor((coordinate - outer) / step).
 struct TileNumber {
@@ -22,4 +22,4 @@ std::vector<TileNumber> tile_numbers(const std::vector<const Statement*>& statem
 /// Over the space [coordinates.., numbers..]: each number is that of its coordinate's tile.
 Guard numbers_of_points(const std::vector<TileNumber>& numbers, size_t coordinates);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 std::optional<Parting> part(const Statement& a, const Statement& b) {
   Parting out;
@@ -88,4 +88,4 @@ Bounds Differences::of(size_t coordinate) const {
   return least;
 }
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker

@@ -3,7 +3,7 @@
 
 #include "poly/check/boxes.h"
 
-namespace polyweft::poly::check {
+namespace polyweft::poly::checker {
 
 /// Where the paths of two statements part.
 struct Parting {
@@ -64,4 +64,4 @@ class Differences {
 /// Nothing where a subscript is gathered, or a range is not known.
 std::optional<View> view_of(const LoopNest& nest, const Statements& statements, size_t number, const Access& access);
 
-}  // namespace polyweft::poly::check
+}  // namespace polyweft::poly::checker
