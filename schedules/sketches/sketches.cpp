@@ -63,7 +63,7 @@ bool is_shared(const NestTemplate& t, const Stage& made, const Stage& reader) {
 }
 
 /// Does the reader gather the tensor's elements by its lanes? Then each read of what is inlined would be gathered instead.
-bool gathers(const NestTemplate& t, const Stage& reader, TensorId tensor) {
+bool reads_by_data(const NestTemplate& t, const Stage& reader, TensorId tensor) {
   const StageTable table = table_of(t, reader);
   return table.unit && std::any_of(table.reads.begin(), table.reads.end(), [&](const ReadRow& row) { return row.tensor == tensor && row.irregular[*table.unit]; });
 }
@@ -90,7 +90,7 @@ bool wants_inline(const NestTemplate& t, uint32_t stage) {
   for (uint32_t r : readers) uses += reads_of(t, t.stages[r], equation_of(t, s).targets[0]).size();
   const bool shared = std::any_of(readers.begin(), readers.end(), [&](uint32_t r) { return is_shared(t, s, t.stages[r]); });
   const bool is_gathered =
-      count_reads(equation_of(t, s).rhs) > 1 && std::any_of(readers.begin(), readers.end(), [&](uint32_t r) { return gathers(t, t.stages[r], target); });
+      count_reads(equation_of(t, s).rhs) > 1 && std::any_of(readers.begin(), readers.end(), [&](uint32_t r) { return reads_by_data(t, t.stages[r], target); });
   return !readers.empty() && all_pure && !shared && !is_gathered && (uses == 1 || (count <= 3 && !is_costly));
 }
 

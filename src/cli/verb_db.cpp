@@ -116,7 +116,7 @@ std::string problem_of(Tuner& tuner, const TuningRecord& r, int64_t& proven) {
 }
 
 // Digests and SQLite's own checks first, then every proof is made again from the stored texts.
-int verify(Tuner& tuner, Database& database, const DbOptions& options) {
+int verify_records(Tuner& tuner, Database& database, const DbOptions& options) {
   auto problems = database.integrity();
   if (!problems) return report(problems.error(), options);
   int64_t proven = 0;
@@ -202,7 +202,7 @@ Verb add_db(CLI::App& app) {
       if (list_app->parsed()) return list(tuner, database, *options);
       if (export_app->parsed()) return export_records(database, *options);
       if (delete_app->parsed()) return erase(database, *options);
-      return verify(tuner, database, *options);
+      return verify_records(tuner, database, *options);
     });
   };
 }

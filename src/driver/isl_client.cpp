@@ -49,12 +49,12 @@ std::string name_in_utf8(const std::string& name) {
   return request_text(name) ? name : "";
 }
 
-json describe(const Program& program) {
+json described_request(const Program& program) {
   return {{"source", program.source_text.empty() ? print(program) : program.source_text}, {"file", name_in_utf8(program.source_name)}, {"program", program.name}};
 }
 
-json describe(const Task& task) {
-  json j = describe(task.source);
+json described_request(const Task& task) {
+  json j = described_request(task.source);
   j["binding"] = task.binding;
   j["class"] = name_of(task.key.cls);
   return j;
@@ -140,7 +140,7 @@ IslClient::IslClient(Options options) : impl_(std::make_unique<Impl>()) {
 IslClient::~IslClient() = default;
 
 CheckReport IslClient::check(const Program& program, const std::map<std::string, int64_t>& sizes) {
-  json request = describe(program);
+  json request = described_request(program);
   request["sizes"] = sizes;
   auto report = impl_->ask_for<CheckReport>("check", std::move(request), program.source_name, [](const json& reply) -> Result<CheckReport> {
     return CheckReport{diagnostics_from(reply.at("errors")), diagnostics_from(reply.at("warnings"))};
@@ -153,25 +153,25 @@ CheckReport IslClient::check(const Program& program, const std::map<std::string,
 }
 
 Result<LoopNest> IslClient::bound_nest(const Task& task) {
-  json request = describe(task);
+  json request = described_request(task);
   request["workspace"] = impl_->options.workspace_limit_bytes;
   request["bounds"] = true;
   return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }
 
 Result<LoopNest> IslClient::base_nest(const Task& task, bool leanest) {
-  json request = describe(task);
+  json request = described_request(task);
   request["leanest"] = leanest;
   request["workspace"] = impl_->options.workspace_limit_bytes;
   return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }
 
 Result<LoopNest> IslClient::symbolic_nest(const Task& task) {
-  return impl_->ask_for<LoopNest>("symbolic", describe(task), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
+  return impl_->ask_for<LoopNest>("symbolic", described_request(task), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }
 
 Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_text, std::string* why, std::optional<std::chrono::milliseconds> most) {
-  json request = describe(task);
+  json request = described_request(task);
   request["nest"] = nest_text;
   const auto usual = impl_->options.deadline;
   if (most) impl_->options.deadline = std::min(usual, *most);
@@ -184,7 +184,7 @@ Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_t
 }
 
 Result<poly::BandFacts> IslClient::band_facts(const Task& task, const poly::BandQuestion& question) {
-  json request = describe(task);
+  json request = described_request(task);
   request["question"] = poly::to_json(question);
   return impl_->ask_for<poly::BandFacts>("band", std::move(request), task.source.source_name,
                                          [](const json& reply) -> Result<poly::BandFacts> { return poly::facts_from(reply); });
@@ -192,7 +192,7 @@ Result<poly::BandFacts> IslClient::band_facts(const Task& task, const poly::Band
 
 Result<std::vector<poly::BandProposal>> IslClient::propose_bands(const Task& task) {
   using Proposals = std::vector<poly::BandProposal>;
-  return impl_->ask_for<Proposals>("bands", describe(task), task.source.source_name, [](const json& reply) -> Result<Proposals> {
+  return impl_->ask_for<Proposals>("bands", described_request(task), task.source.source_name, [](const json& reply) -> Result<Proposals> {
     Proposals out;
     for (const json& each : reply) out.push_back(poly::proposal_from(each));
     return out;
@@ -201,7 +201,7 @@ Result<std::vector<poly::BandProposal>> IslClient::propose_bands(const Task& tas
 
 Result<std::vector<Dependence>> IslClient::dependences(const Task& task) {
   using Found = std::vector<Dependence>;
-  return impl_->ask_for<Found>("dependences", describe(task), task.source.source_name, [](const json& reply) -> Result<Found> {
+  return impl_->ask_for<Found>("dependences", described_request(task), task.source.source_name, [](const json& reply) -> Result<Found> {
     Found out;
     for (const json& d : reply)
       out.push_back({d.at("kind"), d.at("source"), d.at("sink"), d.at("relation"), d.at("reducer"), d.at("indices").get<std::vector<std::string>>()});
@@ -210,7 +210,7 @@ Result<std::vector<Dependence>> IslClient::dependences(const Task& task) {
 }
 
 Result<std::string> IslClient::show(const Task& task, const std::string& stage) {
-  json request = describe(task);
+  json request = described_request(task);
   request["stage"] = stage;
   return impl_->ask_for<std::string>("show", std::move(request), task.source.source_name,
                                      [](const json& reply) -> Result<std::string> { return reply.at("text").get<std::string>(); });

@@ -8,7 +8,7 @@
 namespace polyweft {
 namespace {
 
-std::string kind_of(const Buffer& buffer) {
+std::string kind_of_buffer(const Buffer& buffer) {
   if (buffer.within) return "shared";
   switch (buffer.scope) {
     case Scope::argument:
@@ -42,7 +42,7 @@ StorageBuffer row_of(const Buffer& buffer, const Program& program, const ir::Lif
   StorageBuffer out;
   out.name = buffer.name;
   if (buffer.tensor < program.tensors.size()) out.tensor = program.tensors[buffer.tensor].name;
-  out.kind = kind_of(buffer);
+  out.kind = kind_of_buffer(buffer);
   out.type = buffer.type;
   out.extents = buffer.extents;
   out.windows.assign(buffer.extents.size(), 0);

@@ -60,13 +60,13 @@ Affine of_quasi(Quasi quasi) {
   return out;
 }
 
-Affine substitute(const Quasi& q, const std::map<VarId, Affine>& map) {
+Affine substitute_quasi(const Quasi& q, const std::map<VarId, Affine>& map) {
   Affine e = substitute(q.e, map);
   if (q.kind == Quasi::Kind::floor_div) return floor_div(e, q.den);
   return clamp(e, substitute(q.lo, map), substitute(q.hi, map));
 }
 
-int64_t evaluate(const Quasi& q, const std::vector<int64_t>& values) {
+int64_t evaluate_quasi(const Quasi& q, const std::vector<int64_t>& values) {
   int64_t e = evaluate(q.e, values);
   if (q.kind == Quasi::Kind::floor_div) return floor_quotient(e, q.den);
   return std::min(std::max(e, evaluate(q.lo, values)), evaluate(q.hi, values));
@@ -146,7 +146,7 @@ Affine substitute(const Affine& e, const std::map<VarId, Affine>& map) {
   Affine out = Affine::of(e.constant);
   for (const Term& term : e.terms) {
     if (term.quasi) {
-      out = add_scaled(out, term.coeff, substitute(*term.quasi, map));
+      out = add_scaled(out, term.coeff, substitute_quasi(*term.quasi, map));
       continue;
     }
     auto found = map.find(term.var);
@@ -159,7 +159,7 @@ int64_t evaluate(const Affine& e, const std::vector<int64_t>& values) {
   int64_t sum = e.constant;
   for (const Term& term : e.terms) {
     PW_CHECK(term.quasi || term.var < values.size());
-    sum += term.coeff * (term.quasi ? evaluate(*term.quasi, values) : values[term.var]);
+    sum += term.coeff * (term.quasi ? evaluate_quasi(*term.quasi, values) : values[term.var]);
   }
   return sum;
 }

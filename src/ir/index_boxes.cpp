@@ -9,17 +9,17 @@
 namespace polyweft::ir {
 namespace {
 
-Values values_of(const Quasi& q, const IndexBox& box) {
-  const Values e = ir::values_of(q.e, box);
+Values quasi_values(const Quasi& q, const IndexBox& box) {
+  const Values e = values_of(q.e, box);
   if (q.kind == Quasi::Kind::floor_div) return {floor_quotient<Wide>(e.lo, q.den), floor_quotient<Wide>(e.hi, q.den)};
-  const Values lo = ir::values_of(q.lo, box), hi = ir::values_of(q.hi, box);
+  const Values lo = values_of(q.lo, box), hi = values_of(q.hi, box);
   return {std::min(std::max(e.lo, lo.lo), hi.lo), std::min(std::max(e.hi, lo.hi), hi.hi)};
 }
 
 Values sum_of_terms(const Affine& e, const IndexBox& box) {
   Values out{e.constant, e.constant};
   for (const Term& term : e.terms) {
-    const Values x = term.quasi ? values_of(*term.quasi, box) : box[term.var];
+    const Values x = term.quasi ? quasi_values(*term.quasi, box) : box[term.var];
     out.lo += term.coeff * (term.coeff > 0 ? x.lo : x.hi);
     out.hi += term.coeff * (term.coeff > 0 ? x.hi : x.lo);
   }
@@ -46,7 +46,7 @@ bool has_no_integer_root(const Affine& e, const IndexBox& box) {
   Wide rest = e.constant;
   int64_t unit = 0;
   for (const Term& term : e.terms) {
-    const Values x = term.quasi ? values_of(*term.quasi, box) : box[term.var];
+    const Values x = term.quasi ? quasi_values(*term.quasi, box) : box[term.var];
     if (x.is_point())
       rest += term.coeff * x.lo;
     else

@@ -6,7 +6,7 @@
 namespace polyweft::ir {
 namespace {
 
-Interval interval_of(const Quasi& q, const Intervals& known) {
+Interval quasi_interval(const Quasi& q, const Intervals& known) {
   Interval e = interval_of(q.e, known);
   double den = static_cast<double>(q.den);
   if (q.kind == Quasi::Kind::floor_div) return {std::floor(e.lo / den), std::floor(e.hi / den)};
@@ -19,7 +19,7 @@ Interval interval_of(const Quasi& q, const Intervals& known) {
 Interval interval_of(const Affine& e, const Intervals& known) {
   Interval out = {static_cast<double>(e.constant), static_cast<double>(e.constant)};
   for (const Term& term : e.terms) {
-    Interval x = term.quasi ? interval_of(*term.quasi, known) : known.at(term.var);
+    Interval x = term.quasi ? quasi_interval(*term.quasi, known) : known.at(term.var);
     double c = static_cast<double>(term.coeff);
     out.lo += c > 0 ? c * x.lo : c * x.hi;
     out.hi += c > 0 ? c * x.hi : c * x.lo;

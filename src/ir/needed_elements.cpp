@@ -40,13 +40,13 @@ Place domain_of(const Program& program, const Equation& equation) {
   return out;
 }
 
-Affine position_of(const Slot& slot) {
+Affine position_in(const Slot& slot) {
   return slot.var == kNoVar ? slot.position : Affine::variable(slot.var);
 }
 
-IndexBox elements_of(const Equation& equation, const Place& place) {
+IndexBox elements_per_tensor(const Equation& equation, const Place& place) {
   IndexBox out;
-  for (const Slot& slot : equation.slots) out.push_back(values_of(position_of(slot), place.box));
+  for (const Slot& slot : equation.slots) out.push_back(values_of(position_in(slot), place.box));
   return out;
 }
 
@@ -55,10 +55,10 @@ bool is_finite(Wide value) {
 }
 
 /// The element of the equation lies in this box of elements; ends that depend on parameters bound nothing.
-std::vector<Guard> inside(const Equation& equation, const IndexBox& elements) {
+std::vector<Guard> is_inside(const Equation& equation, const IndexBox& elements) {
   std::vector<Guard> out;
   for (size_t d = 0; d < equation.slots.size(); ++d) {
-    const Affine position = position_of(equation.slots[d]);
+    const Affine position = position_in(equation.slots[d]);
     if (is_finite(elements[d].lo)) out.push_back(guard_ge0(position - Affine::of(static_cast<int64_t>(elements[d].lo))));
     if (is_finite(elements[d].hi)) out.push_back(guard_ge0(Affine::of(static_cast<int64_t>(elements[d].hi)) - position));
   }
@@ -192,7 +192,7 @@ class ElementFinder {
     for (TensorId target : equation.targets) stays_[id] = stays_[id] || program_.tensors[target].kind != TensorKind::local;
     const Place place = domain_of(program_, equation);
     if (!place.is_reached()) return;
-    const IndexBox elements = elements_of(equation, place);
+    const IndexBox elements = elements_per_tensor(equation, place);
     whole_[id] = whole_[id].empty() && defined_[id] == 0 ? elements : hull(whole_[id], elements);
     defined_[id] += volume(elements);
   }
@@ -205,7 +205,7 @@ class ElementFinder {
     if (stays_[id]) return changed_;
     for (const IndexBox& box : std::vector<IndexBox>(needed_[id].boxes())) {
       Place place = all;
-      for (const Guard& g : inside(equation, box)) place.add(g);
+      for (const Guard& g : is_inside(equation, box)) place.add(g);
       if (place.is_reached()) visit(equation.rhs, place);
     }
     return changed_;
@@ -263,7 +263,7 @@ class ElementFinder {
 };
 
 /// Indices of one value become it; those that stay, also of reductions inside, are numbered anew.
-Equation without_single_indices(const Program& program, Equation equation) {
+Equation without_unit_ranges(const Program& program, Equation equation) {
   std::map<VarId, Affine> values;
   for (Slot& slot : equation.slots) {
     if (slot.var == kNoVar || !slot.lo.is_constant() || !(slot.hi - slot.lo == Affine::of(1))) continue;
@@ -292,7 +292,7 @@ Equation without_single_indices(const Program& program, Equation equation) {
 /// The equation on one box; nothing where it has no element there.
 std::optional<Equation> cut(const Program& program, const Equation& equation, const IndexBox& box, const AffineFacts& facts) {
   Reduction domain;
-  std::vector<Guard> conditions = inside(equation, box);
+  std::vector<Guard> conditions = is_inside(equation, box);
   conditions.insert(conditions.begin(), equation.where);
   domain.where = guard_all(std::move(conditions));
   for (const Slot& slot : equation.slots)
@@ -304,7 +304,7 @@ std::optional<Equation> cut(const Program& program, const Equation& equation, co
   auto range = domain.ranges.begin();
   for (Slot& slot : out.slots)
     if (slot.var != kNoVar) slot.lo = range->lo, slot.hi = range->hi, ++range;
-  return without_single_indices(program, std::move(out));
+  return without_unit_ranges(program, std::move(out));
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 namespace polyweft {
 namespace {
 
-using Names = std::vector<std::string>;
+using VariableNames = std::vector<std::string>;
 
-std::string name_of_variable(VarId var, const Names& names) {
+std::string name_of_variable(VarId var, const VariableNames& names) {
   return var < names.size() ? names[var] : "?" + std::to_string(var);
 }
 
@@ -17,17 +17,17 @@ bool is_atom(const Affine& e) {
   return e.terms.size() == 1 && e.constant == 0 && e.terms[0].coeff == 1 && !e.terms[0].quasi;
 }
 
-std::string operand(const Affine& e, const Names& names) {
+std::string operand(const Affine& e, const VariableNames& names) {
   return is_atom(e) ? print(e, names) : "(" + print(e, names) + ")";
 }
 
-std::string affine_text(const Quasi& q, const Names& names) {
+std::string affine_text(const Quasi& q, const VariableNames& names) {
   if (q.kind == Quasi::Kind::floor_div) return operand(q.e, names) + " // " + std::to_string(q.den);
   return "clamp(" + print(q.e, names) + ", " + print(q.lo, names) + ", " + print(q.hi, names) + ")";
 }
 
 /// |coeff| * base. A minus sign before the first term binds tighter than //: -(W // 2).
-std::string affine_text(const Term& term, const Names& names, bool is_first) {
+std::string affine_text(const Term& term, const VariableNames& names, bool is_first) {
   uint64_t magnitude = term.coeff < 0 ? 0 - static_cast<uint64_t>(term.coeff) : static_cast<uint64_t>(term.coeff);
   std::string factor = magnitude == 1 ? "" : std::to_string(magnitude) + "*";
   if (!term.quasi) return factor + name_of_variable(term.var, names);
@@ -49,13 +49,13 @@ std::pair<Affine, Affine> sides(const Affine& e) {
   return {positive, negative};
 }
 
-std::string comparison(const Affine& e, const char* relation, const Names& names) {
+std::string comparison(const Affine& e, const char* relation, const VariableNames& names) {
   auto [left, right] = sides(e);
   return print(left, names) + " " + relation + " " + print(right, names);
 }
 
 /// e >= 0, as a strict relation where that drops a constant 1.
-std::string text_of_ge0(const Affine& e, const Names& names) {
+std::string text_of_ge0(const Affine& e, const VariableNames& names) {
   auto [left, right] = sides(e);
   if (left.is_constant() && !right.is_constant()) {
     if (e.constant >= 1 && right.terms.size() == 1) return print(right, names) + " < " + print(left + Affine::of(1), names);
@@ -65,7 +65,7 @@ std::string text_of_ge0(const Affine& e, const Names& names) {
   return print(left, names) + " >= " + print(right, names);
 }
 
-std::string joined_guards(const Guard& g, const char* word, const Names& names) {
+std::string joined_guards(const Guard& g, const char* word, const VariableNames& names) {
   if (g.of.empty()) return g.kind == Guard::Kind::all ? "0 == 0" : "0 == 1";
   std::string out;
   for (const Guard& inner : g.of) {

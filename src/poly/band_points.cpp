@@ -31,7 +31,7 @@ bool uses_only(const std::vector<VarId>& used, VarId end) {
   return std::all_of(used.begin(), used.end(), [&](VarId v) { return v < end; });
 }
 
-Status validate(const Program& program, const Mapped& statement, size_t members) {
+Status validate_statement(const Program& program, const Mapped& statement, size_t members) {
   if (statement.equation >= program.equations.size()) return malformed("names an equation that the program does not have");
   if (statement.members.size() != members) return malformed("has statements with different numbers of members");
   VarId end = program.index_var(static_cast<uint32_t>(program.equations[statement.equation].index_names.size()));
@@ -84,7 +84,7 @@ Status validate(const Program& program, const BandQuestion& question) {
   size_t members = question.statements.front().members.size();
   if (members == 0 || members > kMostMembers) return malformed("needs 1 to " + std::to_string(kMostMembers) + " members");
   for (const Mapped& statement : question.statements)
-    if (Status ok = validate(program, statement, members); !ok) return ok;
+    if (Status ok = validate_statement(program, statement, members); !ok) return ok;
   if (question.folds.size() > kMostFolds) return malformed("has more than " + std::to_string(kMostFolds) + " folds");
   for (const BandFold& fold : question.folds) {
     if (fold.tensor >= program.tensors.size() || fold.dim >= program.tensors[fold.tensor].rank || fold.window < 1) return malformed("has a fold that fits no tensor");

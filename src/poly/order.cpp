@@ -13,7 +13,7 @@ namespace {
 /// Beyond this a split equation is not worth scheduling.
 constexpr size_t kMostOrderPieces = 64;
 
-Map renamed(Map map, isl_dim_type type, const std::string& name) {
+Map with_names(Map map, isl_dim_type type, const std::string& name) {
   return Map(isl_map_set_tuple_name(map.take(), type, name.c_str()));
 }
 
@@ -236,8 +236,8 @@ void add_needs(const Model& model, EquationId q, ElementGraph& graph) {
       for (const EquationId r : sources) add_edge(graph, q, r);
       continue;
     }
-    Map need = renamed(compose(element, model.read_map(q, read)), isl_dim_in, graph.statements[q].name);
-    for (EquationId r : sources) add_need(graph, q, r, restrict_range(renamed(need, isl_dim_out, graph.statements[r].name), graph.statements[r].elements));
+    Map need = with_names(compose(element, model.read_map(q, read)), isl_dim_in, graph.statements[q].name);
+    for (EquationId r : sources) add_need(graph, q, r, restrict_range(with_names(need, isl_dim_out, graph.statements[r].name), graph.statements[r].elements));
   }
 }
 
@@ -365,7 +365,7 @@ std::optional<ElementGraph> split(const ElementGraph& graph, const std::vector<u
   for (const Need& need : graph.needs)
     for (uint32_t from : pieces_of[need.from])
       for (uint32_t to : pieces_of[need.to]) {
-        Map map = renamed(renamed(need.map, isl_dim_in, out.statements[from].name), isl_dim_out, out.statements[to].name);
+        Map map = with_names(with_names(need.map, isl_dim_in, out.statements[from].name), isl_dim_out, out.statements[to].name);
         add_need(out, from, to, restrict_range(restrict_domain(std::move(map), out.statements[from].elements), out.statements[to].elements));
       }
   return out;

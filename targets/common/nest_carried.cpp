@@ -37,7 +37,7 @@ bool lie_apart(const Access& a, const Access& b, const Buffer& buffer) {
 }
 
 /// Are the subscripts of an element inside the buffer's extents?
-Guard is_inside(const Access& access, const Buffer& buffer) {
+Guard is_within(const Access& access, const Buffer& buffer) {
   std::vector<Guard> all;
   for (size_t d = 0; d < access.index.size(); ++d) {
     all.push_back(guard_ge0(access.index[d].affine));
@@ -143,7 +143,7 @@ void NestCode::add_carried(const Loop& loop, const std::vector<Instance>& instan
 /// What the first iteration reads. Where a guard keeps it from reading, the element may lie outside, and any value will do.
 llvm::Value* NestCode::first_carried(const Access& read) {
   const Buffer& buffer = nest_.buffers[read.id];
-  const Guard inside = fold(is_inside(read, buffer));
+  const Guard inside = fold(is_within(read, buffer));
   llvm::Value* none = llvm::Constant::getNullValue(scalar_.register_type(buffer.type));
   const auto known = facts_.decide(inside);
   if (known) return *known ? load_place(place_of(read), buffer.type) : none;

@@ -11,12 +11,12 @@
 namespace polyweft {
 namespace {
 
-struct Case {
+struct BoundCase {
   const char* name;
   const char* before;  ///< of the result's expression, then "* FACTOR", then `after`: a candidate is the same program with another factor
   const char* after;
 };
-const Case kCases[] = {
+const BoundCase kBoundCases[] = {
     {"gemm", "program p(M = 48, N = 32, K = 64)\nin A: f32[M, K]\nin B: f32[K, N]\nlet S[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\nout C[i: M, j: N] = S[i, j]", "\n"},
     {"softmax",
      "program p(M = 16, N = 64)\nin X: f32[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet e[i: M, j: N] = exp(X[i, j] - m[i])\nlet s[i: M] = sum[j: N] e[i, j]\n"
@@ -28,7 +28,7 @@ const Case kCases[] = {
      ", 0)\n"},
 };
 
-class ErrorBounds : public ::testing::TestWithParam<Case> {
+class ErrorBounds : public ::testing::TestWithParam<BoundCase> {
  protected:
   static void SetUpTestSuite() {
     IslClient::Options options;
@@ -41,7 +41,7 @@ class ErrorBounds : public ::testing::TestWithParam<Case> {
     delete workshop_;
   }
 
-  static Task task_with(const Case& c, const std::string& factor) {
+  static Task task_with(const BoundCase& c, const std::string& factor) {
     auto program = parse_program(std::string(c.before) + " * " + factor + c.after);
     EXPECT_TRUE(program) << program.error().message;
     return make_task(*program, {}, workshop_->target()).value();
@@ -54,7 +54,7 @@ class ErrorBounds : public ::testing::TestWithParam<Case> {
   }
 
   /// The verdict on the program times `factor` where the program itself is asked for.
-  static RunOutcome judged(const Case& c, const std::string& factor) {
+  static RunOutcome judged(const BoundCase& c, const std::string& factor) {
     const Task task = task_with(c, "1.0");
     const auto base = isl_->base_nest(task);
     RunnerTask lab;
@@ -94,7 +94,7 @@ TEST_P(ErrorBounds, a_part_in_a_thousand_is_wrong) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(programs, ErrorBounds, ::testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(programs, ErrorBounds, ::testing::ValuesIn(kBoundCases), [](const auto& info) { return std::string(info.param.name); });
 
 /// Where no kernel of bounds can be had: terms of sums and steps of recurrences round, each time.
 TEST(RuleOfThumb, grows_with_sums_and_with_steps) {

@@ -8,7 +8,7 @@
 namespace polyweft::ir {
 namespace {
 
-struct Case {
+struct PromiseCase {
   const char* name;
   const char* items;  ///< inputs, combiner, equations
 };
@@ -19,7 +19,7 @@ std::vector<BrokenPromise> broken_of(const char* items) {
   return parsed.ok() ? broken_promises(parsed->programs[0], 0) : std::vector<BrokenPromise>{};
 }
 
-std::string text_of(const std::vector<BrokenPromise>& broken) {
+std::string broken_text(const std::vector<BrokenPromise>& broken) {
   static constexpr const char* kNames[] = {"identity", "associative", "commutative"};
   std::string out;
   for (const BrokenPromise& each : broken)
@@ -28,7 +28,7 @@ std::string text_of(const std::vector<BrokenPromise>& broken) {
 }
 
 TEST(combiner_promises, what_is_kept_is_believed) {
-  const Case kCases[] = {
+  const PromiseCase kCases[] = {
       {"sum", "in X: f32[N]\ncombine f(a, b): f32 from 0 associative commutative = a + b\nout y = reduce f[i: N] X[i]"},
       {"sum of halves", "in X: f16[N]\ncombine f(a, b): f16 from 0 associative commutative = a + b\nout y = reduce f[i: N] X[i]"},
       {"product of bf16", "in X: bf16[N]\ncombine f(a, b): bf16 from 1 associative commutative = a * b\nout y = reduce f[i: N] X[i]"},
@@ -62,7 +62,7 @@ TEST(combiner_promises, what_is_kept_is_believed) {
       {"commutative alone needs no identity", "in X: f32[N]\ncombine f(a, b): f32 from 3 commutative = (a + b) / 2\nout y = reduce f[i: N] X[i]"},
       {"an overflow proves nothing", "in X: f16[N]\ncombine f(a, b): f16 from 0 associative commutative = a + b + 1000 * a * b\nout y = reduce f[i: N] X[i]"},
   };
-  for (const Case& each : kCases) EXPECT_EQ(text_of(broken_of(each.items)), "") << each.name;
+  for (const PromiseCase& each : kCases) EXPECT_EQ(broken_text(broken_of(each.items)), "") << each.name;
 }
 
 TEST(combiner_promises, what_is_broken_has_a_counterexample) {
@@ -82,12 +82,12 @@ TEST(combiner_promises, what_is_broken_has_a_counterexample) {
        "let (m, s) = reduce f[i: N] (X[i], 1)\nout y = s",
        "associative f(f("},
   };
-  for (const Broken& each : kCases) EXPECT_EQ(text_of(broken_of(each.items)).rfind(each.first, 0), 0U) << text_of(broken_of(each.items)) << "\n" << each.items;
+  for (const Broken& each : kCases) EXPECT_EQ(broken_text(broken_of(each.items)).rfind(each.first, 0), 0U) << broken_text(broken_of(each.items)) << "\n" << each.items;
 }
 
 TEST(combiner_promises, the_same_counterexample_every_time) {
   const char* items = "in X: i8[N]\ncombine f(a, b): i8 from 0 associative commutative = sat_i8(i32(a) + i32(b))\nout y = reduce f[i: N] X[i]";
-  EXPECT_EQ(text_of(broken_of(items)), text_of(broken_of(items)));
+  EXPECT_EQ(broken_text(broken_of(items)), broken_text(broken_of(items)));
 }
 
 }  // namespace

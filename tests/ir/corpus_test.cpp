@@ -15,14 +15,14 @@
 namespace polyweft {
 namespace {
 
-Program parsed(const std::string& name, const std::string& text) {
+Program parsed_file(const std::string& name, const std::string& text) {
   auto result = lang::parse(text, name);
   PW_CHECK(result.ok());
   return result->programs.at(0);
 }
 
 /// Random data; the matrices to be factored get a dominant diagonal.
-std::vector<TensorData> inputs_for(const Program& bound, uint64_t seed) {
+std::vector<TensorData> corpus_inputs(const Program& bound, uint64_t seed) {
   std::vector<TensorData> inputs = ir::seeded_inputs(bound, seed, ir::DataKind::random);
   if (bound.name != "cholesky" && bound.name != "lu") return inputs;
   int64_t n = inputs[0].extents[0];
@@ -30,22 +30,22 @@ std::vector<TensorData> inputs_for(const Program& bound, uint64_t seed) {
   return inputs;
 }
 
-ir::Evaluation evaluated(const Program& program, const std::map<std::string, int64_t>& sizes, uint64_t seed) {
+ir::Evaluation evaluated_at(const Program& program, const std::map<std::string, int64_t>& sizes, uint64_t seed) {
   auto binding = make_binding(program, sizes);
   EXPECT_TRUE(binding) << binding.error().message;
   Program bound = polyweft::bind(program, *binding);
   ir::EvaluateOptions options;
   options.with_bounds = true;
-  auto result = ir::evaluate(bound, inputs_for(bound, seed), options);
+  auto result = ir::evaluate(bound, corpus_inputs(bound, seed), options);
   EXPECT_TRUE(result) << program.name << ": " << result.error().message;
   return *result;
 }
 
 TEST(Corpus, normalized_programs_compute_the_same_bits) {
   for (const auto& [name, text] : lang_test::corpus()) {
-    Program program = parsed(name, text);
-    ir::Evaluation direct = evaluated(program, test::small_sizes(name), 5);
-    ir::Evaluation hidden = evaluated(normalize(program), test::small_sizes(name), 5);
+    Program program = parsed_file(name, text);
+    ir::Evaluation direct = evaluated_at(program, test::small_sizes(name), 5);
+    ir::Evaluation hidden = evaluated_at(normalize(program), test::small_sizes(name), 5);
     ASSERT_EQ(direct.tensors.size(), hidden.tensors.size());
     for (size_t k = 0; k < direct.tensors.size(); ++k) {
       EXPECT_EQ(direct.tensors[k].bytes, hidden.tensors[k].bytes) << name << " output " << k;
@@ -57,7 +57,7 @@ TEST(Corpus, normalized_programs_compute_the_same_bits) {
 
 TEST(Corpus, normalized_programs_have_reductions_only_as_whole_right_hand_sides) {
   for (const auto& [name, text] : lang_test::corpus()) {
-    Program n = normalize(parsed(name, text));
+    Program n = normalize(parsed_file(name, text));
     for (const Equation& equation : n.equations) {
       int reductions = 0;
       visit(equation.rhs, [&](const ExprNode& e) { reductions += e.op == Op::reduce; });
@@ -69,8 +69,8 @@ TEST(Corpus, normalized_programs_have_reductions_only_as_whole_right_hand_sides)
 
 TEST(Corpus, bounds_are_finite_and_small_beside_the_values) {
   for (const auto& [name, text] : lang_test::corpus()) {
-    Program program = parsed(name, text);
-    ir::Evaluation result = evaluated(program, test::small_sizes(name), 5);
+    Program program = parsed_file(name, text);
+    ir::Evaluation result = evaluated_at(program, test::small_sizes(name), 5);
     for (size_t k = 0; k < result.tensors.size(); ++k) {
       double scale = 0, bound = 0;
       for (int64_t x = 0; x < result.tensors[k].elements(); ++x) {

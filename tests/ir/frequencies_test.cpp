@@ -8,7 +8,7 @@
 namespace polyweft::ir {
 namespace {
 
-LoopNest parsed(const std::string& body) {
+LoopNest nest_around(const std::string& body) {
   auto nest = parse_loop_nest(
       "nest 1 t class reassoc\nloops i, j, k\nbuffer A: f32[64, 64] argument align 4\nbuffer C: f32[64, 64] argument align 4 output\narguments A, C\nbody {\n" + body +
       "\n}\n");
@@ -75,7 +75,7 @@ const char* const kBodies[] = {
 class FrequencyTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(FrequencyTest, samples_agree_with_counts) {
-  const LoopNest nest = parsed(GetParam());
+  const LoopNest nest = nest_around(GetParam());
   const Frequencies frequencies = frequencies_of(nest);
   const Count count(nest);
   ASSERT_EQ(frequencies.loops.size(), count.loops.size());
@@ -97,7 +97,7 @@ TEST(FrequencyTest, conditions_that_one_iteration_decides_are_neither_always_nor
       std::string test = condition;
       test.replace(test.find("LAST"), 4, std::to_string(last));
       const std::string trips = std::to_string(last + 2);
-      const LoopNest nest = parsed(("for i in 0 .. " + trips + " {\n for j in 0 .. 64 {\n if " + test + " {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n }\n }\n }").c_str());
+      const LoopNest nest = nest_around(("for i in 0 .. " + trips + " {\n for j in 0 .. 64 {\n if " + test + " {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n }\n }\n }").c_str());
       const Frequencies frequencies = frequencies_of(nest);
       ASSERT_EQ(frequencies.holds.size(), 1u) << test;
       const double holds = frequencies.holds.begin()->second, share = std::min(holds, 1 - holds);
@@ -107,7 +107,7 @@ TEST(FrequencyTest, conditions_that_one_iteration_decides_are_neither_always_nor
 }
 
 TEST(FrequencyTest, two_calls_give_the_same) {
-  const LoopNest nest = parsed(kBodies[2]);
+  const LoopNest nest = nest_around(kBodies[2]);
   const Frequencies a = frequencies_of(nest), b = frequencies_of(nest);
   EXPECT_EQ(a.holds, b.holds);
   for (const auto& [var, loop] : a.loops) EXPECT_EQ(loop.trips, b.loops.at(var).trips);

@@ -10,13 +10,13 @@ namespace {
 
 using namespace ir;
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+std::string with_change(std::string text, const std::string& from, const std::string& to) {
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-std::string text_of(const std::string& name) {
+std::string text_of_instruction(const std::string& name) {
   for (const std::string text : instruction_texts())
     if (text.find("\nname " + name + "\n") != std::string::npos) return text;
   ADD_FAILURE() << name;
@@ -47,7 +47,7 @@ TEST(Instruction, features_are_sets_of_which_one_is_enough) {
 }
 
 TEST(Instruction, malformed_files_are_refused) {
-  const std::string text = text_of("vpdpbusd_512");
+  const std::string text = text_of_instruction("vpdpbusd_512");
   const std::pair<const char*, const char*> kChanges[] = {
       {"instruction 1", "instruction 2"},
       {"classes strict", "classes exact"},
@@ -65,7 +65,7 @@ TEST(Instruction, malformed_files_are_refused) {
       {"nest 1", "net 1"},
   };
   for (const auto& [from, to] : kChanges) {
-    auto parsed = parse_instruction(replaced(text, from, to));
+    auto parsed = parse_instruction(with_change(text, from, to));
     ASSERT_FALSE(parsed.ok()) << from << " -> " << to;
     EXPECT_EQ(parsed.error().code, "PW0416");
   }
@@ -73,7 +73,7 @@ TEST(Instruction, malformed_files_are_refused) {
 }
 
 /// A sub-nest as a schedule makes it: other names, other loops around, factors in the other order.
-const char* const kNest = R"(nest 1 other class strict
+const char* const kTensorNest = R"(nest 1 other class strict
 loops row, depth, x, y
 buffer weights: i8[8, 16] argument align 1 tensor 1 element [$0, $1]
 buffer image: u8[5, 8] argument align 1 tensor 0 element [$0, $1]
@@ -92,7 +92,7 @@ body {
 }
 )";
 
-std::string verdict(const std::string& text) {
+std::string verdict_on_text(const std::string& text) {
   auto nest = parse_loop_nest(text);
   if (!nest) return nest.error().message;
   Status status = verify(*nest);
@@ -100,9 +100,9 @@ std::string verdict(const std::string& text) {
 }
 
 TEST(InstructionMatch, finds_the_operands_whatever_they_are_called) {
-  auto nest = parse_loop_nest(kNest);
+  auto nest = parse_loop_nest(kTensorNest);
   ASSERT_TRUE(nest.ok());
-  ASSERT_EQ(verdict(kNest), "ok");
+  ASSERT_EQ(verdict_on_text(kTensorNest), "ok");
   for (const Node& node : nest->nodes) {
     const auto* loop = std::get_if<Loop>(&node);
     if (!loop || loop->mark.kind != MarkKind::tensor) continue;
@@ -129,7 +129,7 @@ TEST(InstructionMatch, what_differs_is_refused) {
       {") * convert", ") + convert"},                                            // another operator
   };
   for (const auto& [from, to] : kChanges) {
-    const std::string changed = replaced(kNest, from, to), said = verdict(changed);
+    const std::string changed = with_change(kTensorNest, from, to), said = verdict_on_text(changed);
     // An operand that does not move with one of its own axes repeats its cells: still the instruction.
     const bool is_still_one = std::string(to).find("weights[depth, y]") != std::string::npos || std::string(to) == "image[row, y]";
     EXPECT_EQ(said == "ok", is_still_one) << from << " -> " << to << ": " << said;
@@ -138,8 +138,8 @@ TEST(InstructionMatch, what_differs_is_refused) {
 }
 
 TEST(InstructionMatch, a_missing_factor_is_one) {
-  const std::string sums = replaced(kNest, " * convert:i32(image[row, depth + x])", "");
-  EXPECT_EQ(verdict(replaced(replaced(sums, "(convert", "convert"), "y]))", "y])")), "ok");
+  const std::string sums = with_change(kTensorNest, " * convert:i32(image[row, depth + x])", "");
+  EXPECT_EQ(verdict_on_text(with_change(with_change(sums, "(convert", "convert"), "y]))", "y])")), "ok");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace polyweft::ir {
 namespace {
 
-Program bound(const std::string& text) {
+Program bound_needed(const std::string& text) {
   auto parsed = lang::parse(text, "t.weft");
   if (!parsed) throw std::runtime_error(parsed.error().message);
   return polyweft::bind(parsed->programs[0], make_binding(parsed->programs[0], {}).value());
@@ -23,7 +23,7 @@ std::vector<std::string> names(const Program& program) {
 }
 
 TEST(Needed, locals_that_no_output_reads_are_left_out_whoever_reads_them) {
-  const Program program = without_unneeded(bound(
+  const Program program = without_unneeded(bound_needed(
       "program p(N = 5)\nin X: i32[N]\nin unread: i32[N]\nlet A[i: N] = X[i] + 1\nlet D[i: N] = A[i] * 2\nlet E[i: N] = D[i] + (E[i-1] where i >= 1 else 0)\n"
       "let B[i: N] = A[i] + X[i]\nout Y[i: N] = B[i]\n"));
   EXPECT_EQ(names(program), (std::vector<std::string>{"X", "unread", "A", "B", "Y"}));
@@ -38,12 +38,12 @@ TEST(Needed, locals_that_no_output_reads_are_left_out_whoever_reads_them) {
 
 TEST(Needed, subscripts_and_components_of_tuples_are_needed) {
   const Program program = without_unneeded(
-      bound("program p(N = 5)\nin X: f32[N]\nin I: i32[N] values 0..5\nlet J[i: N] = I[i] % 5\nlet (v, k) = argmax[i: N, j: N] X[i]\nout Y[i: N] = X[clamp(J[i], 0, N-1)]\nout z = k\n"));
+      bound_needed("program p(N = 5)\nin X: f32[N]\nin I: i32[N] values 0..5\nlet J[i: N] = I[i] % 5\nlet (v, k) = argmax[i: N, j: N] X[i]\nout Y[i: N] = X[clamp(J[i], 0, N-1)]\nout z = k\n"));
   EXPECT_EQ(names(program), (std::vector<std::string>{"X", "I", "J", "v", "k", "Y", "z"}));
 }
 
 TEST(Needed, nothing_changes_where_all_is_needed) {
-  const Program program = bound("program p(N = 5)\nin X: f32[N]\nlet A[i: N] = X[i] * 2\nout Y[i: N] = A[i]\n");
+  const Program program = bound_needed("program p(N = 5)\nin X: f32[N]\nlet A[i: N] = X[i] * 2\nout Y[i: N] = A[i]\n");
   EXPECT_TRUE(equal(without_unneeded(program), program));
 }
 

@@ -10,7 +10,7 @@
 namespace polyweft {
 namespace {
 
-Program bound(const std::string& text) {
+Program bound_output(const std::string& text) {
   auto parsed = lang::parse(text, "test.weft");
   EXPECT_TRUE(parsed) << parsed.error().diagnostics.at(0).text << "\n" << text;
   const Program& program = parsed->programs.at(0);
@@ -18,7 +18,7 @@ Program bound(const std::string& text) {
 }
 
 std::vector<int64_t> extents(const std::string& sizes, const std::string& slots) {
-  const Program program = bound("program p(" + sizes + ")\nin A: f32\nout partial P" + slots + " = A");
+  const Program program = bound_output("program p(" + sizes + ")\nin A: f32\nout partial P" + slots + " = A");
   auto found = ir::output_extents(program, program.outputs()[0]);
   EXPECT_TRUE(found) << found.error().message;
   return found ? *found : std::vector<int64_t>{};
@@ -37,7 +37,7 @@ TEST(OutputExtents, are_the_bound_of_the_range_or_one_more_than_the_largest_valu
 }
 
 TEST(OutputExtents, of_several_equations_are_the_largest) {
-  const Program program = bound("program p(N = 6)\nin A: f32\nout partial P[i: N, j: 0..i]: f32 where i < 3 = A\nout partial P[5, 9]: f32 = A");
+  const Program program = bound_output("program p(N = 6)\nin A: f32\nout partial P[i: N, j: 0..i]: f32 where i < 3 = A\nout partial P[5, 9]: f32 = A");
   EXPECT_EQ(*ir::output_extents(program, program.outputs()[0]), (Extents{6, 10}));
 }
 
@@ -48,7 +48,7 @@ TEST(OutputExtents, take_no_time_where_sizes_are_large) {
 }
 
 TEST(OutputExtents, are_refused_where_they_hide) {
-  const Program program = bound("program p(N = 1_000_000)\nin A: f32\nout partial P[i: N, j: 0..i+1]: f32 where (i + j) % 2 == 0 and i % 2 == 0 and j % 2 == 1 = A");
+  const Program program = bound_output("program p(N = 1_000_000)\nin A: f32\nout partial P[i: N, j: 0..i+1]: f32 where (i + j) % 2 == 0 and i % 2 == 0 and j % 2 == 1 = A");
   auto found = ir::output_extents(program, program.outputs()[0]);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, "PW0838");
@@ -70,7 +70,7 @@ TEST(OutputExtents, are_those_of_enumeration) {
     };
     const std::string text =
         "program p(N = " + n(1, 9) + ")\nin A: f32\nout partial P[i: N, " + j + "]: f32 where " + condition() + (rng.chance(0.5) ? " and " + condition() : "") + " = A";
-    const Program program = bound(text);
+    const Program program = bound_output(text);
     auto found = ir::output_extents(program, program.outputs()[0]);
     ASSERT_TRUE(found) << text;
     EXPECT_EQ(*found, ir::boxes(program)[program.outputs()[0]].hi) << text;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr NumericsClass kClasses[] = {NumericsClass::strict, NumericsClass::contract, NumericsClass::reassoc};
 
-Program parsed(const std::string& text) {
+Program parsed_text(const std::string& text) {
   auto result = lang::parse(text, "test.weft");
   if (!result) throw std::runtime_error((result.error().diagnostics.empty() ? result.error().message : result.error().diagnostics[0].text) + "\n" + text);
   return result->programs.at(0);
@@ -76,13 +76,13 @@ struct Case {
   const char* strict;
   const char* reassoc;
 };
-constexpr const char* kHeader = "program p(N = 7, M = 5) assume N >= 6\nin X: f32[N, M]\nin Z: f32[N]\nin I: i32[N, M]\nin J: i32[N]\n";
+constexpr const char* kSimplifiedHeader = "program p(N = 7, M = 5) assume N >= 6\nin X: f32[N, M]\nin Z: f32[N]\nin I: i32[N, M]\nin J: i32[N]\n";
 
 class Simplified : public testing::TestWithParam<Case> {};
 
 TEST_P(Simplified, has_this_text_and_the_same_values) {
   const Case& c = GetParam();
-  const Program program = parsed(std::string(kHeader) + c.equation + "\n");
+  const Program program = parsed_text(std::string(kSimplifiedHeader) + c.equation + "\n");
   EXPECT_EQ(equations_of(normalize(program, NumericsClass::strict)), std::string(c.strict) + "\n");
   EXPECT_EQ(equations_of(normalize(program, NumericsClass::reassoc)), std::string(c.reassoc) + "\n");
   for (NumericsClass cls : kClasses) {
@@ -223,7 +223,7 @@ class Generator {
     std::string text = "program r(N = " + std::to_string(3 + rng_() % 6) + ", M = " + std::to_string(1 + rng_() % 5) + ")\n";
     text += "in X: " + type + "[60, 60]\nin Z: " + type + "[60]\n";
     for (int k = 0; k < 3; ++k) text += equation(k, type);
-    return bound(parsed(text));
+    return bound(parsed_text(text));
   }
 
  private:
@@ -336,7 +336,7 @@ TEST(Simplified, running_values_are_those_of_the_reductions) {
       text += "let A[i: 22, j: 20]: " + type + " = X[i, j] + (" + reduce + ")\nout Y[i: 22, j: 20] = A[i, j]\n";
     else
       text += "out partial Y[i: " + i + ", j: " + j + "]: " + type + on + " = " + one_of({"", "X[j, i] + "}) + "(" + reduce + ")\n";
-    const Program program = bound(parsed(text));
+    const Program program = bound(parsed_text(text));
     for (NumericsClass cls : kClasses) {
       const Program made = normalize(program, cls);
       EXPECT_EQ(difference(program, cls, seed, seed % 3 == 0), "") << seed << " " << name_of(cls) << "\n" << text << print(made);

@@ -27,7 +27,7 @@ std::string key(const std::string& text) {
 }
 
 /// Every name becomes another one, every gap a line of its own with a comment.
-std::string renamed(const std::string& text, std::mt19937& random) {
+std::string with_other_names(const std::string& text, std::mt19937& random) {
   lang::Source source("t", text);
   lang::Reporter report(source);
   std::map<std::string, std::string> names;
@@ -77,7 +77,7 @@ Expr swapped_operands(const Expr& e) {
 
 TEST(key, is_free_of_names_blanks_and_comments) {
   std::mt19937 random(1);
-  for (const auto& [name, text] : lang_test::corpus()) EXPECT_EQ(key(text), key(renamed(text, random))) << name;
+  for (const auto& [name, text] : lang_test::corpus()) EXPECT_EQ(key(text), key(with_other_names(text, random))) << name;
 }
 
 TEST(key, is_free_of_the_order_of_equations_and_lets) {
@@ -222,7 +222,7 @@ TEST(key, random_programs_keep_their_key) {
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(program));
     std::string expected = lang::key_of(program);
     EXPECT_EQ(key(print(program)), expected);
-    EXPECT_EQ(key(renamed(print(program), random)), expected);
+    EXPECT_EQ(key(with_other_names(print(program), random)), expected);
     EXPECT_EQ(key(reordered(program, random)), expected);
     Program swapped = program;
     for (Equation& each : swapped.equations) each.rhs = rewrite(each.rhs, swapped_operands);

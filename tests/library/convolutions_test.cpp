@@ -18,7 +18,7 @@ using library_test::integers;
 
 using library_test::Convolution;
 
-std::vector<Convolution> cases() {
+std::vector<Convolution> convolutions() {
   std::vector<Convolution> out;
   for (const auto& file : library_test::library_files()) {
     Convolution c;
@@ -79,7 +79,7 @@ int wrong_elements(const Convolution& c, TensorData& x, TensorData& w, TensorDat
 TEST(ConvolutionLibrary, every_trace_is_proven_and_right) {
   Tuner tuner(*find_target("host"), {});
   std::mt19937 random(1);
-  const auto all = cases();
+  const auto all = convolutions();
   EXPECT_GE(all.size(), 30u);
   for (const Convolution& c : all) {
     SCOPED_TRACE(c.name);

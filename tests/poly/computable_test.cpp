@@ -119,9 +119,9 @@ class System {
   std::vector<std::string> lines_;
 };
 
-enum class Verdict : uint8_t { runs, refused_rightly, over_refused, wrong };
+enum class ComputableVerdict : uint8_t { runs, refused_rightly, over_refused, wrong };
 struct Outcome {
-  Verdict verdict = Verdict::wrong;
+  ComputableVerdict verdict = ComputableVerdict::wrong;
   bool computable = false, accepted = false;
   std::string why;
 };
@@ -164,22 +164,22 @@ Outcome outcome_of(const std::string& text) {
       out.why = "the evaluator says " + expected.error().message;
     else if (!rightly)
       out.why = report.errors.empty() ? "accepted, though cyclic" : "refused without a cycle: " + report.errors[0].text;
-    out.verdict = out.accepted || !out.why.empty() ? Verdict::wrong : Verdict::refused_rightly;
+    out.verdict = out.accepted || !out.why.empty() ? ComputableVerdict::wrong : ComputableVerdict::refused_rightly;
     return out;
   }
   auto nest = poly::base_nest(bound, NumericsClass::strict);
   if (!out.accepted || !nest) {
     out.why = !out.accepted ? "check: " + report.errors[0].text + " [" + report.errors[0].code + "]" : "base nest: " + nest.error().message;
-    out.verdict = !out.accepted && report.errors[0].code == "PW0207" ? Verdict::wrong : Verdict::over_refused;
+    out.verdict = !out.accepted && report.errors[0].code == "PW0207" ? ComputableVerdict::wrong : ComputableVerdict::over_refused;
     return out;
   }
   out.why = first_difference(*nest, inputs, *expected);
-  out.verdict = out.why.empty() ? Verdict::runs : Verdict::wrong;
+  out.verdict = out.why.empty() ? ComputableVerdict::runs : ComputableVerdict::wrong;
   return out;
 }
 
 /// The system with as many equations as possible made plain, that still comes to `verdict`.
-std::string least(const System& system, Verdict verdict) {
+std::string least(const System& system, ComputableVerdict verdict) {
   std::vector<bool> plain(system.equations(), false);
   for (size_t q = 0; q < plain.size(); ++q) {
     plain[q] = true;
@@ -203,10 +203,10 @@ TEST(Computable, systems_run_and_the_others_are_refused_with_a_cycle) {
     std::fflush(stdout);
     computable += outcome.computable;
     cyclic += !outcome.computable;
-    if (outcome.verdict == Verdict::wrong) ADD_FAILURE() << "seed " << seed << ": " << outcome.why << "; smallest:\n" << least(system, Verdict::wrong);
-    if (outcome.verdict != Verdict::over_refused) continue;
+    if (outcome.verdict == ComputableVerdict::wrong) ADD_FAILURE() << "seed " << seed << ": " << outcome.why << "; smallest:\n" << least(system, ComputableVerdict::wrong);
+    if (outcome.verdict != ComputableVerdict::over_refused) continue;
     ++over_refused;
-    std::printf("seed %llu refused: %s\n%s", static_cast<unsigned long long>(seed), outcome.why.c_str(), least(system, Verdict::over_refused).c_str());
+    std::printf("seed %llu refused: %s\n%s", static_cast<unsigned long long>(seed), outcome.why.c_str(), least(system, ComputableVerdict::over_refused).c_str());
   }
   std::printf("systems %llu: computable %d, of these refused %d; cyclic %d\n", static_cast<unsigned long long>(systems), computable, over_refused, cyclic);
   EXPECT_GT(computable, static_cast<int>(systems / 8));

@@ -6,7 +6,7 @@
 namespace polyweft::random_test {
 namespace {
 
-using Words = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 /// An index: 0 <= name < size, whatever its own range.
 struct Index {
@@ -25,11 +25,11 @@ class Edges {
   }
 
  private:
-  std::string one_of(const Words& words) { return words[rng_.below(words.size())]; }
+  std::string one_of(const Texts& words) { return words[rng_.below(words.size())]; }
   static std::string number(int64_t value) { return std::to_string(value); }
 
   std::string head() {
-    const Words types = {"f32", "f32", "f64", "i32", "i16"};
+    const Texts types = {"f32", "f32", "f64", "i32", "i16"};
     type_ = one_of(types);
     is_float_ = type_[0] == 'f';
     std::string sizes, assumed;
@@ -109,7 +109,7 @@ class Edges {
       std::string out = name;
       bool fits = true;
       for (size_t d = 0; d < dims.size() && fits; ++d) {
-        Words here;
+        Texts here;
         for (const Index& index : scope)
           if (index.size == dims[d]) here.push_back(index.name);
         fits = !here.empty();
@@ -131,7 +131,7 @@ class Edges {
       scope.push_back({name, size});
       own.push_back(scope.back());
     }
-    Words parts;
+    Texts parts;
     if (!outer.empty() && rng_.chance(0.6)) parts.push_back(condition(outer)), out_.outer_guard = true;
     if (!outer.empty() && rng_.chance(0.25)) {
       parts.push_back(condition({outer[rng_.below(outer.size())], own[0]}));
@@ -265,8 +265,8 @@ class Edges {
     out_.text += "out R" + a + "[" + i + ": " + size + "] = " + a + "[" + i + "]\nout R" + b + "[" + i + ": " + size + "] = " + b + "[" + i + "]\n";
   }
 
-  const Words kSizes = {"M", "N", "K"};
-  const std::vector<std::pair<std::string, Words>> inputs_ = {{"s", {}},         {"X", {"M"}},      {"Y", {"N"}},      {"Z", {"K"}},      {"A", {"M", "N"}},
+  const Texts kSizes = {"M", "N", "K"};
+  const std::vector<std::pair<std::string, Texts>> inputs_ = {{"s", {}},         {"X", {"M"}},      {"Y", {"N"}},      {"Z", {"K"}},      {"A", {"M", "N"}},
                                                               {"B", {"N", "K"}}, {"C", {"M", "K"}}, {"D", {"M", "M"}}, {"E", {"K", "K"}}, {"F", {"N", "N"}}};
   Rng& rng_;
   EdgeProgram out_;

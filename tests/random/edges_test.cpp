@@ -105,13 +105,13 @@ std::string normalizing_changes(const Case& one) {
   return "";
 }
 
-struct Counts {
+struct EdgeCounts {
   int agreed = 0, refused = 0, no_program = 0, wrong = 0, asked = 0, not_decided = 0, sizes = 0;
   int outer = 0, mixed = 0, zero = 0, modulo = 0, dependent = 0, recurrences = 0;
   std::map<std::string, int> ways, why;
 };
 
-void count_features(const EdgeProgram& program, Counts& counts) {
+void count_features(const EdgeProgram& program, EdgeCounts& counts) {
   counts.outer += program.outer_guard;
   counts.mixed += program.mixed_guard;
   counts.zero += program.zero_extent;
@@ -126,7 +126,7 @@ std::string refusal_of(const Program& program) {
   return report.errors.empty() ? "" : report.errors[0].code + " " + report.errors[0].text;
 }
 
-void judge_symbolic(const Case& one, const std::string& name, Counts& counts) {
+void judge_symbolic(const Case& one, const std::string& name, EdgeCounts& counts) {
   Binding sizes = *make_binding(one.pair.source, {});
   std::vector<Binding> bindings = {sizes};
   for (int64_t more : {1, 2, 5}) {
@@ -141,7 +141,7 @@ void judge_symbolic(const Case& one, const std::string& name, Counts& counts) {
   ADD_FAILURE() << name << " symbolic: " << swept.trouble << "\n" << one.program.text;
 }
 
-void judge_case(const Case& one, const std::string& name, Counts& counts) {
+void judge_case(const Case& one, const std::string& name, EdgeCounts& counts) {
   const Judgement judgement = judge(one.pair);
   counts.agreed += judgement.outcome == Outcome::agreed;
   counts.asked += judgement.asked_checker;
@@ -156,7 +156,7 @@ void judge_case(const Case& one, const std::string& name, Counts& counts) {
                 << described(least) << judge(least).message;
 }
 
-void judge_seed(uint64_t seed, Counts& counts) {
+void judge_seed(uint64_t seed, EdgeCounts& counts) {
   const std::string name = "seed " + std::to_string(seed);
   const Case one = edge_case(seed);
   if (number_of("PW_RANDOM_SEED", 0)) std::printf("%s%s, %s", one.program.text.c_str(), described(one.pair).c_str(), kWays[static_cast<size_t>(one.way)]);
@@ -178,7 +178,7 @@ void judge_seed(uint64_t seed, Counts& counts) {
   one.way == Way::symbolic ? judge_symbolic(one, name, counts) : judge_case(one, name, counts);
 }
 
-void print_counts(const Counts& c) {
+void print_edge_counts(const EdgeCounts& c) {
   std::printf("edges: %d agreed, %d refused, %d no program, %d wrong; checker asked %d times, not decided %d times; %d sizes of symbolic kernels\n", c.agreed, c.refused,
               c.no_program, c.wrong, c.asked, c.not_decided, c.sizes);
   std::printf("conditions on outer indices %d, on both %d; extents of zero %d; partial with a remainder %d; dependent ranges %d; recurrences %d\n", c.outer, c.mixed,
@@ -189,9 +189,9 @@ void print_counts(const Counts& c) {
 
 TEST(RandomEdges, all_judges_agree) {
   const int one = number_of("PW_RANDOM_SEED", 0), first = number_of("PW_RANDOM_FIRST", 1), pairs = number_of("PW_RANDOM_EDGES", 200);
-  Counts counts;
+  EdgeCounts counts;
   for (int seed = one ? one : first; seed < (one ? one + 1 : first + pairs) && counts.wrong < 20; ++seed) judge_seed(static_cast<uint64_t>(seed), counts);
-  print_counts(counts);
+  print_edge_counts(counts);
   if (one) return;
   EXPECT_GT(counts.agreed * 10, pairs * 8) << "too few pairs reach the comparison";
   EXPECT_GT(counts.outer * 5, pairs * 2);

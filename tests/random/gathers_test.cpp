@@ -18,12 +18,12 @@
 namespace polyweft::random_test {
 namespace {
 
-struct Counts {
+struct GatherCounts {
   int programs = 0, refused = 0, products = 0, sums = 0, negations = 0, clamps = 0, remainders = 0, quotients = 0, bits = 0, shifts = 0, selects = 0, guards = 0;
   int wrapped = 0, extremes = 0, promises = 0, above_64 = 0, lanes = 0, traces = 0, symbolic = 0, proven = 0;
 };
 
-void count(const GatherFeatures& f, Counts& c) {
+void count_gathers(const GatherFeatures& f, GatherCounts& c) {
   ++c.programs;
   c.products += f.products > 0;
   c.sums += f.sums > 0;
@@ -43,13 +43,13 @@ void count(const GatherFeatures& f, Counts& c) {
 
 class GatherJudge {
  public:
-  GatherJudge(const RandomGather& gather, uint64_t seed, Counts& counts) : gather_(gather), seed_(seed), counts_(counts) {}
+  GatherJudge(const RandomGather& gather, uint64_t seed, GatherCounts& counts) : gather_(gather), seed_(seed), counts_(counts) {}
 
   /// What is wrong; empty where all agree.
   std::string run() {
     auto parsed = lang::parse(gather_.text, "gather.weft");
     if (!parsed) return refusal(parsed.error());
-    count(gather_.features, counts_);
+    count_gathers(gather_.features, counts_);
     source_ = parsed->programs.front();
     if (lang::parse(print(source_), "again.weft")->programs.empty() || !equal(lang::parse(print(source_), "again.weft")->programs.front(), source_))
       return "the printed program is another one:\n" + print(source_);
@@ -140,7 +140,7 @@ class GatherJudge {
 
   const RandomGather& gather_;
   uint64_t seed_;
-  Counts& counts_;
+  GatherCounts& counts_;
   Program source_, program_;
 };
 
@@ -156,7 +156,7 @@ std::string data_text(const RandomGather& gather) {
 
 TEST(Gathers, of_extreme_values_read_what_exact_integers_say) {
   const int one = number_of("PW_RANDOM_SEED", 0), all = number_of("PW_RANDOM_GATHERS", 200), first = number_of("PW_RANDOM_FIRST", 1);
-  Counts c;
+  GatherCounts c;
   int wrong = 0;
   for (int seed = one ? one : first; seed < (one ? one + 1 : first + all) && wrong < 10; ++seed) {
     const RandomGather gather = random_gather(static_cast<uint64_t>(seed));

@@ -24,9 +24,9 @@ std::string plus(const std::string& e, int64_t x) {
 }
 
 /// B from A of the step before, A from B (and from its own cells to the left), at every step.
-class Recurrence {
+class InPlaceRecurrence {
  public:
-  explicit Recurrence(uint64_t seed) : random_(seed) {
+  explicit InPlaceRecurrence(uint64_t seed) : random_(seed) {
     taps_b_ = {tap(), tap()};
     taps_a_ = {tap(), tap()};
     if (pick(3) == 0) own_ = 1 + pick(2);
@@ -144,7 +144,7 @@ TEST(InPlace, what_the_checker_proves_the_interpreter_and_machine_code_compute) 
   const auto targets = targets_test::runnable_targets();
   int proven = 0, refuted = 0, in_lock_step = 0, harmless = 0;
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
-    Recurrence recurrence(seed);
+    InPlaceRecurrence recurrence(seed);
     const Program program = program_of(recurrence.program());
     const std::string text = recurrence.nest();
     const auto nest = parse_loop_nest(text);

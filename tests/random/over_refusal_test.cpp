@@ -14,7 +14,7 @@
 namespace polyweft::random_test {
 namespace {
 
-struct Counts {
+struct RefusalCounts {
   int accepted = 0;
   std::map<std::string, std::map<Truth, int>> refused;
   int with(Truth truth) const {
@@ -29,7 +29,7 @@ struct Counts {
   }
 };
 
-void count(const Program& program, NumericsClass cls, const Drawn& drawn, Counts& counts, bool is_shown, const std::string& name) {
+void count_steps(const Program& program, NumericsClass cls, const Drawn& drawn, RefusalCounts& counts, bool is_shown, const std::string& name) {
   counts.accepted += static_cast<int>(drawn.trace.steps.size());
   for (const Refused& refused : drawn.refused) {
     const Truth truth = truth_of(program, cls, refused);
@@ -42,7 +42,7 @@ void count(const Program& program, NumericsClass cls, const Drawn& drawn, Counts
   }
 }
 
-void print_counts(const char* what, const Counts& counts) {
+void print_refusals(const char* what, const RefusalCounts& counts) {
   std::printf("%s: %d steps accepted, %d refused as they should be, %d refused although legal (%.2f %%), %d undecided, %d make no nest, %d of form\n", what,
               counts.accepted, counts.with(Truth::illegal), counts.with(Truth::legal), 100 * counts.over_refusal(), counts.with(Truth::undecided),
               counts.with(Truth::no_nest), counts.with(Truth::of_form));
@@ -61,37 +61,37 @@ NumericsClass some_class(Rng& rng) {
   return classes[rng.below(3)];
 }
 
-Program ready(const Program& source) {
+Program ready_at_defaults(const Program& source) {
   return polyweft::normalize(polyweft::bind(source, *make_binding(source, {})));
 }
 
 TEST(OverRefusal, of_steps_on_bands_is_small) {
   const int one = number_of("PW_RANDOM_SEED", 0), traces = number_of("PW_RANDOM_TRACES", 120), first = number_of("PW_RANDOM_FIRST", 1);
-  Counts counts;
+  RefusalCounts counts;
   for (int seed = one ? one : first; seed < (one ? one + 1 : first + traces); ++seed) {
     Rng rng(static_cast<uint64_t>(seed));
-    const Program program = ready(lang::parse(random_recurrence(rng), "recurrence.weft")->programs.front());
+    const Program program = ready_at_defaults(lang::parse(random_recurrence(rng), "recurrence.weft")->programs.front());
     const NumericsClass cls = some_class(rng);
     const Drawn drawn = random_band_trace(rng, program, cls);
-    count(program, cls, drawn, counts, one || traces > 200, "seed " + std::to_string(seed));
+    count_steps(program, cls, drawn, counts, one || traces > 200, "seed " + std::to_string(seed));
   }
-  print_counts("bands", counts);
+  print_refusals("bands", counts);
   EXPECT_LE(counts.over_refusal(), 0.02);
 }
 
 TEST(OverRefusal, of_steps_on_single_statements_is_small) {
   const int one = number_of("PW_RANDOM_SEED", 0), traces = number_of("PW_RANDOM_TRACES", 150), first = number_of("PW_RANDOM_FIRST", 1);
-  Counts counts;
+  RefusalCounts counts;
   for (int seed = one ? one : first; seed < (one ? one + 1 : first + traces); ++seed) {
     const Pair pair = random_pair(static_cast<uint64_t>(seed));
     const bool has_nothing = std::any_of(pair.source.parameters.begin(), pair.source.parameters.end(), [](const Parameter& p) { return p.value <= 0; });
     if (has_nothing || !make_binding(pair.source, {})) continue;
-    const Program program = ready(pair.source);
+    const Program program = ready_at_defaults(pair.source);
     if (schedules::has_recurrence(program)) continue;
     Rng rng(static_cast<uint64_t>(seed));
-    count(program, pair.cls, random_dense_trace(rng, program, pair.cls), counts, one || traces > 400, "seed " + std::to_string(seed));
+    count_steps(program, pair.cls, random_dense_trace(rng, program, pair.cls), counts, one || traces > 400, "seed " + std::to_string(seed));
   }
-  print_counts("single statements", counts);
+  print_refusals("single statements", counts);
   EXPECT_LE(counts.over_refusal(), 0.02);
 }
 

@@ -49,12 +49,12 @@ std::string objection_to(const Program& program) {
   return "";
 }
 
-struct Counts {
+struct RecurrenceCounts {
   int agreed = 0, refused = 0, wrong = 0, asked = 0, not_decided = 0, steps = 0, parallel = 0, vector = 0;
   std::map<std::string, int> why;
 };
 
-void judge_pair(const Pair& pair, const std::string& name, Counts& counts) {
+void judge_pair(const Pair& pair, const std::string& name, RecurrenceCounts& counts) {
   const Judgement judgement = judge(pair);
   counts.agreed += judgement.outcome == Outcome::agreed;
   counts.asked += judgement.asked_checker;
@@ -70,7 +70,7 @@ void judge_pair(const Pair& pair, const std::string& name, Counts& counts) {
   ADD_FAILURE() << name << ": " << judgement.kind << ": " << judgement.message << "\n" << described(pair) << "\nsmallest:\n" << described(least);
 }
 
-void print_counts(const Counts& c) {
+void print_recurrences(const RecurrenceCounts& c) {
   std::printf("recurrences: %d agreed (%d steps, %d with tasks, %d with lanes), %d refused, %d disagreements; checker asked %d times, not decided %d times\n", c.agreed,
               c.steps, c.parallel, c.vector, c.refused, c.wrong, c.asked, c.not_decided);
   for (const auto& [message, times] : c.why) std::printf("  %d times: %s\n", times, message.c_str());
@@ -86,7 +86,7 @@ Range seeds(const char* variable, int otherwise) {
 
 TEST(RandomRecurrences, all_judges_agree) {
   const Range range = seeds("PW_RANDOM_RECURRENCES", 40);
-  Counts counts;
+  RecurrenceCounts counts;
   for (int seed = range.first; seed < range.end && counts.wrong < 10; ++seed) {
     const Pair pair = recurrence_pair(static_cast<uint64_t>(seed));
     if (range.end == range.first + 1) std::printf("%s", described(pair).c_str());
@@ -97,21 +97,21 @@ TEST(RandomRecurrences, all_judges_agree) {
     }
     judge_pair(pair, "seed " + std::to_string(seed), counts);
   }
-  print_counts(counts);
+  print_recurrences(counts);
   EXPECT_GT(counts.agreed * 10, (range.end - range.first == 1 ? 0 : range.end - range.first) * 8 - 1) << "too few systems reach the comparison";
 }
 
 /// In bands: what steps take is right for every judge, and the checker proves it.
 TEST(RandomRecurrences, all_judges_agree_on_random_traces) {
   const Range range = seeds("PW_RANDOM_BANDS", 40);
-  Counts counts;
+  RecurrenceCounts counts;
   for (int seed = range.first; seed < range.end && counts.wrong < 10; ++seed) {
     const Pair pair = band_pair(static_cast<uint64_t>(seed));
     if (pair.trace.steps.empty()) continue;
     if (range.end == range.first + 1) std::printf("%s", described(pair).c_str());
     judge_pair(pair, "seed " + std::to_string(seed), counts);
   }
-  print_counts(counts);
+  print_recurrences(counts);
   EXPECT_LE(counts.not_decided * 50, std::max(counts.asked, 50)) << "the checker is to decide 98 of 100 nests that are right";
 }
 

@@ -17,7 +17,7 @@
 namespace polyweft::random_test {
 namespace {
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+std::string filled_in(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
   return text;
 }
@@ -39,12 +39,12 @@ Program parsed(const std::string& text) {
   return file->programs.front();
 }
 Trace trace_for(const std::string& text, int lanes) {
-  auto trace = parse_trace(replaced(replaced(replaced(text, "2V", std::to_string(2 * lanes)), "V", std::to_string(lanes)), "W", std::to_string(32 * lanes)));
+  auto trace = parse_trace(filled_in(filled_in(filled_in(text, "2V", std::to_string(2 * lanes)), "V", std::to_string(lanes)), "W", std::to_string(32 * lanes)));
   EXPECT_TRUE(trace.ok()) << (trace.ok() ? "" : trace.error().message);
   return *trace;
 }
 Program sized(const std::string& text, int64_t m, int64_t n, int64_t k) {
-  return parsed(replaced(replaced(replaced(text, "M = 5", "M = " + std::to_string(m)), "N = 40", "N = " + std::to_string(n)), "K = 24", "K = " + std::to_string(k)));
+  return parsed(filled_in(filled_in(filled_in(text, "M = 5", "M = " + std::to_string(m)), "N = 40", "N = " + std::to_string(n)), "K = 24", "K = " + std::to_string(k)));
 }
 bool runs_here(const std::string& instruction) {
   return (*ir::instruction_named(instruction))->runs_on(*find_target("host"));
@@ -98,7 +98,7 @@ TEST(Tensor, every_class_may_use_exact_sums) {
 }
 
 std::string bf16_text(const std::string& text) {
-  return replaced(replaced(replaced(replaced(text, "u8", "bf16"), "i8", "bf16"), "i32(", "f32("), "vpdpbusd", "vdpbf16ps");
+  return filled_in(filled_in(filled_in(filled_in(text, "u8", "bf16"), "i8", "bf16"), "i32(", "f32("), "vpdpbusd", "vdpbf16ps");
 }
 const char* const kPairsTrace = R"(trace 1
   tile C [k: 8, j: 2V, i: 3, k: 2]
@@ -164,14 +164,14 @@ std::string refusal(const std::string& program, const std::string& trace, Numeri
 TEST(Tensor, refusals_name_what_differs) {
   const std::string product = kProduct, trace = kTrace;
   ASSERT_EQ(refusal(product, trace), "");
-  EXPECT_EQ(refusal(replaced(product, "B: i8", "B: u8"), trace), "PW0322 tensorize C k: operand B of vpdpbusd_512 is i8, the program reads u8");
-  EXPECT_EQ(refusal(replaced(product, "A: u8", "A: i8"), trace), "PW0322 tensorize C k: operand A of vpdpbusd_512 is u8, the program reads i8");
-  EXPECT_NE(refusal(replaced(replaced(product, "i32(A", "i16(A"), "i32(B", "i16(B"), trace).find("folds a sum in i32, the program a sum in i16"), std::string::npos);
-  EXPECT_NE(refusal(product, replaced(trace, "d1 % 2V, d0 % 4", "d0 % 4, d1 % 2V")).find("must be neighbours in memory"), std::string::npos);
-  EXPECT_NE(refusal(product, replaced(trace, "i: 3, k: 4", "i: 3, k: 8")).find("takes 4 values of k at once"), std::string::npos);
-  EXPECT_NE(refusal(product, replaced(trace, "vectorize C j V", "vectorize C j 8")).find("has 16 lanes"), std::string::npos);
-  EXPECT_NE(refusal(product, replaced(trace, "vpdpbusd_W", "vpdpbusd")).find("PW0416"), std::string::npos);
-  const std::string by_columns = replaced(replaced(product, "A: u8[M, K]", "A: u8[K, M]"), "A[i, k]", "A[k, i]");
+  EXPECT_EQ(refusal(filled_in(product, "B: i8", "B: u8"), trace), "PW0322 tensorize C k: operand B of vpdpbusd_512 is i8, the program reads u8");
+  EXPECT_EQ(refusal(filled_in(product, "A: u8", "A: i8"), trace), "PW0322 tensorize C k: operand A of vpdpbusd_512 is u8, the program reads i8");
+  EXPECT_NE(refusal(filled_in(filled_in(product, "i32(A", "i16(A"), "i32(B", "i16(B"), trace).find("folds a sum in i32, the program a sum in i16"), std::string::npos);
+  EXPECT_NE(refusal(product, filled_in(trace, "d1 % 2V, d0 % 4", "d0 % 4, d1 % 2V")).find("must be neighbours in memory"), std::string::npos);
+  EXPECT_NE(refusal(product, filled_in(trace, "i: 3, k: 4", "i: 3, k: 8")).find("takes 4 values of k at once"), std::string::npos);
+  EXPECT_NE(refusal(product, filled_in(trace, "vectorize C j V", "vectorize C j 8")).find("has 16 lanes"), std::string::npos);
+  EXPECT_NE(refusal(product, filled_in(trace, "vpdpbusd_W", "vpdpbusd")).find("PW0416"), std::string::npos);
+  const std::string by_columns = filled_in(filled_in(product, "A: u8[M, K]", "A: u8[K, M]"), "A[i, k]", "A[k, i]");
   EXPECT_NE(refusal(by_columns, trace).find("4 values of k of A must be neighbours in memory"), std::string::npos);
 }
 
@@ -180,7 +180,7 @@ TEST(Tensor, sketches_use_the_instruction) {
   PW_NEEDS("avx512vnni");
   const std::string kPrograms[] = {
       kProduct,
-      replaced(kProduct, "in B", "const in B"),
+      filled_in(kProduct, "in B", "const in B"),
       "program swapped(M = 9, N = 33, K = 30)\nconst in W: i8[K, N]\nin X: u8[M, K]\nout Y[i: M, j: N] = sum[k: K] i32(W[k, j]) * i32(X[i, k])\n",
       "program requantized(M = 9, N = 33, K = 21)\nin A: u8[M, K]\nconst in B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
       "out Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n",
@@ -216,9 +216,9 @@ TEST(Tensor, sketches_use_the_instruction) {
 TEST(Tensor, sketches_leave_other_sums_alone) {
   schedules::TargetFacts facts;
   facts.instructions = {"vpdpbusd_512"};
-  const std::string kPrograms[] = {replaced(kProduct, "A: u8", "A: i8"), replaced(kProduct, "B: i8", "B: u8"),
-                                   replaced(replaced(kProduct, "i32(A", "i64(A"), "i32(B", "i64(B"), replaced(kProduct, "M = 5", "M = 2"),
-                                   replaced(kProduct, "K = 24", "K = 3")};
+  const std::string kPrograms[] = {filled_in(kProduct, "A: u8", "A: i8"), filled_in(kProduct, "B: i8", "B: u8"),
+                                   filled_in(filled_in(kProduct, "i32(A", "i64(A"), "i32(B", "i64(B"), filled_in(kProduct, "M = 5", "M = 2"),
+                                   filled_in(kProduct, "K = 24", "K = 3")};
   for (const std::string& text : kPrograms) {
     const Program source = parsed(text);
     for (const Trace& trace : schedules::sketches(polyweft::normalize(polyweft::bind(source, *make_binding(source, {}))), NumericsClass::reassoc, facts))
@@ -231,7 +231,7 @@ TEST(Tensor, roundings_and_flushes_need_class_reassoc) {
   EXPECT_EQ(refusal(text, kPairsTrace), "");
   for (auto cls : {NumericsClass::strict, NumericsClass::contract}) EXPECT_EQ(refusal(text, kPairsTrace, cls).substr(0, 6), "PW0307");
   // A sum in bf16 rounds after each term: another value.
-  EXPECT_NE(refusal(replaced(text, "f32(", "bf16("), kPairsTrace).find("PW0322"), std::string::npos);
+  EXPECT_NE(refusal(filled_in(text, "f32(", "bf16("), kPairsTrace).find("PW0322"), std::string::npos);
 }
 
 TEST(Tensor, changed_nests_are_refuted) {
@@ -254,7 +254,7 @@ TEST(Tensor, changed_nests_are_refuted) {
   };
   int changed = 0;
   for (const auto& [from, to] : kChanges) {
-    const std::string other = replaced(text, from, to);
+    const std::string other = filled_in(text, from, to);
     if (other == text) {
       ADD_FAILURE() << from << " is not in\n" << text;
       continue;

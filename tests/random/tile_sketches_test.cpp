@@ -14,16 +14,16 @@ namespace {
 
 using targets_test::with_tiles;
 
-std::string refusal(const Trace& trace, const Unit& unit = kUnits[0]) {
+std::string sketch_refusal(const Trace& trace, const Unit& unit = kUnits[0]) {
   auto nest = scheduled(product(unit, {96, 96, 128}), trace);
   return nest.ok() ? "" : nest.error().code + " " + nest.error().message;
 }
 
 TEST(Tiles, never_more_than_eight_live) {
   Block block;
-  EXPECT_EQ(refusal(schedule(kUnits[0], block)), "");
+  EXPECT_EQ(sketch_refusal(schedule(kUnits[0], block)), "");
   block.rows = block.columns = 3;
-  EXPECT_EQ(refusal(schedule(kUnits[0], block)), "PW0311 accumulate C in tiles: 9 tiles of sums and 2 of operands are 11 live tiles, the unit has 8");
+  EXPECT_EQ(sketch_refusal(schedule(kUnits[0], block)), "PW0311 accumulate C in tiles: 9 tiles of sums and 2 of operands are 11 live tiles, the unit has 8");
   block.columns = 2;
   auto nest = scheduled(product(kUnits[0], {96, 96, 128}), schedule(kUnits[0], block));
   ASSERT_TRUE(nest.ok());
@@ -40,7 +40,7 @@ TEST(Tiles, refusals_name_what_differs) {
   const std::string right = schedule(kUnits[0], {}).text();
   const auto with = [&](const std::string& from, const std::string& to) {
     auto trace = parse_trace(replaced(right, from, to));
-    return trace.ok() ? refusal(*trace) : trace.error().message;
+    return trace.ok() ? sketch_refusal(*trace) : trace.error().message;
   };
   EXPECT_NE(with("i.1 tile", "i.1 reg").find("registers have no rows"), std::string::npos);
   EXPECT_NE(with("  tensorize C i, j, k.2, k by tdpbusd\n  unroll C i.2\n  unroll C j.2\n", "").find("tiles"), std::string::npos);
@@ -50,7 +50,7 @@ TEST(Tiles, refusals_name_what_differs) {
   EXPECT_NE(with("heap layout", "tile layout").find("PW0308"), std::string::npos);
 }
 
-schedules::TargetFacts facts_of(const Target& target, int threads) {
+schedules::TargetFacts tile_facts(const Target& target, int threads) {
   schedules::TargetFacts facts;
   facts.threads = threads;
   facts.cache_bytes = {48 << 10, 64 << 10, 1 << 20};  // small sizes have panels then
@@ -84,7 +84,7 @@ TEST(Tiles, sketches_propose_blocks) {
       ASSERT_TRUE(file.ok()) << file.error().message;
       const Program& source = file->programs.front();
       int with_tiles_count = 0, fused = 0, in_panels = 0;
-      for (const Trace& trace : schedules::sketches(bound(source), NumericsClass::reassoc, facts_of(with_tiles(), threads))) {
+      for (const Trace& trace : schedules::sketches(bound(source), NumericsClass::reassoc, tile_facts(with_tiles(), threads))) {
         if (!has_tiles(trace)) continue;
         ++with_tiles_count;
         fused += trace.text().find("fuse ") != std::string::npos;

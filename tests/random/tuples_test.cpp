@@ -19,24 +19,24 @@
 namespace polyweft::random_test {
 namespace {
 
-using Sizes = std::pair<int64_t, int64_t>;
+using TupleSizes = std::pair<int64_t, int64_t>;
 
 constexpr const char* kOnline =
     "combine online((m, s), (n, t)): (f32, f32) from (-inf, 0) associative commutative =\n"
     "  (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))))\n";
 
-std::string head(const std::string& name, Sizes sizes) {
+std::string head(const std::string& name, TupleSizes sizes) {
   return "program " + name + "(M = " + std::to_string(sizes.first) + ", N = " + std::to_string(sizes.second) +
          ") assume N >= " + std::to_string(std::min<int64_t>(sizes.second, 1)) + "\n";
 }
-std::string logsumexp(Sizes sizes) {
+std::string logsumexp(TupleSizes sizes) {
   return head("lse", sizes) + "in X: f32[M, N]\n" + kOnline + "let (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M] = m[i]\nout Z[i: M] = s[i]\n";
 }
-std::string argument(const std::string& reducer, const std::string& type, Sizes sizes) {
+std::string argument(const std::string& reducer, const std::string& type, TupleSizes sizes) {
   return head("best", sizes) + "in X: " + type + "[M, N]\nout p[i: M] = " + reducer + "[j: N] X[i, j]\n";
 }
 /// Two components of integers: exact, so that whole numbers must agree bit for bit.
-std::string count_of_greatest(Sizes sizes) {
+std::string count_of_greatest(TupleSizes sizes) {
   return head("ties", sizes) +
          "in X: i32[M, N]\n"
          "combine more((m, c), (n, d)): (i32, i32) from (-2147483648, 0) associative commutative =\n"
@@ -65,7 +65,7 @@ constexpr std::array kRowSteps = {"accumulate $ at i reg",
                                   "tile $ [j: 8]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 4\n rfactor $ j in 3\n parallel $ i",
                                   "accumulate $ at root heap\n rfactor $ j in 2\n parallel $ j.p"};
 
-Program parsed(const std::string& text) {
+Program parsed_tuples(const std::string& text) {
   auto file = lang::parse(text, "test.weft");
   EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
   return file->programs.front();
@@ -97,7 +97,7 @@ Result<LoopNest> nest_of(const Program& program, const Trace& trace, NumericsCla
 
 void expect_agreement(const std::string& text, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
   Pair pair;
-  pair.source = parsed(text);
+  pair.source = parsed_tuples(text);
   pair.trace = trace_of(normalized(pair.source), steps);
   pair.cls = cls;
   pair.whole_numbers = text.find("exp(") == std::string::npos;
@@ -110,8 +110,8 @@ void expect_agreement(const std::string& text, const std::string& steps, Numeric
 
 TEST(Tuples, combiners_in_registers_lanes_and_parts) {
   for (const char* steps : kRowSteps) {
-    for (const Sizes& sizes : {Sizes{5, 37}, Sizes{8, 16}, Sizes{1, 1}, Sizes{3, 0}}) expect_agreement(logsumexp(sizes), steps);
-    for (const Sizes& sizes : {Sizes{3, 31}, Sizes{2, 0}}) expect_agreement(count_of_greatest(sizes), steps);
+    for (const TupleSizes& sizes : {TupleSizes{5, 37}, TupleSizes{8, 16}, TupleSizes{1, 1}, TupleSizes{3, 0}}) expect_agreement(logsumexp(sizes), steps);
+    for (const TupleSizes& sizes : {TupleSizes{3, 31}, TupleSizes{2, 0}}) expect_agreement(count_of_greatest(sizes), steps);
   }
 }
 
@@ -141,7 +141,7 @@ TEST(Tuples, several_data_and_reduced_indices) {
 constexpr const char* kSoftmax = "let (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i]\n";
 
 TEST(Tuples, a_state_is_made_where_its_reader_wants_it) {
-  for (const Sizes& sizes : {Sizes{5, 37}, Sizes{8, 16}, Sizes{1, 1}})
+  for (const TupleSizes& sizes : {TupleSizes{5, 37}, TupleSizes{8, 16}, TupleSizes{1, 1}})
     for (const char* steps :
          {"tile Y [i: 2]\n permute Y [i.1, i, j]\n compute_at $ in Y at i.1 heap", "compute_at $ in Y at i stack\n accumulate $ at i reg\n vectorize $ j 8",
           "tile Y [i: 3]\n permute Y [i.1, i, j]\n compute_at $ in Y at i.1 heap\n tile $ [j: 4]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n "
@@ -176,7 +176,7 @@ TEST(Tuples, sketches_give_them_registers_and_lanes) {
   struct Wanted {
     std::string text, step;
   };
-  const Sizes sizes{6, 70};
+  const TupleSizes sizes{6, 70};
   const Wanted wanted[] = {{argument("argmax", "f32", sizes), "vectorize p j 16"},
                            {head("c", sizes) + "in X: f32[N, M]\nout p[i: N] = argmin[j: M] X[i, j]\n", "accumulate p at i reg"},
                            {head("c", sizes) + "in X: f32[M, N]\nout p[j: N] = argmin[i: M] X[i, j]\n", "vectorize p j 16"},
@@ -187,7 +187,7 @@ TEST(Tuples, sketches_give_them_registers_and_lanes) {
   for (const auto& [text, step] : wanted)
     for (const int threads : {1, 2}) {
       Pair pair;
-      pair.source = parsed(text);
+      pair.source = parsed_tuples(text);
       const auto traces = schedules::sketches(normalized(pair.source), NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20}, threads});
       ASSERT_FALSE(traces.empty());
       bool is_there = false;
@@ -226,7 +226,7 @@ TEST(Tuples, ties_and_nan_give_the_first_index_in_every_schedule) {
     for (int64_t j = 0; j < kColumns; ++j) data.set(i * kColumns + j, Literal{ElementType::f32, kRows[static_cast<size_t>(i)].values[static_cast<size_t>(j)], 0});
   for (const bool is_max : {true, false})
     for (const char* steps : kRowSteps) {
-      const Program program = normalized(parsed(argument(is_max ? "argmax" : "argmin", "f32", {kCount, kColumns})));
+      const Program program = normalized(parsed_tuples(argument(is_max ? "argmax" : "argmin", "f32", {kCount, kColumns})));
       auto nest = nest_of(program, trace_of(program, steps), NumericsClass::strict);
       ASSERT_TRUE(nest.ok()) << steps << ": " << nest.error().message;
       const auto wanted = ir::evaluate(program, {data});
@@ -245,7 +245,7 @@ TEST(Tuples, ties_and_nan_give_the_first_index_in_every_schedule) {
     }
 }
 
-std::string described(const Error& error) {
+std::string described_error(const Error& error) {
   std::string out = error.code + " " + error.message;
   for (const auto& note : error.notes) out += "\n" + note;
   return out;
@@ -269,12 +269,12 @@ TEST(Tuples, order_that_counts_is_refused_with_a_pair) {
       {" associative commutative", "accumulate $ at i reg\n rfactor $ j in 2", "class contract keeps the order of this reduction, parts would change it",
        NumericsClass::contract}};
   for (const Refusal& refusal : refusals) {
-    const Program program = normalized(parsed(head("p", {3, 9}) + first + refusal.promises + body + rest));
+    const Program program = normalized(parsed_tuples(head("p", {3, 9}) + first + refusal.promises + body + rest));
     const auto nest = nest_of(program, trace_of(program, refusal.steps), refusal.cls);
     ASSERT_FALSE(nest.ok()) << refusal.steps;
     EXPECT_EQ(nest.error().code, "PW0307");
-    EXPECT_NE(described(nest.error()).find(refusal.why), std::string::npos) << described(nest.error());
-    EXPECT_NE(described(nest.error()).find(pair), std::string::npos) << described(nest.error());
+    EXPECT_NE(described_error(nest.error()).find(refusal.why), std::string::npos) << described_error(nest.error());
+    EXPECT_NE(described_error(nest.error()).find(pair), std::string::npos) << described_error(nest.error());
   }
   // In registers, in their order, every combiner may be folded.
   const std::string text = head("p", {3, 9}) + first + body + rest;
@@ -283,30 +283,30 @@ TEST(Tuples, order_that_counts_is_refused_with_a_pair) {
     expect_agreement(text, steps, NumericsClass::strict);
   const auto reversed =
       "program q(M = 2, N = 3, K = 4)\n" + first + body + "in X: f32[M, N, K]\nlet (a, h)[i: M] = reduce first[j: N, k: K] (X[i, j, k], 1)\nout Y[i: M] = a[i]\n";
-  const Program program = normalized(parsed(reversed));
+  const Program program = normalized(parsed_tuples(reversed));
   const auto nest = nest_of(program, trace_of(program, "permute $ [i, k, j]"), NumericsClass::reassoc);
   ASSERT_FALSE(nest.ok());
   EXPECT_EQ(nest.error().code, "PW0305");
-  EXPECT_NE(described(nest.error()).find("combiner first is not associative, and loop j inside a loop over k reverses it"), std::string::npos) << described(nest.error());
+  EXPECT_NE(described_error(nest.error()).find("combiner first is not associative, and loop j inside a loop over k reverses it"), std::string::npos) << described_error(nest.error());
 }
 
 TEST(Tuples, windows_of_states_do_not_slide) {
-  const Program program = normalized(parsed(head("p", {5, 9}) + "in X: f32[M, N]\n" + kOnline + kSoftmax));
+  const Program program = normalized(parsed_tuples(head("p", {5, 9}) + "in X: f32[M, N]\n" + kOnline + kSoftmax));
   const auto nest = nest_of(program, trace_of(program, "compute_at $ in Y at i heap slide"), NumericsClass::reassoc);
   ASSERT_FALSE(nest.ok());
-  EXPECT_EQ(nest.error().code, "PW0315") << described(nest.error());
-  EXPECT_NE(described(nest.error()).find("makes one tensor a statement"), std::string::npos) << described(nest.error());
+  EXPECT_EQ(nest.error().code, "PW0315") << described_error(nest.error());
+  EXPECT_NE(described_error(nest.error()).find("makes one tensor a statement"), std::string::npos) << described_error(nest.error());
 }
 
 TEST(Tuples, hosts_stand_at_the_root_or_before_their_readers) {
   const std::string text =
       head("p", {5, 9}) + "in X: f32[M, N]\n" + kOnline +
       "let q[i: M] = sum[j: N] X[i, j]\nlet (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i] + q[i]\n";
-  const Program program = normalized(parsed(text));
+  const Program program = normalized(parsed_tuples(text));
   const auto nest = nest_of(program, trace_of(program, "fuse Y into $ at i\n compute_at q in Y at i heap"), NumericsClass::reassoc);
   ASSERT_FALSE(nest.ok());
   EXPECT_EQ(nest.error().code, "PW0304");
-  EXPECT_NE(described(nest.error()).find("the host runs at the end of another nest"), std::string::npos) << described(nest.error());
+  EXPECT_NE(described_error(nest.error()).find("the host runs at the end of another nest"), std::string::npos) << described_error(nest.error());
 }
 
 /// What a slip in a merge could look like: each must be refuted (by the verifier or the checker), none proven.
@@ -322,7 +322,7 @@ TEST(Tuples, changed_merges_are_refuted) {
       {logsumexp({3, 37}), NumericsClass::reassoc}, {count_of_greatest({3, 37}), NumericsClass::reassoc}, {argument("argmax", "f32", {3, 37}), NumericsClass::strict}};
   for (const auto& [text, cls] : programs)
     for (const char* steps : {kRowSteps[5], kRowSteps[7], kRowSteps[8], kRowSteps[10]}) {
-      const Program program = normalized(parsed(text));
+      const Program program = normalized(parsed_tuples(text));
       auto made = nest_of(program, trace_of(program, steps), cls);
       ASSERT_TRUE(made.ok());
       for (size_t n = 0; n < made->nodes.size(); ++n) {

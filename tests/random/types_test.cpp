@@ -13,7 +13,7 @@ uint64_t seeds_wanted() {
   return text ? std::strtoull(text, nullptr, 10) : 200;
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+std::string with_replaced(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
   return text;
 }
@@ -26,32 +26,32 @@ std::string with_other_type(const std::string& text, Rng& rng) {
   const std::string& chosen = all[rng.below(all.size())];
   if (chosen.empty()) return text;
   std::string out = text;
-  for (const char* known : {"f32", "f64", "i32", "i16"}) out = replaced(out, std::string(": ") + known, ": " + chosen);
+  for (const char* known : {"f32", "f64", "i32", "i16"}) out = with_replaced(out, std::string(": ") + known, ": " + chosen);
   return out;
 }
 
-struct Pair {
+struct TypedPair {
   std::string text;
   NumericsClass cls;
   Trace trace;
 };
 
-Result<LoopNest> nest_of(const Pair& pair) {
+Result<LoopNest> nest_of_pair(const TypedPair& pair) {
   const Program program = test::normalized_program(pair.text);
   auto scheduled = schedules::replay(program, pair.cls, pair.trace);
   if (!scheduled) return scheduled.error();
   return instantiate(*scheduled, values_of(pair.trace));
 }
 
-std::string verdict_of(const Pair& pair, const Target& target, uint64_t seed) {
-  auto nest = nest_of(pair);
+std::string verdict_of(const TypedPair& pair, const Target& target, uint64_t seed) {
+  auto nest = nest_of_pair(pair);
   return nest ? compiled_difference(*nest, target, seed) : "";
 }
 
 /// Drops steps one by one while the two still differ.
-Pair shrunk(Pair pair, const Target& target, uint64_t seed) {
+TypedPair shrunk_pair(TypedPair pair, const Target& target, uint64_t seed) {
   for (size_t k = 0; k < pair.trace.steps.size();) {
-    Pair fewer = pair;
+    TypedPair fewer = pair;
     fewer.trace.steps.erase(fewer.trace.steps.begin() + static_cast<std::ptrdiff_t>(k));
     if (verdict_of(fewer, target, seed).empty())
       ++k;
@@ -61,9 +61,9 @@ Pair shrunk(Pair pair, const Target& target, uint64_t seed) {
   return pair;
 }
 
-Pair random_pair(uint64_t seed) {
+TypedPair random_typed_pair(uint64_t seed) {
   Rng rng(seed);
-  Pair pair;
+  TypedPair pair;
   pair.text = with_other_type(test::random_program(rng), rng);
   const NumericsClass classes[] = {NumericsClass::reassoc, NumericsClass::contract, NumericsClass::strict};
   pair.cls = classes[rng.below(3)];
@@ -76,12 +76,12 @@ TEST(RandomTypes, machine_code_of_pairs_gives_the_bits_of_the_interpreter) {
   uint64_t compared = 0;
   for (uint64_t seed = 1; seed <= seeds_wanted(); ++seed) {
     const Target& target = targets[seed % targets.size()];
-    const Pair pair = random_pair(seed);
-    if (!nest_of(pair)) continue;
+    const TypedPair pair = random_typed_pair(seed);
+    if (!nest_of_pair(pair)) continue;
     ++compared;
     if (verdict_of(pair, target, seed).empty()) continue;
-    const Pair least = shrunk(pair, target, seed);
-    FAIL() << "seed " << seed << " class " << name_of(least.cls) << "\n" << least.text << least.trace.text() << print(*nest_of(least)) << verdict_of(least, target, seed);
+    const TypedPair least = shrunk_pair(pair, target, seed);
+    FAIL() << "seed " << seed << " class " << name_of(least.cls) << "\n" << least.text << least.trace.text() << print(*nest_of_pair(least)) << verdict_of(least, target, seed);
   }
   EXPECT_GT(compared * 2, seeds_wanted()) << "too many pairs give no nest";
 }

@@ -66,7 +66,7 @@ LoopNest nest_from(const std::string& text) {
   return nest ? *nest : LoopNest{};
 }
 
-std::string verdict_of(const std::string& text) {
+std::string product_verdict(const std::string& text) {
   auto nest = parse_loop_nest(text);
   if (!nest) return described(nest.error());
   poly::NestCheck check = poly::check_nest(normalized_program(kProduct), *nest);
@@ -89,7 +89,7 @@ ir::Evaluation wanted() {
 }
 
 TEST(Axes, threads_of_a_block_share_tiles_between_barriers) {
-  EXPECT_EQ(verdict_of(kShared), "proven  ");
+  EXPECT_EQ(product_verdict(kShared), "proven  ");
   for (bool last_first : {false, true}) {
     ir::NestRun got = run(nest_from(kShared), last_first);
     EXPECT_EQ(got.tags, wanted().tags);
@@ -105,7 +105,7 @@ TEST(Axes, the_text_of_the_nest_comes_back) {
 
 TEST(Axes, without_a_barrier_two_threads_meet_in_a_cell) {
   for (const char* barrier : {"sync block 0\n", "sync block 1\n"}) {
-    std::string verdict = verdict_of(changed(barrier, "\n"));
+    std::string verdict = product_verdict(changed(barrier, "\n"));
     EXPECT_EQ(verdict.substr(0, 14), "refuted PW0405") << verdict;
   }
   ir::InterpreterOptions options;
@@ -123,7 +123,7 @@ TEST(Axes, mistakes_beside_barriers_are_refuted) {
       {"for tj in 0 .. 4 axis", "for tj in 0 .. 3 axis"},                                              // a thread too few
   };
   for (const auto& [from, to] : mistakes) {
-    std::string verdict = verdict_of(changed(from, to));
+    std::string verdict = product_verdict(changed(from, to));
     EXPECT_EQ(verdict.substr(0, 7), "refuted") << to << ": " << verdict;
   }
 }
@@ -192,7 +192,7 @@ TEST(Axes, bound_loops_of_a_trace_are_proven_and_compute_the_terms) {
   ASSERT_TRUE(nest) << described(nest.error());
   EXPECT_NE(print(*nest).find("axis \"thread_x\""), std::string::npos) << print(*nest);
   ASSERT_TRUE(verify(*nest)) << described(verify(*nest).error()) << print(*nest);
-  EXPECT_EQ(verdict_of(print(*nest)), "proven  ");
+  EXPECT_EQ(product_verdict(print(*nest)), "proven  ");
   for (bool last_first : {false, true}) EXPECT_EQ(run(*nest, last_first).tags, wanted().tags);
 }
 

@@ -3,16 +3,12 @@
 
 #include "harness.h"
 #include "ir/interpreter.h"
-#include "poly/band.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
+#include "proofs.h"
 #include "schedules/steps.h"
 
 namespace polyweft::test {
-
-inline schedules::Isl isl_for(const Program& program) {
-  return {nullptr, [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
-}
 
 inline Result<NestTemplate> replayed(const Program& program, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
   auto trace = parse_trace("trace 1\n" + steps);

@@ -48,11 +48,11 @@ bool agree(const Answer& a, const Answer& b) {
   return true;
 }
 
-struct Counts {
+struct ArithmeticCounts {
   int reads = 0, settled = 0, nests = 0, proven = 0, refuted = 0, images = 0, inverted = 0;
 };
 
-void compare_flows(const Program& program, const LoopNest& nest, Counts& counts) {
+void compare_flows(const Program& program, const LoopNest& nest, ArithmeticCounts& counts) {
   Context context;
   context.set_quota(5'000'000);
   Statements statements = statements_of(context, nest);
@@ -98,7 +98,7 @@ void compare_views(const LoopNest& nest) {
 }
 
 /// Cells by quotients against isl's projection, and whether statements together reach what they reach, and still do without the last one.
-void compare_images(const LoopNest& nest, Counts& counts) {
+void compare_images(const LoopNest& nest, ArithmeticCounts& counts) {
   Context context;
   context.set_quota(20'000'000);
   const Statements statements = statements_of(context, nest);
@@ -130,7 +130,7 @@ void compare_images(const LoopNest& nest, Counts& counts) {
   }
 }
 
-void compare_verdicts(const Program& program, const LoopNest& nest, Counts& counts) {
+void compare_verdicts(const Program& program, const LoopNest& nest, ArithmeticCounts& counts) {
   NestCheckLimits slow;
   slow.by_arithmetic = false;
   NestCheck a = check_nest(program, nest), b = check_nest(program, nest, slow);
@@ -157,7 +157,7 @@ std::optional<LoopNest> nudged(const LoopNest& nest, Rng& rng) {
   return *std::move(parsed);
 }
 
-void compare(const Program& program, const LoopNest& nest, Rng& rng, int mutants, Counts& counts) {
+void compare(const Program& program, const LoopNest& nest, Rng& rng, int mutants, ArithmeticCounts& counts) {
   compare_flows(program, nest, counts);
   compare_verdicts(program, nest, counts);
   compare_views(nest);
@@ -171,7 +171,7 @@ void compare(const Program& program, const LoopNest& nest, Rng& rng, int mutants
 }
 
 TEST(ArithmeticOfTheChecker, agrees_with_isl_on_random_nests_and_mutants) {
-  Counts counts;
+  ArithmeticCounts counts;
   const int pairs = std::getenv("PW_RANDOM_PAIRS") ? std::atoi(std::getenv("PW_RANDOM_PAIRS")) : 60;
   for (int seed = 1; seed <= pairs; ++seed) {
     Rng rng(static_cast<uint64_t>(seed) * 7919);
@@ -190,7 +190,7 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_random_nests_and_mutants) {
 
 /// Shapes that random programs reach rarely: several writers of one buffer, loops whose last iteration counts, digits that do not match.
 TEST(ArithmeticOfTheChecker, agrees_with_isl_on_a_packed_gemm_and_its_mutants) {
-  Counts counts;
+  ArithmeticCounts counts;
   Program program = normalized_program(gemm_text(), {{"M", 7}, {"N", 21}, {"K", 5}});
   const char* kTraces[] = {
       "trace 1\n  tile C [j: 16, k: 4, i: 6, j: 16, i: 3]\n  promote B at k.1 heap layout [j / 16, k, j % 16]\n  accumulate C at i.2 reg\n",
@@ -235,7 +235,7 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_strips_of_triangles) {
   auto nest = nest_of(program, trace);
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "");
-  Counts counts;
+  ArithmeticCounts counts;
   Rng rng(3);
   compare(program, *nest, rng, 5, counts);
   std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d; %d of %d images by quotients\n", counts.reads, counts.settled, counts.nests,
@@ -273,7 +273,7 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_panels_and_their_mutants) {
       band + "fold A.1 d1 mod 8; fold A.2 d1 mod 8\ntile lu [j: 8, k: 8, i: 8, j: 4, k: 4, i: 4]; permute lu [j.1, k.1, i.1, j.2, k.2, i.2, k, j, i]\nisolate " + apart +
           "i.1 where j - k - 1, i - k - 1\nisolate " + apart + "i.2 where j - k - 1, i - k - 1\ndistribute lu at k\n" + blocks,
   };
-  Counts counts;
+  ArithmeticCounts counts;
   Rng rng(11);
   for (const std::string& steps : traces) {
     auto t = replayed(program, steps);

@@ -6,17 +6,17 @@
 namespace polyweft::test {
 namespace {
 
-const char* kSeidel =
+const char* kSeidelInBranches =
     "program seidel(T = 3, N = 22)\nin A0: f64[N, N]\nlet A[0, i: N, j: N] = A0[i, j]\n"
     "let A[t: 1..T+1, i: 1..N-1, j: 1..N-1] = (A[t, i-1, j-1] + A[t, i-1, j] + A[t, i-1, j+1] + A[t, i, j-1] + A[t-1, i, j]\n"
     "  + A[t-1, i, j+1] + A[t-1, i+1, j-1] + A[t-1, i+1, j] + A[t-1, i+1, j+1]) / 9.0\n"
     "let A[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = A[t-1, i, j]\nout A_out[i: N, j: N] = A[T, i, j]\n";
-const char* kRows =
+const char* kRowsInBranches =
     "band seidel [t, j, i] of A@2: [t, j + 2*i + 4*t, i + 4*t], A@3: [t, j + 2*i + 4*t, i + 4*t]\nfold A d0 mod 1\n"
     "store A [d0, d2 + 2*d1, d1] layout [c0, c2 / 4, c1, c2 % 4]\ntile seidel [t: 2, i: 8, j: 4]\npermute seidel [t.1, i.1, j.1, t, j, i]\n";
 const char* kWritten = "distribute seidel at j\nvectorize A@2 i 4\nunroll A@2 i\n";
 
-const char* kJacobi =
+const char* kJacobiInBranches =
     "program jacobi(T = 4, N = 17)\nin A0: f64[N, N]\nin B0: f64[N, N]\nlet A[0, i: N, j: N] = A0[i, j]\n"
     "let B[t: 1..T+1, i: 1..N-1, j: 1..N-1] = 0.2 * (A[t-1, i, j] + A[t-1, i, j-1] + A[t-1, i, j+1] + A[t-1, i+1, j] + A[t-1, i-1, j])\n"
     "let B[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = B0[i, j]\n"
@@ -28,7 +28,7 @@ const char* kApart =
     "distribute jacobi at t\npermute B@1 [j, i]\npermute A@2 [j, i]\nvectorize B@1 j 4\nvectorize A@2 j 4\nunroll B@1 i\nunroll A@2 i\n"
     "permute B@1.far [j, i]\npermute A@2.far [j, i]\nvectorize B@1.far j 4\nvectorize A@2.far j 4\nunroll B@1.far i\nunroll A@2.far i\n";
 
-LoopNest nest_of(const Program& program, const std::string& steps) {
+LoopNest branch_nest(const Program& program, const std::string& steps) {
   auto t = replayed(program, steps);
   EXPECT_TRUE(t.ok()) << described(t.error());
   auto nest = instantiate(*t, values_of(t->trace));
@@ -37,18 +37,18 @@ LoopNest nest_of(const Program& program, const std::string& steps) {
 }
 
 TEST(CheckerOfBranches, rows_of_vectors_are_masked_where_they_begin_and_end_between_two) {
-  expect_right(normalized_program(kSeidel), std::string(kRows) + kWritten);
-  expect_right(normalized_program(kSeidel), std::string(kRows) + "isolate A@2 in seidel at t where i - 4*t - 1, 20 - i + 4*t, j - 2*i + 4*t - 1, 20 - j + 2*i - 4*t\n" +
+  expect_right(normalized_program(kSeidelInBranches), std::string(kRowsInBranches) + kWritten);
+  expect_right(normalized_program(kSeidelInBranches), std::string(kRowsInBranches) + "isolate A@2 in seidel at t where i - 4*t - 1, 20 - i + 4*t, j - 2*i + 4*t - 1, 20 - j + 2*i - 4*t\n" +
                                                 kWritten + "vectorize A@2.far i 4\nunroll A@2.far i\n");
 }
 
 TEST(CheckerOfBranches, rows_apart_from_borders) {
-  expect_right(normalized_program(kJacobi), kApart);
+  expect_right(normalized_program(kJacobiInBranches), kApart);
 }
 
 TEST(CheckerOfBranches, conditions_that_hold_too_often_are_refuted) {
-  const Program program = normalized_program(kJacobi);
-  const std::string text = print(nest_of(program, kApart));
+  const Program program = normalized_program(kJacobiInBranches);
+  const std::string text = print(branch_nest(program, kApart));
   const size_t branch = text.find("if all(");
   ASSERT_NE(branch, std::string::npos) << text;
   const size_t end = text.find(") {", branch);
@@ -66,9 +66,9 @@ TEST(CheckerOfBranches, conditions_that_hold_too_often_are_refuted) {
 
 TEST(CheckerOfBranches, mutants_are_not_proven) {
   int wrong = 0, right = 0, proven = 0;
-  for (const auto& [program_text, steps] : {std::pair<const char*, std::string>{kSeidel, std::string(kRows) + kWritten}, {kJacobi, kApart}}) {
+  for (const auto& [program_text, steps] : {std::pair<const char*, std::string>{kSeidelInBranches, std::string(kRowsInBranches) + kWritten}, {kJacobiInBranches, kApart}}) {
     const Program program = normalized_program(program_text);
-    const std::string text = print(nest_of(program, steps));
+    const std::string text = print(branch_nest(program, steps));
     for (uint64_t seed = 1; seed <= 60; ++seed) {
       auto nest = parse_loop_nest(Mutator(text, seed).mutated());
       if (!nest || !verify(*nest)) continue;

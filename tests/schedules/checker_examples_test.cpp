@@ -12,7 +12,7 @@
 namespace polyweft::test {
 namespace {
 
-std::string example(const std::string& name) {
+std::string example_text(const std::string& name) {
   std::ifstream in(std::string(PW_SOURCE_DIR) + "/examples/" + name + ".weft");
   std::stringstream text;
   text << in.rdbuf();
@@ -36,7 +36,7 @@ struct Subject {
 
 std::string judge_sketches(const Subject& subject, NumericsClass cls, int draws) {
   bool in_full = std::getenv("PW_FULL_SIZES") != nullptr;
-  Program program = normalized_program(example(subject.name), in_full ? std::map<std::string, int64_t>() : subject.sizes);
+  Program program = normalized_program(example_text(subject.name), in_full ? std::map<std::string, int64_t>() : subject.sizes);
   std::shared_ptr<const LoopNest> recurrence;
   if (schedules::has_recurrence(program)) {
     auto base = poly::base_nest(program, cls);

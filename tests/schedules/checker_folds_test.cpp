@@ -2,11 +2,12 @@
 #include "bands_harness.h"
 #include "mutator.h"
 #include "poly/check/checker.h"
+#include "proofs.h"
 
 namespace polyweft::test {
 namespace {
 
-const char* kLu =
+const char* kLuFolds =
     "program lu(N = 14)\nin A0: f64[N, N]\nout A[i: N, j: i..N]: f64 = A0[i, j] - sum[k: 0..i] A[i, k] * A[k, j]\n"
     "out A[i: N, j: 0..i]: f64 = (A0[i, j] - sum[k: 0..j] A[i, k] * A[k, j]) / A[j, j]\n";
 /// Panels, blocks inside them, far products in registers.
@@ -23,15 +24,6 @@ permute A.1.folds.far [i.1, j.1, k, i, j]
 promote A read 2 in A.1.folds.far at root heap layout [d1 / 4, d0, d1 % 4]
 accumulate A.1.folds.far at j.1 stack
 )";
-
-std::string words(const poly::NestCheck& check) {
-  return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message;
-}
-std::string with(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
 
 void expect_no_mutant_proven(const Program& program, const LoopNest& nest, int wanted) {
   const std::string text = print(nest);
@@ -50,7 +42,7 @@ void expect_no_mutant_proven(const Program& program, const LoopNest& nest, int w
 }
 
 TEST(CheckerOfFolds, proves_a_factorization_in_panels_and_none_of_its_mutants) {
-  const Program program = normalized_program(kLu);
+  const Program program = normalized_program(kLuFolds);
   expect_right(program, kPanels);
   auto t = replayed(program, kPanels);
   ASSERT_TRUE(t.ok()) << described(t.error());
@@ -59,10 +51,10 @@ TEST(CheckerOfFolds, proves_a_factorization_in_panels_and_none_of_its_mutants) {
   expect_no_mutant_proven(program, *nest, 24);
 }
 
-const char* kProduct = "program gemm(M = 13, N = 11, K = 9)\nin A: i32[M, K]\nin B: i32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
+const char* kIntegerProduct = "program gemm(M = 13, N = 11, K = 9)\nin A: i32[M, K]\nin B: i32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
 
 TEST(CheckerOfFolds, proves_no_mutant_of_tiles) {
-  const Program program = normalized_program(kProduct);
+  const Program program = normalized_program(kIntegerProduct);
   auto nest = nest_of(program, "trace 1\n  tile C [i: 8, k: 4, i: 4]; permute C [i.1, k.1, i.2, k, i, j]\n");
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   EXPECT_EQ(poly::check_nest(program, *nest).verdict, Verdict::proven);
@@ -71,7 +63,7 @@ TEST(CheckerOfFolds, proves_no_mutant_of_tiles) {
 
 /// A loop's counter is no tile number where tiles overlap: a point folded by two of them counts twice.
 TEST(CheckerOfFolds, a_point_in_two_tiles_is_folded_twice) {
-  const Program program = normalized_program(kProduct);
+  const Program program = normalized_program(kIntegerProduct);
   auto nest = nest_of(program, "trace 1\n  tile C [k: 4]; permute C [k.1, i, j, k]\n");
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   const std::string text = print(*nest);

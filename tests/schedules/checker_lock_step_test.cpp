@@ -5,7 +5,7 @@
 namespace polyweft::test {
 namespace {
 
-std::string verdict_of(const Program& program, const std::string& nest) {
+std::string lock_step_verdict(const Program& program, const std::string& nest) {
   auto parsed = parse_loop_nest(nest);
   if (!parsed) return described(parsed.error());
   poly::NestCheck check = poly::check_nest(program, *parsed);
@@ -32,10 +32,10 @@ std::string shifted_program(int64_t d) {
 
 TEST(CheckerOfLockStep, reading_ahead_is_right_and_reading_behind_is_not) {
   for (int64_t d : {0, 1, 2}) {
-    EXPECT_EQ(verdict_of(normalized_program(shifted_program(d)), shifted_plane(d, " vector 8")), "proven ") << d;
-    EXPECT_EQ(verdict_of(normalized_program(shifted_program(d)), shifted_plane(d, "")), "proven ") << d;
+    EXPECT_EQ(lock_step_verdict(normalized_program(shifted_program(d)), shifted_plane(d, " vector 8")), "proven ") << d;
+    EXPECT_EQ(lock_step_verdict(normalized_program(shifted_program(d)), shifted_plane(d, "")), "proven ") << d;
   }
-  for (int64_t d : {-1, -2}) EXPECT_EQ(verdict_of(normalized_program(shifted_program(d)), shifted_plane(d, " vector 8")).substr(0, 7), "refuted") << d;
+  for (int64_t d : {-1, -2}) EXPECT_EQ(lock_step_verdict(normalized_program(shifted_program(d)), shifted_plane(d, " vector 8")).substr(0, 7), "refuted") << d;
 }
 
 /// A[x] from A[x - d], single assignment: the lanes behind must be there already.
@@ -50,7 +50,7 @@ std::string chain(int64_t d, int64_t width) {
 TEST(CheckerOfLockStep, a_chain_may_be_as_wide_as_its_distance) {
   for (int64_t d = 1; d <= 4; ++d) {
     const Program program = normalized_program("program p(N = 32)\nin X: f64[N]\nout A[x: 0..4] = X[x]\nout A[x: 4..N] = A[x - " + std::to_string(d) + "] + X[x]\n");
-    for (int64_t width : {2, 4, 8}) EXPECT_EQ(verdict_of(program, chain(d, width)), width <= d ? "proven " : "refuted PW0405") << d << " " << width;
+    for (int64_t width : {2, 4, 8}) EXPECT_EQ(lock_step_verdict(program, chain(d, width)), width <= d ? "proven " : "refuted PW0405") << d << " " << width;
   }
 }
 
@@ -69,9 +69,9 @@ TEST(CheckerOfLockStep, later_statements_find_what_all_lanes_have_written) {
     return normalized_program("program p(N = 16)\nin X: f64[N]\nout B[x: N] = X[x] * 2\nout partial Y[x: N] where x + " + std::to_string(d) + " >= 0 and x + " +
                               std::to_string(d) + " < N = B[x + " + std::to_string(d) + "]\n");
   };
-  EXPECT_EQ(verdict_of(program(-1), two_statements(-1)), "proven ");
-  EXPECT_EQ(verdict_of(program(0), two_statements(0)), "proven ");
-  EXPECT_EQ(verdict_of(program(1), two_statements(1)).substr(0, 7), "refuted");  // the order of plain loops is the meaning
+  EXPECT_EQ(lock_step_verdict(program(-1), two_statements(-1)), "proven ");
+  EXPECT_EQ(lock_step_verdict(program(0), two_statements(0)), "proven ");
+  EXPECT_EQ(lock_step_verdict(program(1), two_statements(1)).substr(0, 7), "refuted");  // the order of plain loops is the meaning
 }
 
 }  // namespace

@@ -93,12 +93,6 @@ TEST(SequenceOfPoints, is_that_of_an_enumeration) {
   EXPECT_GT(empty, 100);
 }
 
-std::string with(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from << " in\n" << text;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
 poly::NestCheck verdict(const Program& program, const std::string& text) {
   auto parsed = parse_loop_nest(text);
   return parsed ? poly::check_nest(program, *parsed) : poly::NestCheck{Verdict::not_proven, parsed.error().code, parsed.error().message, 0, 0};

@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "mutator.h"
 #include "poly/base_nest.h"
+#include "proofs.h"
 #include "schedules/sketches/sketches.h"
 
 namespace polyweft::test {
@@ -18,10 +19,6 @@ const char* kHandTrace = R"(trace 1
   accumulate C at mr reg
   unroll C i ; vectorize C j 16 ; parallel C mc
 )";
-
-std::string words(const poly::NestCheck& check) {
-  return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message;
-}
 
 std::string with_sizes(const std::string& decisions) {
   return kHandTrace + std::string("decide ") + decisions + "\n";

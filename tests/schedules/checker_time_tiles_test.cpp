@@ -22,12 +22,6 @@ Program polybench(const std::string& name, const std::map<std::string, int64_t>&
 Program seidel(int64_t steps, int64_t n) {
   return normalized_program(contents("tests/schedules/nests/seidel_2d.weft"), {{"TSTEPS", steps}, {"N", n}});
 }
-std::string with(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
 poly::NestCheck check(const Program& program, const std::string& text) {
   auto nest = parse_loop_nest(text);
   if (!nest) return {Verdict::not_proven, nest.error().code, nest.error().message, 0, 0};

@@ -10,7 +10,7 @@
 namespace polyweft::test {
 namespace {
 
-Result<LoopNest> nest_of(const Program& program, const std::string& steps, NumericsClass cls) {
+Result<LoopNest> contracted_nest(const Program& program, const std::string& steps, NumericsClass cls) {
   const schedules::Isl isl{nullptr, [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
   auto t = schedules::replay(program, cls, *parse_trace("trace 1\n" + steps), isl);
   if (!t) return t.error();
@@ -57,7 +57,7 @@ TEST(Contraction, sums_and_differences_of_products_round_once_in_all_classes_but
     for (auto cls : {NumericsClass::strict, NumericsClass::contract, NumericsClass::reassoc}) {
       SCOPED_TRACE(std::string(c.value) + " " + name_of(cls));
       const Program program = of_values(c.value);
-      auto nest = nest_of(program, c.steps, cls);
+      auto nest = contracted_nest(program, c.steps, cls);
       ASSERT_TRUE(nest.ok()) << described(nest.error());
       EXPECT_EQ(print(*nest).find("fma") != std::string::npos, cls != NumericsClass::strict);
       if (cls != NumericsClass::strict) {
@@ -81,7 +81,7 @@ TEST(Contraction, factors_of_folded_products_are_contracted_and_the_products_sta
     SCOPED_TRACE(value);
     const Program program =
         normalized_program("program p(N = 5)\nin a: f32[N]\nin b: f32[N]\nin c: f32[N]\nin d: f32[N]\nout y[i: N] = sum[k: N] (" + std::string(value) + ")\n");
-    auto nest = nest_of(program, "", NumericsClass::reassoc);
+    auto nest = contracted_nest(program, "", NumericsClass::reassoc);
     ASSERT_TRUE(nest.ok()) << described(nest.error());
     EXPECT_NE(loops_of(*nest).find(loops), std::string::npos) << print(*nest);
     EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << print(*nest);
@@ -94,14 +94,14 @@ TEST(Contraction, factors_of_folded_products_are_contracted_and_the_products_sta
 // Of two products the one with the element before is folded last: one operation from element to element.
 TEST(Contraction, keeps_the_chain_of_a_recurrence_short) {
   const Program program = normalized_program("program p(N = 5)\nin a: f32[N]\nlet y[0] = a[0]\nlet y[i: 1..N] = 0.5 * y[i-1] + 0.25 * a[i]\nout z[i: N] = y[i]\n");
-  auto nest = nest_of(program, "band r [i] of y@1: [0], y@2: [i]\n", NumericsClass::reassoc);
+  auto nest = contracted_nest(program, "band r [i] of y@1: [0], y@2: [i]\n", NumericsClass::reassoc);
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   EXPECT_NE(print(*nest).find("(0.25:f32 * a["), std::string::npos) << print(*nest);
 }
 
 TEST(Contraction, other_signs_and_operands_are_refuted) {
   const Program program = of_values("c[i] - a[i] * b[i]");
-  const auto nest = nest_of(program, "", NumericsClass::reassoc);
+  const auto nest = contracted_nest(program, "", NumericsClass::reassoc);
   ASSERT_TRUE(nest.ok());
   const auto with = [&](const std::function<Expr(const ExprNode&)>& change) {
     LoopNest out = *nest;

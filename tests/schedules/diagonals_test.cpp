@@ -9,18 +9,12 @@
 #include "harness.h"
 #include "poly/band.h"
 #include "poly/check/checker.h"
+#include "proofs.h"
 
 namespace polyweft::test {
 namespace {
 
 using schedules::Diagonals;
-
-schedules::Isl isl_for(const Program& program) {
-  schedules::Isl out;
-  out.band_facts = [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); };
-  out.propose_bands = [&program] { return poly::propose_bands(program); };
-  return out;
-}
 
 /// The rule's trace for the program's only band; nothing where it refuses.
 std::optional<Trace> diagonals_of(const Program& program, const schedules::TargetFacts& facts = {}, Diagonals form = Diagonals::whole) {
@@ -33,7 +27,7 @@ std::optional<Trace> diagonals_of(const Program& program, const schedules::Targe
   return s.trace_;
 }
 
-void expect_right(const Program& program, const Trace& trace, const std::string& what) {
+void expect_right_diagonals(const Program& program, const Trace& trace, const std::string& what) {
   auto t = schedules::replay(program, NumericsClass::reassoc, trace, isl_for(program));
   ASSERT_TRUE(t.ok()) << what << trace.text();
   auto nest = instantiate(*t, values_of(trace));
@@ -41,10 +35,6 @@ void expect_right(const Program& program, const Trace& trace, const std::string&
   EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << what << trace.text();
   const auto check = poly::check_nest(program, *nest);
   EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n" << what << trace.text();
-}
-
-bool mentions(const Trace& trace, const std::string& what) {
-  return trace.text().find(what) != std::string::npos;
 }
 
 Program program_in(const std::string& path, const std::map<std::string, int64_t>& sizes) {
@@ -86,7 +76,7 @@ TEST(Diagonals, of_known_recurrences_are_lanes_in_skewed_cells) {
       }
       const bool is_first = &sizes == &known.sizes.front();
       for (const std::string& step : is_first ? known.steps : std::vector<std::string>{}) EXPECT_TRUE(mentions(*trace, step)) << step << "\n" << trace->text();
-      expect_right(program, *trace, known.path + "\n");
+      expect_right_diagonals(program, *trace, known.path + "\n");
     }
 }
 
@@ -156,7 +146,7 @@ TEST(Diagonals, of_random_distances_have_the_least_slope_and_are_right) {
     const std::string wanted = *slope == 0 ? "A: [j, i]" : *slope == 1 ? "A: [i + j, " : "A: [" + std::to_string(*slope) + "*i + j, i]";
     EXPECT_TRUE(mentions(*trace, wanted)) << wanted << "\n" << text << trace->text();
     folded += mentions(*trace, "fold A c0");
-    expect_right(program, *trace, text);
+    expect_right_diagonals(program, *trace, text);
   }
   EXPECT_GE(made, 30);
   EXPECT_GE(refused, 3);
@@ -192,7 +182,7 @@ TEST(Diagonals, in_strips_where_they_leave_the_first_cache) {
   ASSERT_TRUE(trace.has_value());
   for (const char* step : {"L@3: [i + j, 17*i + 16*j]", "fold L c0 mod 3", "tile band1 [d: 64, i: 1024]", "permute band1 [d.1, i.1, d, i]", "distribute band1 at d"})
     EXPECT_TRUE(mentions(*trace, step)) << step << "\n" << trace->text();
-  expect_right(program, *trace, "");
+  expect_right_diagonals(program, *trace, "");
   EXPECT_FALSE(diagonals_of(program, {}, Diagonals::strips).has_value());
 }
 
@@ -210,7 +200,7 @@ TEST(Diagonals, in_blocks_of_time_where_planes_leave_the_second_cache) {
     ASSERT_TRUE(trace.has_value()) << path;
     for (const std::string& step : steps) EXPECT_TRUE(mentions(*trace, step)) << step << "\n" << trace->text();
     for (auto& decision : trace->decisions) decision.value = decision.candidates.front() / (decision.name[0] == 't' ? 4 : 8), decision.candidates = {decision.value};
-    expect_right(program, *trace, path);
+    expect_right_diagonals(program, *trace, path);
     EXPECT_FALSE(diagonals_of(program, {}, Diagonals::time).has_value()) << path;
   }
   EXPECT_FALSE(diagonals_of(program_in("bench/floor/lcs.weft", {{"M", 50}, {"N", 50}}), small, Diagonals::time).has_value()) << "there is no time";

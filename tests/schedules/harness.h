@@ -86,6 +86,17 @@ inline void expect_equal_tags(const Program& program, const LoopNest& nest, Nume
   EXPECT_EQ(got->tags, wanted->tags) << what;
 }
 
+/// The text with its first `from` replaced; a failure where it has none.
+inline std::string with(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+inline bool mentions(const Trace& trace, const std::string& what) {
+  return trace.text().find(what) != std::string::npos;
+}
+
 inline const char* gemm_text() {
   return "program gemm(M = 20, N = 40, K = 24)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
 }

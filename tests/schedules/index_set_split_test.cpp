@@ -23,7 +23,7 @@ const char* kImage =
     "program image(H = 3)\nin X: f32[2, H, 4, 3]\nconst in W: f32[4, 3, 3, 7]\nout Y[n: 2, y: 7, x: 8, f: 7] = sum[t: 4, r: 3, c: 3 where (y + 1 - t) % 2 == 0 and "
     "0 <= (y + 1 - t) // 2 < H and (x - r) % 2 == 0 and 0 <= (x - r) // 2 < 4] X[n, (y + 1 - t) // 2, (x - r) // 2, c] * W[t, r, c, f]\n";
 
-NestTemplate replayed(const Program& program, const std::string& steps, NumericsClass cls) {
+NestTemplate replayed_split(const Program& program, const std::string& steps, NumericsClass cls) {
   auto trace = parse_trace("trace 1\n" + steps);
   EXPECT_TRUE(trace.ok()) << steps;
   EXPECT_EQ(parse_trace(trace->text())->text(), trace->text());
@@ -33,8 +33,8 @@ NestTemplate replayed(const Program& program, const std::string& steps, Numerics
 }
 
 /// Both judges and the numbers.
-void expect_right(const Program& program, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
-  auto nest = instantiate(replayed(program, steps, cls), {});
+void expect_right_split(const Program& program, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
+  auto nest = instantiate(replayed_split(program, steps, cls), {});
   ASSERT_TRUE(nest.ok()) << described(nest.error()) << steps;
   EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << steps << print(*nest);
   auto check = poly::check_nest(program, *nest);
@@ -56,39 +56,39 @@ TEST(IndexSetSplit, classes_of_a_scatter_are_dense_and_right) {
       for (int pad : {0, 1}) {
         Program program = normalized_program(scatter(stride, kernel, pad));
         const std::string split = "index_set_split Y y, t mod " + std::to_string(stride) + "\n";
-        auto t = replayed(program, split, NumericsClass::strict);
+        auto t = replayed_split(program, split, NumericsClass::strict);
         EXPECT_LE(t.stages.size(), static_cast<size_t>(stride));
         for (const Stage& part : t.stages) EXPECT_TRUE(part.guards.empty()) << part.name << " of " << scatter(stride, kernel, pad);
-        expect_right(program, split, NumericsClass::strict);
-        expect_right(program, split + "tile Y [f: 8, y: 2]\npermute Y [f.1, y.1, t, c, y, f]\naccumulate Y at y.1 reg\nunroll Y y\nvectorize Y f 4\n");
+        expect_right_split(program, split, NumericsClass::strict);
+        expect_right_split(program, split + "tile Y [f: 8, y: 2]\npermute Y [f.1, y.1, t, c, y, f]\naccumulate Y at y.1 reg\nunroll Y y\nvectorize Y f 4\n");
       }
 }
 
 TEST(IndexSetSplit, parts_are_split_again_and_steps_act_on_each) {
   Program program = normalized_program(kImage);
   const std::string split = "index_set_split Y y, t mod 2\nindex_set_split Y x, r mod 2\n";
-  auto t = replayed(program, split, NumericsClass::reassoc);
+  auto t = replayed_split(program, split, NumericsClass::reassoc);
   std::set<std::string> names;
   for (const Stage& part : t.stages) names.insert(part.name);
   EXPECT_EQ(names, (std::set<std::string>{"Y.p1.p1", "Y.p1.p2", "Y.p2.p1", "Y.p2.p2"}));
-  expect_right(program, split);
-  expect_right(program, split + "split Y t at 1\n");
-  expect_right(program, split + "promote W in Y at root heap layout [f / 4, d0, d1, d2, f % 4]\ntile Y [f: 4, x: 3]\npermute Y [f.1, n, y, x.1, t, r, c, x, f]\n" +
+  expect_right_split(program, split);
+  expect_right_split(program, split + "split Y t at 1\n");
+  expect_right_split(program, split + "promote W in Y at root heap layout [f / 4, d0, d1, d2, f % 4]\ntile Y [f: 4, x: 3]\npermute Y [f.1, n, y, x.1, t, r, c, x, f]\n" +
                             "accumulate Y at x.1 reg\nunroll Y x\nvectorize Y f 4\n");
-  expect_right(program, "index_set_split Y y, x mod 2\n");
-  expect_right(program, split + "index_set_split Y.p2.p1 y at 1\nunroll Y.p2.p1.p2 f\nunroll Y.p1 f\n");
+  expect_right_split(program, "index_set_split Y y, x mod 2\n");
+  expect_right_split(program, split + "index_set_split Y.p2.p1 y at 1\nunroll Y.p2.p1.p2 f\nunroll Y.p1 f\n");
 }
 
 TEST(IndexSetSplit, ranges_take_borders_and_interior_apart) {
   Program program = normalized_program(
       "program blur(N = 9)\nin X: f32[N]\nin k: f32[3]\nlet B[x: N] = sum[r: 3 where 0 <= x + r - 1 < N] X[x + r - 1] * k[r]\nout Y[x: N - 1] = B[x + 1] - "
       "B[x]\n");
-  auto t = replayed(program, "index_set_split B x at 1, 8\n", NumericsClass::reassoc);
+  auto t = replayed_split(program, "index_set_split B x at 1, 8\n", NumericsClass::reassoc);
   ASSERT_EQ(t.stages.size(), 4u);
   EXPECT_TRUE(t.stages[1].inside.empty()) << "the interior still tests its borders";
-  expect_right(program, "index_set_split B x at 1, 8\nindex_set_split Y x at 3\n", NumericsClass::strict);
-  expect_right(program, "index_set_split B x at 1, 8\nvectorize B.p2 x 4\n");
-  expect_right(program, "index_set_split Y x mod 3\nindex_set_split B x mod 2\n");
+  expect_right_split(program, "index_set_split B x at 1, 8\nindex_set_split Y x at 3\n", NumericsClass::strict);
+  expect_right_split(program, "index_set_split B x at 1, 8\nvectorize B.p2 x 4\n");
+  expect_right_split(program, "index_set_split Y x mod 3\nindex_set_split B x mod 2\n");
 }
 
 std::vector<std::vector<int64_t>> numbers_of(const std::string& text) {

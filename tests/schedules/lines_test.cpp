@@ -12,11 +12,11 @@ std::string sweeps(int rows, int columns) {
          "out Y[i: W, j: H] = z1[i, j] + z2[i, j]\n";
 }
 
-const char* kRows = "band rows [x, s, y] of y1: [i, 0, j], y2: [i, 1, H - j], m: [i, 1, H - j]\n";
+const char* kRowsBand = "band rows [x, s, y] of y1: [i, 0, j], y2: [i, 1, H - j], m: [i, 1, H - j]\n";
 const char* kColumns = "band columns [x, s, y] of z1: [j, 0, i], z2: [j, 1, W - i], Y: [j, 1, W - i]\n";
 
 TEST(Lines, blocks_of_lines_are_lanes_in_two_bands_with_windows_of_their_own) {
-  const std::string rows = std::string(kRows) +
+  const std::string rows = std::string(kRowsBand) +
                            "fold y1 d0 mod 4 ; fold y2 d0 mod 4 ; fold y2 d1 mod 4 down\nstore y1 [d1, d0] ; store y2 [d1, d0]\n"
                            "tile rows [x: 4] ; permute rows [s, y, x] ; distribute rows at y\nvectorize y1 x 4 ; vectorize y2 x 4 ; vectorize m x 4\n";
   const std::string columns = std::string(kColumns) +
@@ -27,9 +27,9 @@ TEST(Lines, blocks_of_lines_are_lanes_in_two_bands_with_windows_of_their_own) {
 
 TEST(Lines, a_window_that_the_other_band_still_needs_is_refused) {
   const Program program = normalized_program(sweeps(8, 8));
-  EXPECT_NE(refusal(program, std::string(kRows) + "fold m d0 mod 4\n" + kColumns).find("PW0323"), std::string::npos);
-  EXPECT_NE(refusal(program, std::string(kRows) + kColumns + "fold m d0 mod 4\n").find("PW0323"), std::string::npos);
-  EXPECT_NE(refusal(program, std::string(kRows) + "fold y1 d0 mod 4\ntile rows [s: 1, x: 8]\n" + kColumns).find("PW0305"), std::string::npos);
+  EXPECT_NE(refusal(program, std::string(kRowsBand) + "fold m d0 mod 4\n" + kColumns).find("PW0323"), std::string::npos);
+  EXPECT_NE(refusal(program, std::string(kRowsBand) + kColumns + "fold m d0 mod 4\n").find("PW0323"), std::string::npos);
+  EXPECT_NE(refusal(program, std::string(kRowsBand) + "fold y1 d0 mod 4\ntile rows [s: 1, x: 8]\n" + kColumns).find("PW0305"), std::string::npos);
 }
 
 // Sweeps along columns and along rows in each step of time. u lies by columns: blocks of columns are copied to rows, v's block back to columns.

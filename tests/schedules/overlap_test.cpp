@@ -5,7 +5,7 @@
 namespace polyweft::test {
 namespace {
 
-const char* kLineBand = "band line [t, i] of B: [t, i + 2*t], A@2: [t, i + 2*t + 1], A@3: [t, i + 2*t + 1]\nfold A d0 mod 1\nfold B d0 mod 1\n";
+const char* kOverlapBand = "band line [t, i] of B: [t, i + 2*t], A@2: [t, i + 2*t + 1], A@3: [t, i + 2*t + 1]\nfold A d0 mod 1\nfold B d0 mod 1\n";
 
 const char* kWave =
     "program wave(T = 7, N = 15)\nin X: f64[N]\nlet U[0, i: N] = X[i]\nlet U[1, i: N] = 0.5 * X[i]\n"
@@ -17,8 +17,8 @@ TEST(Overlap, is_right_at_every_size) {
     for (int64_t cells : {1, 2, 4, 13, 20}) {
       SCOPED_TRACE(std::to_string(steps) + " " + std::to_string(cells));
       const Program program = normalized_program(kLine, {{"T", steps}, {"N", cells}});
-      expect_right(program, std::string(kLineBand) + "overlap line [t: 3, i: 4] heap\nparallel line i.1\n");
-      expect_right(program, std::string(kLineBand) + "overlap line [t: 2, i: 5] stack\ndistribute line at t\nvectorize B@1 i 4\nvectorize A@2 i 4\nparallel line i.1\n");
+      expect_right(program, std::string(kOverlapBand) + "overlap line [t: 3, i: 4] heap\nparallel line i.1\n");
+      expect_right(program, std::string(kOverlapBand) + "overlap line [t: 2, i: 5] stack\ndistribute line at t\nvectorize B@1 i 4\nvectorize A@2 i 4\nparallel line i.1\n");
     }
 }
 

@@ -2,15 +2,11 @@
 #include "harness.h"
 #include "poly/check/checker.h"
 #include "polyweft/cost_model.h"
+#include "proofs.h"
 #include "schedules/sketches/sketches.h"
 
 namespace polyweft::test {
 namespace {
-
-std::string proved(const Program& program, const LoopNest& nest) {
-  const poly::NestCheck check = poly::check_nest(program, nest);
-  return check.verdict == Verdict::proven ? "" : check.code + " " + check.message;
-}
 
 /// The step of the outermost loop of this name.
 int64_t step_of(const LoopNest& nest, MarkKind mark) {

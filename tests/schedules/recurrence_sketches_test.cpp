@@ -7,31 +7,21 @@
 #include "poly/band.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
+#include "proofs.h"
 #include "schedules/sketches/recurrences.h"
 
 namespace polyweft::test {
 namespace {
 
-const std::filesystem::path kExamples = std::filesystem::path(PW_SOURCE_DIR) / "examples";
+const std::filesystem::path kExampleFolder = std::filesystem::path(PW_SOURCE_DIR) / "examples";
 
 Program example(const std::filesystem::path& path, const std::map<std::string, int64_t>& sizes = {}) {
   std::ifstream in(path);
   return normalized_program(std::string{std::istreambuf_iterator<char>(in), {}}, sizes);
 }
 
-schedules::Isl isl_for(const Program& program) {
-  schedules::Isl out;
-  out.band_facts = [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); };
-  out.propose_bands = [&program] { return poly::propose_bands(program); };
-  return out;
-}
-
-bool mentions(const Trace& trace, const std::string& what) {
-  return trace.text().find(what) != std::string::npos;
-}
-
 TEST(RecurrenceSketches, stencils_in_time_get_skewed_tiles_folded_planes_and_jammed_rows) {
-  const Program program = example(kExamples / "polybench" / "jacobi_2d.weft");
+  const Program program = example(kExampleFolder / "polybench" / "jacobi_2d.weft");
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
   ASSERT_EQ(traces.size(), 3u);
   for (const char* step :
@@ -45,7 +35,7 @@ TEST(RecurrenceSketches, stencils_in_time_get_skewed_tiles_folded_planes_and_jam
 // Sums that no band member moves along: lanes are partial sums, where the statements' sequence can be one that inner loops allow.
 TEST(RecurrenceSketches, sums_inside_a_recurrence_get_lanes_of_partial_sums) {
   const auto first_trace = [](const std::string& name, const std::map<std::string, int64_t>& sizes) {
-    const Program program = example(kExamples / "polybench" / name, sizes);
+    const Program program = example(kExampleFolder / "polybench" / name, sizes);
     const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
     return traces.empty() ? Trace{} : traces.front();
   };
@@ -58,7 +48,7 @@ TEST(RecurrenceSketches, sums_inside_a_recurrence_get_lanes_of_partial_sums) {
   EXPECT_FALSE(mentions(columns, "vectorize nrm i_")) << "its sums run down columns\n" << columns.text();
 }
 
-void expect_right(const Program& program, const Trace& trace) {
+void expect_right_trace(const Program& program, const Trace& trace) {
   auto t = schedules::replay(program, NumericsClass::reassoc, trace, isl_for(program));
   ASSERT_TRUE(t.ok()) << trace.text();
   auto nest = instantiate(*t, values_of(trace));
@@ -71,11 +61,11 @@ void expect_right(const Program& program, const Trace& trace) {
 // Nothing is carried from one signal to the next: they are lanes, or a few of them run at once; first values and outputs run beside them, so that three samples are kept.
 TEST(RecurrenceSketches, recurrences_side_by_side_are_lanes_or_jammed) {
   const auto last_two = [](const std::string& name, const std::map<std::string, int64_t>& sizes) {
-    const Program program = example(kExamples / "recurrences" / name, sizes);
+    const Program program = example(kExampleFolder / "recurrences" / name, sizes);
     auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
     EXPECT_GE(traces.size(), 2u);
     traces.erase(traces.begin(), traces.end() - std::min<std::ptrdiff_t>(2, std::ssize(traces)));
-    for (const Trace& trace : traces) expect_right(program, trace);
+    for (const Trace& trace : traces) expect_right_trace(program, trace);
     traces.resize(2);
     return traces;
   };
@@ -90,33 +80,33 @@ TEST(RecurrenceSketches, recurrences_side_by_side_are_lanes_or_jammed) {
 
 // A filter along rows, then along columns: the former has no rows of vectors, so several of its rows go side by side; the latter keeps its own.
 TEST(RecurrenceSketches, bands_without_rows_are_jammed_beside_bands_with_rows) {
-  const Program program = example(kExamples / "polybench" / "deriche.weft", {{"W", 13}, {"H", 21}});
+  const Program program = example(kExampleFolder / "polybench" / "deriche.weft", {{"W", 13}, {"H", 21}});
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
   const auto mixed = std::find_if(traces.begin(), traces.end(), [](const Trace& trace) { return mentions(trace, "unroll band1 i") && mentions(trace, "vectorize z1 j 8"); });
   ASSERT_NE(mixed, traces.end());
   EXPECT_TRUE(mentions(*mixed, "unroll band2 i") && mentions(*mixed, "vectorize z2 j 8")) << mixed->text();
-  expect_right(program, *mixed);
+  expect_right_trace(program, *mixed);
 }
 
 // Lanes along the sum would read a column of the matrix element by element: lanes go along its rows instead, a loop further out.
 TEST(RecurrenceSketches, sums_down_columns_get_lanes_along_rows) {
-  const Program program = example(kExamples / "recurrences" / "viterbi.weft", {{"T", 5}, {"S", 40}, {"O", 3}});
+  const Program program = example(kExampleFolder / "recurrences" / "viterbi.weft", {{"T", 5}, {"S", 40}, {"O", 3}});
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
   ASSERT_FALSE(traces.empty());
   for (const char* step : {"distribute band1 at t", "vectorize v.1 s 8", "accumulate v.1 at s.1 reg", "vectorize v@2 s 8"})
     EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
-  expect_right(program, traces[0]);
+  expect_right_trace(program, traces[0]);
 }
 
 // Sums that share operands in two directions: blocks of both, where the statement has loops of its own along both.
 TEST(RecurrenceSketches, sums_of_several_sequences_share_their_matrix) {
-  const Program program = example(kExamples / "recurrences" / "gru.weft", {{"T", 3}, {"B", 9}, {"I", 5}, {"H", 42}});
+  const Program program = example(kExampleFolder / "recurrences" / "gru.weft", {{"T", 3}, {"B", 9}, {"I", 5}, {"H", 42}});
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
   ASSERT_FALSE(traces.empty());
   for (const char* step :
        {"distribute band1 at t", "tile z.1 [n: 4, k: 4, q: 16]", "accumulate z.1 at k.1 reg", "unroll z.1 n, k", "vectorize z.1 q 16", "vectorize h@2 k 16"})
     EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
-  expect_right(program, traces[0]);
+  expect_right_trace(program, traces[0]);
 }
 
 // A table that an output takes as it is lies in the output's cells; not where few of its rows are kept. Blocks of time are for what does not stay near.
@@ -129,7 +119,7 @@ TEST(RecurrenceSketches, tables_lie_in_the_outputs_that_take_them) {
   for (const Trace& trace : schedules::recurrence_sketches(taken, NumericsClass::reassoc, small, isl_for(taken))) {
     in_output += mentions(trace, "store A in Y");
     EXPECT_FALSE(mentions(trace, "store A in Y") && mentions(trace, "fold A")) << trace.text();
-    expect_right(taken, trace);
+    expect_right_trace(taken, trace);
   }
   EXPECT_GE(in_output, 2u);
   for (const Trace& trace : schedules::recurrence_sketches(read, NumericsClass::reassoc, small, isl_for(read))) EXPECT_FALSE(mentions(trace, " in Y")) << trace.text();
@@ -140,13 +130,13 @@ TEST(RecurrenceSketches, tables_lie_in_the_outputs_that_take_them) {
 /// Every recurrence among the examples, at the sizes of its file.
 TEST(RecurrenceSketches, are_proven_and_right) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(kExamples))
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kExampleFolder))
     if (entry.path().extension() == ".weft") paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   int with_sketch = 0;
   for (const auto& path : paths) {
     SCOPED_TRACE(path.filename().string());
-    const bool is_large = path.parent_path() == kExamples;  // their sizes are for timing
+    const bool is_large = path.parent_path() == kExampleFolder;  // their sizes are for timing
     if (is_large) continue;
     const Program program = example(path);
     if (!schedules::has_recurrence(program)) continue;

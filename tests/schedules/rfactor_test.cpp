@@ -3,20 +3,16 @@
 
 #include "harness.h"
 #include "poly/check/checker.h"
+#include "proofs.h"
 
 namespace polyweft::test {
 namespace {
 
-std::string proved(const Program& program, const LoopNest& nest) {
-  const poly::NestCheck check = poly::check_nest(program, nest);
-  return check.verdict == Verdict::proven ? "" : check.code + " " + check.message;
-}
-
-struct Case {
+struct FactorCase {
   const char* program;
   const char* steps;
 };
-const Case kCases[] = {
+const FactorCase kFactorCases[] = {
     {"program total(N = 103)\nin X: f32[N]\nout s = sum[i: N] X[i]\n", "accumulate s at root reg\n rfactor s i in 7"},
     {"program total(N = 103)\nin X: f32[N]\nout s = max[i: N] X[i]\n", "tile s [i: 16]\n accumulate s at root reg\n vectorize s i 8\n rfactor s i in 3\n parallel s i.p"},
     {"program rows(M = 5, N = 70)\nin X: f32[M, N]\nout s[i: M] = sum[j: N] X[i, j] * X[i, j]\n",
@@ -31,7 +27,7 @@ const Case kCases[] = {
 };
 
 TEST(Rfactor, computes_the_sum_and_is_proven) {
-  for (const Case& c : kCases) {
+  for (const FactorCase& c : kFactorCases) {
     const Program program = normalized_program(c.program);
     auto nest = nest_of(program, std::string("trace 1\n ") + c.steps + "\n");
     ASSERT_TRUE(nest.ok()) << c.steps << "\n" << described(nest.error());
@@ -42,7 +38,7 @@ TEST(Rfactor, computes_the_sum_and_is_proven) {
 }
 
 TEST(Rfactor, is_refused_where_the_order_counts_with_a_pair) {
-  const Program program = normalized_program(kCases[0].program);
+  const Program program = normalized_program(kFactorCases[0].program);
   for (NumericsClass cls : {NumericsClass::strict, NumericsClass::contract}) {
     auto nest = nest_of(program, "trace 1\n accumulate s at root reg\n rfactor s i in 7\n", cls);
     ASSERT_FALSE(nest.ok());
@@ -50,11 +46,11 @@ TEST(Rfactor, is_refused_where_the_order_counts_with_a_pair) {
     EXPECT_NE(described(nest.error()).find("s[i=0] comes before s[i=1]"), std::string::npos) << described(nest.error());
   }
   // The greatest element is the same in any order.
-  EXPECT_EQ(check_trace(normalized_program(kCases[1].program), "trace 1\n accumulate s at root reg\n rfactor s i in 7\n", NumericsClass::strict), "");
+  EXPECT_EQ(check_trace(normalized_program(kFactorCases[1].program), "trace 1\n accumulate s at root reg\n rfactor s i in 7\n", NumericsClass::strict), "");
 }
 
 TEST(Rfactor, refuses_what_it_cannot_part) {
-  const Program program = normalized_program(kCases[2].program);
+  const Program program = normalized_program(kFactorCases[2].program);
   const std::pair<const char*, const char*> refusals[] = {{"rfactor s j in 4", "PW0308"},
                                                           {"accumulate s at i reg\n rfactor s i in 4", "PW0308"},
                                                           {"accumulate s at i reg\n rfactor s j in 0", "PW0304"},
@@ -71,7 +67,7 @@ TEST(Rfactor, refuses_what_it_cannot_part) {
 
 // Two parts swapped, or one left out, is not a tree over all of them: the checker must see it.
 TEST(Rfactor, a_part_left_out_is_refuted) {
-  const Program program = normalized_program(kCases[0].program);
+  const Program program = normalized_program(kFactorCases[0].program);
   auto nest = nest_of(program, "trace 1\n accumulate s at root reg\n rfactor s i in 4\n");
   ASSERT_TRUE(nest.ok());
   int refuted = 0, changed = 0;

@@ -18,7 +18,7 @@ const char* kSmooth =
     "let A[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = A0[i, j]\n";
 const char* kWhole = "out R[i: N, j: N] = A[T, i, j]\n";
 const char* kPart = "out partial R[i: N, j: 0..i+1] = A[T, i, j]\n";
-const char* kChain =
+const char* kProducerChain =
     "program chain(N = 2100)\nin x: f64[N]\nlet a[i: N] = x[i] + 1.0\nlet b[i: N] = a[N-1-i] * 2.0\nlet c[i: N] = b[N-1-i] + 3.0\nlet d[i: N] = c[N-1-i] * 4.0\n"
     "out y[i: N] = d[i] + d[N-1-i]\n";
 
@@ -28,7 +28,7 @@ LoopNest base_of(const Program& program) {
   return nest ? *nest : LoopNest{};
 }
 
-std::string verdict(const Program& program, const LoopNest& nest) {
+std::string shared_verdict(const Program& program, const LoopNest& nest) {
   const auto check = poly::check_nest(program, nest);
   return std::string(name_of(check.verdict)) + " " + check.code + " " + check.message;
 }
@@ -47,7 +47,7 @@ TEST(SharedMemory, what_is_copied_to_an_output_lives_in_it) {
   ASSERT_TRUE(a.within.has_value()) << print(nest);
   EXPECT_EQ(a.within->host, named(nest, "R"));
   EXPECT_EQ(allocated_elements(a), 36);
-  EXPECT_EQ(verdict(program, nest), "proven  ");
+  EXPECT_EQ(shared_verdict(program, nest), "proven  ");
   EXPECT_FALSE(tag_mode_rejects(program, nest));
   auto again = parse_loop_nest(print(nest));
   ASSERT_TRUE(again.ok()) << described(again.error());
@@ -55,24 +55,24 @@ TEST(SharedMemory, what_is_copied_to_an_output_lives_in_it) {
   LoopNest apart = nest;
   apart.buffers[named(nest, "A")].within.reset();
   EXPECT_NE(hash(apart), hash(nest));
-  EXPECT_EQ(verdict(program, apart), "proven  ");
+  EXPECT_EQ(shared_verdict(program, apart), "proven  ");
 }
 
 TEST(SharedMemory, dead_buffers_are_reused) {
-  const Program program = normalized_program(kChain);
+  const Program program = normalized_program(kProducerChain);
   const LoopNest nest = base_of(program);
   const auto workspace = ir::workspace_of(nest);
   ASSERT_TRUE(workspace.ok());
   ASSERT_EQ(workspace->blocks.size(), 1U);
   EXPECT_EQ(workspace->blocks[0].bytes, 17472 + 16832);  // two of four, 17 lines past a page apart
   EXPECT_EQ(workspace->bytes, workspace->blocks[0].bytes + 128);
-  EXPECT_EQ(verdict(program, nest), "proven  ");
+  EXPECT_EQ(shared_verdict(program, nest), "proven  ");
   EXPECT_FALSE(tag_mode_rejects(program, nest));
 }
 
 /// Every placement of the four buffers in three slots, whole ones and halves: tag mode runs each, the checker proves none that it rejects.
 TEST(SharedMemory, no_wrong_place_is_proven) {
-  const Program program = normalized_program(kChain);
+  const Program program = normalized_program(kProducerChain);
   LoopNest nest = base_of(program);
   const BufferId host = named(nest, "workspace");
   nest.buffers[host].extents = {3 * 16832};
@@ -99,7 +99,7 @@ TEST(SharedMemory, no_wrong_place_is_proven) {
 }
 
 TEST(SharedMemory, places_that_cannot_be_are_refused) {
-  const Program program = normalized_program(kChain);
+  const Program program = normalized_program(kProducerChain);
   const LoopNest nest = base_of(program);
   const BufferId a = named(nest, "a"), host = named(nest, "workspace");
   const auto refused = [&](const Within& within) {
@@ -117,7 +117,7 @@ TEST(SharedMemory, places_that_cannot_be_are_refused) {
   EXPECT_FALSE(refused({named(nest, "y"), 0}));           // the output: allowed by form ..
   LoopNest in_output = nest;
   in_output.buffers[named(nest, "d")].within = Within{named(nest, "y"), 0};
-  EXPECT_EQ(verdict(program, in_output).substr(0, 7), "refuted");  // .. and wrong where y needs d of both ends
+  EXPECT_EQ(shared_verdict(program, in_output).substr(0, 7), "refuted");  // .. and wrong where y needs d of both ends
   EXPECT_TRUE(tag_mode_rejects(program, in_output));
 }
 
@@ -127,7 +127,7 @@ TEST(SharedMemory, an_element_that_a_partial_output_leaves_undefined_is_not_touc
   EXPECT_FALSE(nest.buffers[named(nest, "A")].within.has_value());
   ASSERT_EQ(allocated_elements(nest.buffers[named(nest, "A")]), 36);
   nest.buffers[named(nest, "A")].within = Within{named(nest, "R"), 0};
-  EXPECT_EQ(verdict(program, nest).substr(0, 14), "refuted PW0401");
+  EXPECT_EQ(shared_verdict(program, nest).substr(0, 14), "refuted PW0401");
 }
 
 TEST(SharedMemory, a_step_puts_a_local_in_an_output) {
@@ -137,7 +137,7 @@ TEST(SharedMemory, a_step_puts_a_local_in_an_output) {
     auto nest = nest_of(program, std::string("trace 1\nstore a in R\n") + more);
     ASSERT_TRUE(nest.ok()) << described(nest.error());
     EXPECT_TRUE(nest->buffers[named(*nest, "a")].within.has_value());
-    EXPECT_EQ(verdict(program, *nest), "proven  ") << print(*nest);
+    EXPECT_EQ(shared_verdict(program, *nest), "proven  ") << print(*nest);
     EXPECT_FALSE(tag_mode_rejects(program, *nest));
   }
   for (const char* wrong : {"store a in X", "store a in S", "store R in S", "store a in R\nstore a in S"}) {

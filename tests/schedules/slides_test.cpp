@@ -180,7 +180,7 @@ bool tags_reject(const Program& program, const LoopNest& nest) {
 }
 
 /// The text with one match of the pattern changed.
-std::string changed(const std::string& text, const std::regex& pattern, const std::function<std::string(const std::smatch&)>& change) {
+std::string changed_match(const std::string& text, const std::regex& pattern, const std::function<std::string(const std::smatch&)>& change) {
   std::smatch match;
   if (!std::regex_search(text, match, pattern)) return text;
   return std::string(match.prefix()) + change(match) + std::string(match.suffix());
@@ -201,7 +201,7 @@ TEST(Slides, mutants_are_refuted) {
     auto nest = nest_of(program, std::string("trace 1\n") + steps + "\n");
     ASSERT_TRUE(nest.ok()) << described(nest.error());
     for (const auto& [pattern, change] : kChanges) {
-      const std::string text = print(*nest), mutant = changed(text, pattern, change);
+      const std::string text = print(*nest), mutant = changed_match(text, pattern, change);
       ASSERT_NE(mutant, text) << text;
       auto parsed = parse_loop_nest(mutant);
       ASSERT_TRUE(parsed.ok()) << described(parsed.error()) << mutant;

@@ -107,7 +107,7 @@ struct Worst {
 };
 
 /// One function, one type, a stretch of arguments.
-struct Unit {
+struct MathUnit {
   size_t function;
   ElementType type;
   int64_t stretch;
@@ -137,7 +137,7 @@ class Math : public Part {
 
   void run(int64_t k) override {
     if (k == 0) check_stored();
-    const Unit& unit = units_[static_cast<size_t>(k)];
+    const MathUnit& unit = units_[static_cast<size_t>(k)];
     if (unit.type == ElementType::f64)
       run_random<double, uint64_t>(unit);
     else if (kFunctions[unit.function].op == Op::pow && unit.type == ElementType::f32)
@@ -206,8 +206,8 @@ class Math : public Part {
     if (!place) place = std::make_unique<Kernel>(kFunctions[function], type);
     return *place;
   }
-  Worst& worst(const Unit& unit) { return worst_[{kFunctions[unit.function].name, unit.type}]; }
-  std::string unit_text(const Unit& unit, double x, double y) const {
+  Worst& worst(const MathUnit& unit) { return worst_[{kFunctions[unit.function].name, unit.type}]; }
+  std::string unit_text(const MathUnit& unit, double x, double y) const {
     char text[120];
     std::snprintf(text, sizeof text, "%s %s %a %a", kFunctions[unit.function].name, name_of(unit.type), x, y);
     return text;
@@ -220,7 +220,7 @@ class Math : public Part {
   }
 
   /// A suspect: its error by MPFR.
-  void suspect(const Unit& unit, double x, double y, double got) {
+  void suspect(const MathUnit& unit, double x, double y, double got) {
     const double error = exact_.error(kFunctions[unit.function].op, x, y, got, format_of(unit.type));
     Worst& most = worst(unit);
     if (error > bound_of(unit.type)) {
@@ -238,7 +238,7 @@ class Math : public Part {
 
   /// Vectors always; scalars and the other target every `kOthers` blocks.
   template <class T, class Bits>
-  void run_variants(const Unit& unit, Kernel& code, bool all) {
+  void run_variants(const MathUnit& unit, Kernel& code, bool all) {
     for (size_t variant = 0; variant < (all ? code.variants() : 1); ++variant) {
       code.run(variant);
       const int64_t k = variant == 0 ? -1 : code.template difference<T, Bits>(variant);
@@ -247,7 +247,7 @@ class Math : public Part {
     for (int64_t k = 0; k < kBlock; k += kBlock / 8) same_as_interpreter<T, Bits>(unit, code, k);
   }
   template <class T, class Bits>
-  void same_as_interpreter(const Unit& unit, Kernel& code, int64_t k) {
+  void same_as_interpreter(const MathUnit& unit, Kernel& code, int64_t k) {
     const Function& f = kFunctions[unit.function];
     const double x = static_cast<double>(code.argument<T>(0)[k]), y = f.op == Op::pow ? static_cast<double>(code.argument<T>(1)[k]) : 0;
     const T got = code.result<T>()[k], wanted = static_cast<T>(value_at(f, unit.type, x, y));
@@ -255,7 +255,7 @@ class Math : public Part {
     if (++reported_ <= 40) failed("machine code and interpreter differ", unit_text(unit, x, y));
   }
 
-  void run_f32(const Unit& unit) {
+  void run_f32(const MathUnit& unit) {
     Kernel& code = kernel(unit.function, unit.type);
     const Function& f = kFunctions[unit.function];
     float* x = code.argument<float>(0);
@@ -274,7 +274,7 @@ class Math : public Part {
       worst(unit).arguments += 2 * kBlock;
     }
   }
-  void is_symmetric(const Unit& unit, Kernel& code, const std::vector<float>& positive) {
+  void is_symmetric(const MathUnit& unit, Kernel& code, const std::vector<float>& positive) {
     const uint32_t flip = kFunctions[unit.function].symmetry == Symmetry::odd ? 0x80000000U : 0;
     const float* got = code.result<float>();
     int64_t different = -1;
@@ -282,7 +282,7 @@ class Math : public Part {
       if (std::bit_cast<uint32_t>(got[k]) != (std::bit_cast<uint32_t>(positive[static_cast<size_t>(k)]) ^ flip) && !std::isnan(got[k])) different = k;
     if (different >= 0 && ++reported_ <= 40) failed("not symmetric", unit_text(unit, static_cast<double>(code.argument<float>(0)[different]), 0));
   }
-  void judge_f32(const Unit& unit, Kernel& code) {
+  void judge_f32(const MathUnit& unit, Kernel& code) {
     const Op op = kFunctions[unit.function].op;
     const float *x = code.argument<float>(0), *got = code.result<float>();
     double largest = -1;
@@ -299,7 +299,7 @@ class Math : public Part {
   }
 
   /// All 65,536 patterns; the result after rounding, against the exact value.
-  void run_narrow(const Unit& unit) {
+  void run_narrow(const MathUnit& unit) {
     const Function& f = kFunctions[unit.function];
     Kernel& code = kernel(unit.function, unit.type);
     for (int64_t from = 0; from < 65536; from += kBlock) {
@@ -340,7 +340,7 @@ class Math : public Part {
   }
 
   template <class T, class Bits>
-  void run_random(const Unit& unit) {
+  void run_random(const MathUnit& unit) {
     const Function& f = kFunctions[unit.function];
     Kernel& code = kernel(unit.function, unit.type);
     Rng rng(seed_ * 7919 + static_cast<uint64_t>(unit.stretch) * 64 + unit.function);
@@ -392,7 +392,7 @@ class Math : public Part {
   }
 
   uint64_t seed_;
-  std::vector<Unit> units_;
+  std::vector<MathUnit> units_;
   std::map<std::pair<size_t, ElementType>, std::unique_ptr<Kernel>> kernels_;
   std::map<std::pair<std::string, ElementType>, Worst> worst_;
   std::map<std::string, double> stored_;

@@ -37,8 +37,6 @@ body {
 }
 )";
 
-using Kernel3 = int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*);
-
 struct Twice {
   LoopNest nest = parsed(kCopy);
   Loaded loaded = load(nest, *find_target("host"));

@@ -8,7 +8,7 @@
 namespace polyweft::targets_test {
 namespace {
 
-struct Shape {
+struct CarriedShape {
   std::string type = "i16";
   int64_t bytes = 2, lanes = 32, vectors = 2, blocks = 3, taps = 5;
   std::string combine = "*";  ///< of a column's elements with their weights
@@ -16,7 +16,7 @@ struct Shape {
 };
 
 /// In blocks along a row: R <- sums of three rows of X, weighted, for the block and what its taps want beyond; Y <- sums of neighbours in R.
-LoopNest blocks(const Shape& s) {
+LoopNest blocks(const CarriedShape& s) {
   const auto t = [](int64_t k) { return std::to_string(k); };
   const int64_t width = s.vectors * s.lanes, more = width + s.taps - 1, parts = (more + s.lanes - 1) / s.lanes, row = (s.blocks + 1) * width;
   const std::string l = t(s.lanes), at = "x + " + l + "*u + v";
@@ -65,7 +65,7 @@ LoopNest whole(bool reads_output) {
 }
 
 /// Vector products and sums between a label and a jump, where there are most.
-int64_t operations(const LoopNest& nest, const Target& target) {
+int64_t most_operations(const LoopNest& nest, const Target& target) {
   const auto text = targets::assembly_text(nest, target);
   EXPECT_TRUE(text) << text.error().message;
   int64_t most = 0, here = 0;
@@ -83,7 +83,7 @@ TEST(CarriedValues, the_last_columns_are_the_next_first_ones) {
   expect_same_bits(whole(false), 1);
   expect_same_bits(whole(true), 1);
   const Target v4 = *find_target("x86-64-v4");
-  EXPECT_LT(operations(whole(false), v4), operations(whole(true), v4));
+  EXPECT_LT(most_operations(whole(false), v4), most_operations(whole(true), v4));
 }
 
 }  // namespace

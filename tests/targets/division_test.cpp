@@ -12,12 +12,11 @@
 namespace polyweft::targets_test {
 namespace {
 
-constexpr int64_t kRows = 20'000;
-using Kernel3 = int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*);
+constexpr int64_t kDivisions = 20'000;
 
 /// `divisor` as loop nests write it: of a row, or one number. So many rows are written out.
 LoopNest quotients(const std::string& type, int64_t lanes, const std::string& cls, const std::string& divisor = "d[i]", int64_t rows = 1) {
-  const std::string l = std::to_string(lanes), r = std::to_string(kRows), bytes = std::to_string(64 / lanes);
+  const std::string l = std::to_string(lanes), r = std::to_string(kDivisions), bytes = std::to_string(64 / lanes);
   return parsed("nest 1 quotients class " + cls + "\nloops i, u, v\nbuffer X: " + type + "[" + r + ", " + l + "] argument align " + bytes + "\nbuffer d: " + type + "[" +
                 r + "] argument align " + bytes + "\nbuffer Y: " + type + "[" + r + ", " + l + "] argument align " + bytes +
                 " output\narguments X, d, Y\nbody {\n  for i in 0 .. " + r + " step " + std::to_string(rows) + " {\n    for u in 0 .. " + std::to_string(rows) +
@@ -48,11 +47,11 @@ template <class T, class Bits>
 void expect_quotients(const std::string& type, ElementType element, const std::string& cls) {
   constexpr int64_t kLanes = 64 / sizeof(T);
   Rng rng(11);
-  TensorData x = make_tensor(element, {kRows, kLanes}), d = make_tensor(element, {kRows}), y = make_tensor(element, {kRows, kLanes});
+  TensorData x = make_tensor(element, {kDivisions, kLanes}), d = make_tensor(element, {kDivisions}), y = make_tensor(element, {kDivisions, kLanes});
   auto* xs = reinterpret_cast<T*>(x.bytes.data());
   auto* ds = reinterpret_cast<T*>(d.bytes.data());
-  for (int64_t k = 0; k < kRows * kLanes; ++k) xs[k] = number<T, Bits>(rng);
-  for (int64_t k = 0; k < kRows; ++k) {
+  for (int64_t k = 0; k < kDivisions * kLanes; ++k) xs[k] = number<T, Bits>(rng);
+  for (int64_t k = 0; k < kDivisions; ++k) {
     ds[k] = number<T, Bits>(rng);
     if (rng.below(2) == 0)  // rows without special values
       for (int64_t v = 0; v < kLanes; ++v)
@@ -64,7 +63,7 @@ void expect_quotients(const std::string& type, ElementType element, const std::s
     ASSERT_EQ(reinterpret_cast<Kernel3>(kernel.code->address("quotients"))(ax.get(), ad.get(), ay.get()), 0);
     const auto* ys = reinterpret_cast<const T*>(y.bytes.data());
     int wrong = 0;
-    for (int64_t k = 0; k < kRows * kLanes && wrong < 5; ++k) {
+    for (int64_t k = 0; k < kDivisions * kLanes && wrong < 5; ++k) {
       const T a = xs[k], b = ds[k / kLanes], exact = a / b;
       if (is_same(ys[k], exact, cls == "strict")) continue;
       ++wrong;
@@ -84,18 +83,18 @@ template <class T, class Bits>
 void expect_quotients_by(double divisor, const std::string& type, ElementType element, int64_t rows) {
   constexpr int64_t kLanes = 64 / sizeof(T);
   Rng rng(5);
-  TensorData x = make_tensor(element, {kRows, kLanes}), d = make_tensor(element, {kRows}), y = make_tensor(element, {kRows, kLanes});
+  TensorData x = make_tensor(element, {kDivisions, kLanes}), d = make_tensor(element, {kDivisions}), y = make_tensor(element, {kDivisions, kLanes});
   auto* xs = reinterpret_cast<T*>(x.bytes.data());
-  for (int64_t k = 0; k < kRows * kLanes; ++k)
+  for (int64_t k = 0; k < kDivisions * kLanes; ++k)
     xs[k] = rng.below(4) == 0 ? std::bit_cast<T>(static_cast<Bits>(rng.below(5000))) : number<T, Bits>(rng);  // subnormal ones too
-  for (int64_t k = 0; k < kRows; k += 3)                                                                      // beside the middle of two quotients
+  for (int64_t k = 0; k < kDivisions; k += 3)                                                                      // beside the middle of two quotients
     for (int64_t v = 0; v < kLanes; ++v)
       xs[k * kLanes + v] = std::nextafter(static_cast<T>(divisor) * (number<T, Bits>(rng) + T(0.5)), static_cast<T>(rng.below(3) - 1.0));
   const auto ordinary = [&] {
     for (;;)
       if (const T value = number<T, Bits>(rng); std::abs(value) > T(1e-9) && std::abs(value) < T(1e9)) return value;
   };
-  for (int64_t k = 0; k < kRows; ++k)  // four rows of nothing else, and four with zeros and infinities between
+  for (int64_t k = 0; k < kDivisions; ++k)  // four rows of nothing else, and four with zeros and infinities between
     for (int64_t v = 0; v < kLanes && k / 4 % 4 < 2; ++v) {
       T& x = xs[k * kLanes + v];
       x = std::nextafter(static_cast<T>(divisor) * (ordinary() + T(0.5)), static_cast<T>(rng.below(3) - 1.0));
@@ -109,7 +108,7 @@ void expect_quotients_by(double divisor, const std::string& type, ElementType el
     ASSERT_EQ(reinterpret_cast<Kernel3>(kernel.code->address("quotients"))(ax.get(), ad.get(), ay.get()), 0);
     const auto* ys = reinterpret_cast<const T*>(y.bytes.data());
     int wrong = 0;
-    for (int64_t k = 0; k < kRows * kLanes && wrong < 5; ++k)
+    for (int64_t k = 0; k < kDivisions * kLanes && wrong < 5; ++k)
       if (!is_same(ys[k], static_cast<T>(xs[k] / static_cast<T>(divisor)), true)) {
         ++wrong;
         ADD_FAILURE() << target.name << ": " << xs[k] << " / " << divisor << " gave " << ys[k];

@@ -7,25 +7,25 @@
 namespace polyweft::targets_test {
 namespace {
 
-struct Case {
+struct GroupCase {
   std::string type = "f32";
   int64_t stride = 3, lanes = 8, rows = 21, shift = 0;
   std::string statements;  ///< R stands for the row's first element
 };
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
+std::string filled_in(std::string text, const std::string& what, const std::string& by) {
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) text.replace(at, what.size(), by);
   return text;
 }
 
-LoopNest nest_of(const Case& c) {
+LoopNest nest_of(const GroupCase& c) {
   const std::string bytes = c.type == "f64" || c.type == "i64" ? "8" : c.type == "f32" || c.type == "i32" ? "4" : c.type == "i16" ? "2" : "1";
   const std::string elements = std::to_string(c.rows * c.stride + c.shift), l = std::to_string(c.lanes), s = std::to_string(c.stride);
   const std::string row = s + "*i + " + s + "*v + " + std::to_string(c.shift);
   const std::string buffer = ": " + c.type + "[" + elements + "] argument align " + bytes;
   const std::string count = c.rows % c.lanes == 0 ? l : "min(" + l + ", -i + " + std::to_string(c.rows) + ")";
   return parsed("nest 1 rows class strict\nloops i, v\nbuffer X" + buffer + "\nbuffer Y" + buffer + " output\narguments X, Y\nbody {\n  for i in 0 .. " +
-                std::to_string(c.rows) + " step " + l + " {\n    for v in 0 .. " + count + " vector " + l + " {\n" + replaced(c.statements, "R", row) +
+                std::to_string(c.rows) + " step " + l + " {\n    for v in 0 .. " + count + " vector " + l + " {\n" + filled_in(c.statements, "R", row) +
                 "    }\n  }\n}\n");
 }
 
@@ -43,7 +43,7 @@ std::string turned_round(int64_t stride) {
   return out;
 }
 
-bool asks_for_lanes(const Case& c, const char* level) {
+bool asks_for_lanes(const GroupCase& c, const char* level) {
   auto text = targets::llvm_text(nest_of(c), *find_target(level), "rows");
   if (!text) throw std::runtime_error(text.error().message);
   return text->find("masked.gather") != std::string::npos || text->find("masked.scatter") != std::string::npos;
@@ -52,7 +52,7 @@ bool asks_for_lanes(const Case& c, const char* level) {
 TEST(Groups, of_all_strides_and_types_are_the_interpreters) {
   for (const char* type : {"f32", "f64", "i32", "i16", "i8"})
     for (int64_t stride = 2; stride <= 16; ++stride) {
-      Case c{type, stride, std::string(type) == "f64" ? 8 : 16, 32, 0, turned_round(stride)};
+      GroupCase c{type, stride, std::string(type) == "f64" ? 8 : 16, 32, 0, turned_round(stride)};
       SCOPED_TRACE(c.type + " every " + std::to_string(stride));
       expect_same_bits(nest_of(c), 1);
       if (std::string(type) == "f32" || std::string(type) == "f64") {

@@ -12,13 +12,13 @@ namespace {
 
 constexpr int kColumns = 40;
 
-struct Term {
+struct KeptTerm {
   int column = 0, row = 0;  ///< from those of the element that is stored
 };
 /// A[i + to, r + row] <- sum of terms, for all r of two vectors.
 struct Statement {
   int to = 0;
-  std::vector<Term> terms;
+  std::vector<KeptTerm> terms;
   int row = 0;
 };
 
@@ -32,7 +32,7 @@ LoopNest sweep(const std::vector<Statement>& statements, bool in_lines) {
   for (size_t s = 0; s < statements.size(); ++s) {
     const auto cell = [&](int column, int row) { return "A[i" + by(column) + ", 8*u + v" + by(row + 8) + "]"; };
     std::string sum;
-    for (const Term& term : statements[s].terms) sum = sum.empty() ? cell(term.column, term.row) : "(" + sum + " + " + cell(term.column, term.row) + ")";
+    for (const KeptTerm& term : statements[s].terms) sum = sum.empty() ? cell(term.column, term.row) : "(" + sum + " + " + cell(term.column, term.row) + ")";
     body += "compute " + std::to_string(s) + "(i, 8*u + v) store: " + cell(statements[s].to, statements[s].row) + " <- (" + sum + " * 0.25:f64)\n";
   }
   const std::string columns = std::to_string(kColumns);
@@ -105,7 +105,7 @@ TEST(KeptValues, any_columns_and_rows) {
     }
     // What a column stores only its own lanes read in the same iteration: the interpreter runs them one after the other.
     for (Statement& reader : statements)
-      for (Term& term : reader.terms)
+      for (KeptTerm& term : reader.terms)
         if (std::any_of(statements.begin(), statements.end(), [&](const Statement& s) { return s.to == term.column; })) term.row = 0;
     SCOPED_TRACE("nest " + std::to_string(nest));
     expect_same_bits(sweep(statements, nest % 4 != 0), 1);

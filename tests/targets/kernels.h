@@ -12,6 +12,10 @@
 
 namespace polyweft::targets_test {
 
+/// Kernels of two and of three arguments.
+using Kernel2 = int (*)(halide_buffer_t*, halide_buffer_t*);
+using Kernel3 = int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*);
+
 LoopNest parsed(const std::string& text);
 /// Bytes of a buffer as its caller sees it: logical extents, or the packed cells.
 TensorData argument_data(const Buffer& buffer);

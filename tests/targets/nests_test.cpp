@@ -9,12 +9,12 @@
 namespace polyweft::targets_test {
 namespace {
 
-struct Case {
+struct NestCase {
   const char* name;
   const char* text;
 };
 
-const Case kCases[] = {
+const NestCase kNestCases[] = {
     {"packed_gemm", R"(nest 1 gemm class reassoc
 param M = 10
 param N = 33
@@ -424,7 +424,7 @@ body {
 };
 
 TEST(Nests, every_construct_gives_the_bits_of_the_interpreter) {
-  for (const Case& c : kCases) {
+  for (const NestCase& c : kNestCases) {
     SCOPED_TRACE(c.name);
     const LoopNest nest = parsed(c.text);
     if (nest.nodes.empty()) continue;
@@ -432,8 +432,8 @@ TEST(Nests, every_construct_gives_the_bits_of_the_interpreter) {
   }
 }
 
-const char* text_of(const std::string& name) {
-  return std::find_if(std::begin(kCases), std::end(kCases), [&](const Case& c) { return c.name == name; })->text;
+const char* case_text(const std::string& name) {
+  return std::find_if(std::begin(kNestCases), std::end(kNestCases), [&](const NestCase& c) { return c.name == name; })->text;
 }
 
 // Blends of lanes that nothing reads would lengthen every step of the sums.
@@ -442,7 +442,7 @@ TEST(Nests, lanes_that_nothing_reads_are_not_kept) {
     auto code = targets::llvm_text(parsed(nest), runnable_targets().front(), "rows");
     return count_of("select <16 x i1>", code ? *code : "");
   };
-  EXPECT_EQ(blends(text_of("lanes_past_the_end_of_a_register_row")), 3u);  // the rows of `wide` alone: 16 lanes are read of them, 6 are summed
+  EXPECT_EQ(blends(case_text("lanes_past_the_end_of_a_register_row")), 3u);  // the rows of `wide` alone: 16 lanes are read of them, 6 are summed
 }
 
 }  // namespace

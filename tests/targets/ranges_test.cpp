@@ -51,7 +51,7 @@ TEST(Facts, remainders_and_quotients_are_exact_within_what_is_known) {
   }
 }
 
-Affine random_sum(Rng& rng) {
+Affine random_affine(Rng& rng) {
   Affine e = Affine::of(static_cast<int64_t>(rng.below(40)) - 20);
   for (VarId v = 0; v < 3; ++v) e = e + Affine::variable(v, static_cast<int64_t>(rng.below(7)) - 3);
   return e;
@@ -82,7 +82,7 @@ TEST(Facts, conditions_narrow_ranges_and_lose_nothing) {
   for (int round = 0; round < 600; ++round) {
     Facts facts;
     const std::vector<VarFacts> known = random_variables(rng, facts);
-    const std::vector<Guard> parts = {guard_ge0(random_sum(rng)), guard_ge0(random_sum(rng))};
+    const std::vector<Guard> parts = {guard_ge0(random_affine(rng)), guard_ge0(random_affine(rng))};
     Guard guard = guard_all(parts);
     if (rng.below(3) == 0) guard.kind = Guard::Kind::any;
     const bool holds = rng.below(2) != 0;
@@ -111,9 +111,9 @@ TEST(Facts, ranges_hold_all_values_and_know_remainders) {
     Facts facts;
     const std::vector<VarFacts> known = random_variables(rng, facts);
     const int64_t den = 1 + static_cast<int64_t>(rng.below(9)), times = static_cast<int64_t>(rng.below(9)) - 4;
-    Affine inner = random_sum(rng);
+    Affine inner = random_affine(rng);
     if (rng.below(2)) inner = inner + floor_div(Affine::variable(0), 2);
-    const Affine e = random_sum(rng) + times * modulo(inner, den), alone = facts.without_exact_quotients(times * modulo(inner, den));
+    const Affine e = random_affine(rng) + times * modulo(inner, den), alone = facts.without_exact_quotients(times * modulo(inner, den));
     at_all_values(known, [&](const std::vector<int64_t>& at) {
       const Interval range = facts.range(e), ring = facts.range(alone);
       ASSERT_TRUE(range.lo <= evaluate(e, at) && evaluate(e, at) <= range.hi) << key_of(e);

@@ -8,7 +8,7 @@
 namespace polyweft::targets_test {
 namespace {
 
-struct Shape {
+struct ExtremesShape {
   std::string type = "f32", operation = "max", cls = "reassoc";
   int64_t lanes = 16, chains = 4, folds = 1, steps = 5;
   bool is_turned = false;  ///< the element first, then what is kept
@@ -16,7 +16,7 @@ struct Shape {
 
 /// R: the extremes of `chains` vectors, begun with the first of X's blocks, `folds` blocks an iteration; Y: what R holds in the end, and Z: beside it, so that it is read
 /// twice.
-LoopNest extremes(const Shape& s) {
+LoopNest extremes(const ExtremesShape& s) {
   const auto t = [](int64_t k) { return std::to_string(k); };
   const int64_t bytes = s.type == "f64" ? 8 : 4, width = s.chains * s.lanes, row = width * (1 + s.folds * s.steps);
   std::string loops = "i, j", body;
@@ -54,7 +54,7 @@ TEST(RunningExtremes, the_same_bits) {
           for (int64_t chains : {1, 4, 8})
             for (int64_t folds : {1, 3})
               for (bool is_turned : {false, true}) {
-                const Shape shape{is_f64 ? "f64" : "f32", operation, cls, bits / (is_f64 ? 64 : 32), chains, folds, 5, is_turned};
+                const ExtremesShape shape{is_f64 ? "f64" : "f32", operation, cls, bits / (is_f64 ? 64 : 32), chains, folds, 5, is_turned};
                 SCOPED_TRACE(std::string(operation) + " " + cls + " " + shape.type + " bits " + std::to_string(bits) + " chains " + std::to_string(chains) + " folds " +
                              std::to_string(folds) + (is_turned ? " turned" : ""));
                 expect_same_bits(extremes(shape), 1);

@@ -53,7 +53,7 @@ LoopNest running(const Shape& s) {
   return parsed(text);
 }
 
-std::string describe(const Shape& s) {
+std::string description_of(const Shape& s) {
   return s.type + " " + s.combine + " lag " + text_of(s.lag) + " first " + text_of(s.first) + " rows " + text_of(s.rows) + " length " + text_of(s.length) + " window " +
          text_of(s.window) + (s.is_guarded ? " guarded" : " split") + (s.is_lagging ? " lagging " : " ") + s.cls;
 }
@@ -92,7 +92,7 @@ TEST(RunningValues, the_same_bits) {
     s.is_guarded = random() % 2 == 0;
     s.is_lagging = random() % 3 == 0;
     s.cls = s.combine.starts_with("m") ? "strict" : one_of(classes);  // elsewhere the sign of a zero that is the greatest is free
-    SCOPED_TRACE(describe(s));
+    SCOPED_TRACE(description_of(s));
     expect_same_bits(running(s), 1);
   }
 }
@@ -121,7 +121,7 @@ TEST(RunningValues, what_an_iteration_stores_is_not_loaded_again) {
       for (const int64_t rows : {1, 4})
         for (const bool is_guarded : {true, false}) {
           const Shape s{.lag = lag, .first = lag, .rows = rows, .is_guarded = is_guarded, .is_lagging = true};
-          SCOPED_TRACE(describe(s) + target);
+          SCOPED_TRACE(description_of(s) + target);
           EXPECT_EQ(loads_of(s, target), static_cast<size_t>(rows));
         }
 }

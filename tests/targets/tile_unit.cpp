@@ -25,13 +25,13 @@
 namespace polyweft::targets_test {
 namespace {
 
-constexpr int kTiles = 8, kRows = 16, kRowBytes = 64;
+constexpr int kTiles = 8, kTileRows = 16, kRowBytes = 64;
 
 struct TileFile {
   bool is_configured = false;
   uint8_t rows[kTiles] = {};
   uint16_t row_bytes[kTiles] = {};
-  alignas(64) uint8_t cells[kTiles][kRows][kRowBytes] = {};
+  alignas(64) uint8_t cells[kTiles][kTileRows][kRowBytes] = {};
 };
 thread_local TileFile tiles;
 
@@ -122,7 +122,7 @@ void configure(const Decoded& d) {
   for (int n = 0; n < kTiles; ++n) {
     std::memcpy(&tiles.row_bytes[n], memory + 16 + 2 * n, 2);
     tiles.rows[n] = memory[48 + n];
-    PW_TILE_CHECK(tiles.rows[n] <= kRows && tiles.row_bytes[n] <= kRowBytes);
+    PW_TILE_CHECK(tiles.rows[n] <= kTileRows && tiles.row_bytes[n] <= kRowBytes);
   }
   ++shared->configurations;
 }
@@ -255,16 +255,16 @@ bool ask_permission() {
   return syscall(SYS_arch_prctl, 0x1023, 18) == 0;
 }
 
-enum class Unit : uint8_t { emulated, native };
+enum class TileUnitKind : uint8_t { emulated, native };
 
 /// The child: its own runtime and threads, since those of the parent are not there.
-[[noreturn]] void child(const std::string& path, const std::string& symbol, std::vector<TensorData>& arguments, uint8_t* results, Unit unit, TilePermission permission) {
+[[noreturn]] void child(const std::string& path, const std::string& symbol, std::vector<TensorData>& arguments, uint8_t* results, TileUnitKind unit, TilePermission permission) {
   struct sigaction action = {};
   action.sa_sigaction = on_illegal;
   action.sa_flags = SA_SIGINFO;
-  if (unit == Unit::emulated && sigaction(SIGILL, &action, nullptr) != 0) _exit(98);
+  if (unit == TileUnitKind::emulated && sigaction(SIGILL, &action, nullptr) != 0) _exit(98);
   const bool is_refused = permission == TilePermission::refused;
-  if ((unit == Unit::emulated || is_refused) && !answer_permission(is_refused ? EPERM : 0)) _exit(98);
+  if ((unit == TileUnitKind::emulated || is_refused) && !answer_permission(is_refused ? EPERM : 0)) _exit(98);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* kernel = library ? dlsym(library, symbol.c_str()) : nullptr;
   if (!kernel) _exit(97);
@@ -273,7 +273,7 @@ enum class Unit : uint8_t { emulated, native };
   _exit(code);
 }
 
-TileRun run(const std::string& symbol, const targets::Bytes& library, std::vector<TensorData> arguments, Unit unit, TilePermission permission) {
+TileRun run(const std::string& symbol, const targets::Bytes& library, std::vector<TensorData> arguments, TileUnitKind unit, TilePermission permission) {
   TileRun out;
   const int file = memfd_create("kernel.so", MFD_CLOEXEC);
   size_t bytes = sizeof(Shared);
@@ -341,9 +341,9 @@ TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<T
     out.problem = (library ? spoiled : library).error().message;
     return out;
   }
-  out = run(nest.name, *spoiled, arguments, Unit::emulated, permission);
+  out = run(nest.name, *spoiled, arguments, TileUnitKind::emulated, permission);
   if (!runs_here || !out.ended) return out;
-  const TileRun native = run(nest.name, *library, std::move(arguments), Unit::native, permission);
+  const TileRun native = run(nest.name, *library, std::move(arguments), TileUnitKind::native, permission);
   out.ran_on_chip = true;
   const auto differs = [&] {
     for (size_t a = 0; a < out.arguments.size(); ++a)

@@ -6,7 +6,7 @@
 namespace polyweft::targets_test {
 namespace {
 
-struct Shape {
+struct PackingShape {
   const char* type = "f32";
   int64_t rows = 37, columns = 53, panel = 14;
   bool rows_outside = true;
@@ -14,7 +14,7 @@ struct Shape {
 };
 
 /// P[r / panel, c, r % panel] = A[r, c + first], as packing for a matrix product writes it; Y reads it back by panels.
-LoopNest packing(const Shape& s) {
+LoopNest packing(const PackingShape& s) {
   const std::string rows = std::to_string(s.rows), columns = std::to_string(s.columns), panel = std::to_string(s.panel);
   const std::string wide = std::to_string(s.columns + s.first_column), panels = std::to_string((s.rows + s.panel - 1) / s.panel);
   const std::string row_loop = "for r in 0 .. min(" + panel + ", -t + " + rows + ") {\n", column_loop = "for c in 0 .. " + columns + " {\n";
@@ -32,7 +32,7 @@ LoopNest packing(const Shape& s) {
 }
 
 TEST(Transposes, every_type_size_tail_and_order_gives_the_same_bits) {
-  const auto check = [](const Shape& s) {
+  const auto check = [](const PackingShape& s) {
     SCOPED_TRACE(std::string(s.type) + " " + std::to_string(s.rows) + "x" + std::to_string(s.columns) + " by " + std::to_string(s.panel) +
                  (s.rows_outside ? "" : " columns outside"));
     expect_same_bits(packing(s), 1);

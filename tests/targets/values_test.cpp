@@ -18,8 +18,6 @@ std::string gather(const char* type, int64_t align, int64_t cells, const std::st
          " {\n    compute 0(i) store: Y[i] <- convert:i64(I[i])\n  }\n}\n";
 }
 
-using Kernel2 = int (*)(halide_buffer_t*, halide_buffer_t*);
-
 struct Promise {
   const char* type;
   ElementType element;

@@ -13,8 +13,6 @@
 namespace polyweft::targets_test {
 namespace {
 
-using targets::Unit;
-
 std::string product(const std::string& type) {
   return "nest 1 product class reassoc\nloops i\nbuffer A: " + type + "[8] argument align 8 tensor 0 element [$0]\nbuffer C: " + type +
          "[8] argument align 8 output tensor 1 element [$0]\narguments A, C\nbody {\n  for i in 0 .. 8 {\n    compute 0(i) store: C[i] <- (A[i] * A[i])\n  }\n}\n";
@@ -51,7 +49,7 @@ TEST(Yardstick, operations_are_two_for_each_multiply_add) {
   EXPECT_EQ(targets::yardstick_instructions({"tdpbusd", {}}, 9), 12);
 }
 
-void expect_it_runs(const Unit& unit, const Target& target, int threads) {
+void expect_it_runs(const targets::Unit& unit, const Target& target, int threads) {
   auto object = targets::compile_yardstick(unit, target, "stick", threads, 100);
   ASSERT_TRUE(object.ok()) << object.error().message;
   auto code = targets::load_code(*object);

@@ -201,7 +201,7 @@ std::vector<Coordinate> logical_cell(const Statement& s, const Access& access) {
 }
 
 /// { B -> B } that folds the dimensions of `folds`.
-static Map folded(const Space& buffer, size_t prefix, const std::vector<Fold>& folds) {
+static Map fold_of(const Space& buffer, size_t prefix, const std::vector<Fold>& folds) {
   std::vector<Coordinate> cell;
   auto rank = static_cast<VarId>(size(isl_space_dim(buffer.get(), isl_dim_set)));
   for (VarId d = 0; d < rank; ++d) cell.push_back({Affine::variable(d), {}, false});
@@ -233,7 +233,7 @@ Map physical_cells(const Statement& s, const LoopNest& nest, const Statements& s
   Map cells = map_of(s.space, with_prefix(prefix, cell), "B" + std::to_string(access.id));
   if (later.empty()) return cells;
   Space space(isl_space_range(isl_map_get_space(cells.get())));
-  return compose(std::move(cells), folded(space, prefix, later));
+  return compose(std::move(cells), fold_of(space, prefix, later));
 }
 
 Map logical_cells(const Statement& s, const Statements& statements, const Access& access) {

@@ -6,7 +6,7 @@ namespace polyweft::poly::checker {
 namespace {
 
 /// How many of the outermost loops are the same for all.
-size_t shared_loops(const std::vector<const Statement*>& statements) {
+size_t loops_of_all(const std::vector<const Statement*>& statements) {
   std::vector<NodeId> shared = statements.front()->loops;
   for (const Statement* s : statements) shared.erase(std::mismatch(shared.begin(), shared.end(), s->loops.begin(), s->loops.end()).first, shared.end());
   return shared.size();
@@ -30,7 +30,7 @@ std::optional<Affine> outer_part(const Affine& coordinate, unsigned loop, const 
 std::vector<TileNumber> tile_numbers(const std::vector<const Statement*>& statements, const std::vector<std::vector<Affine>>& coordinates) {
   std::vector<TileNumber> found;
   if (statements.empty()) return found;
-  const size_t loops = shared_loops(statements);
+  const size_t loops = loops_of_all(statements);
   for (unsigned loop = 0; loop < loops; ++loop) {
     auto number_of = [&](size_t k, size_t c) -> std::optional<TileNumber> {
       const Affine& of = coordinates[k][c];
