@@ -100,10 +100,6 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
 
 }  // namespace
 
-bool Target::has(const std::string& feature) const {
-  return std::binary_search(features.begin(), features.end(), feature);
-}
-
 std::string fingerprint(const Target& target) {
   std::string out = target.architecture + "/" + std::to_string(target.vector_bits);
   for (const auto& feature : target.features) out += "," + feature;
