@@ -15,9 +15,10 @@ function(polyweft_folder name)
   polyweft_compile_together(${name})
 endfunction()
 
-# Some dozens of sources become one: headers are parsed once, and templates and inline functions compiled once (a clean build takes 0.39 of the processor's time).
-# Not with a compiler cache, which does better when little changed, and where each source must say what it needs. Warnings are for that build; here they are given
-# anew for each template, or where a source counts as a header.
+# Some dozens of sources become one: headers are parsed once, and templates and inline functions compiled once (a clean
+# build takes 0.4 of the processor's time). Not with a compiler cache, which does better when little changed, and where
+# each source must say what it needs. Warnings are for that build; here they are given anew for each template, or where
+# a source counts as a header.
 function(polyweft_compile_together name)
   if(PW_TOGETHER)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 32)

@@ -1,18 +1,21 @@
-"""Reads the anonymous namespaces of all sources and lists names that two sources of one target use, and types that hide one of a header. A clean build compiles the sources
-of a target together (PW_TOGETHER), where such a name is an error or, worse, another function than the author saw."""
+"""Reads the anonymous namespaces of all sources and lists names that two sources of one target use, and types that hide
+one of a header. A clean build compiles the sources of a target together (PW_TOGETHER), where such a name is an error or,
+worse, another function than the author saw."""
 
 import os
 import re
 import sys
 
-TARGETS = ["src/support", "src/ir", "src/lang", "src/poly", "schedules", "search", "cost_models", "targets", "db", "src/driver", "src/cli"]
+TARGETS = ["src/support", "src/ir", "src/lang", "src/poly", "schedules", "search", "cost_models", "targets", "db",
+           "src/driver", "src/cli"]
 RAW_STRING = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"')
 TYPE = re.compile(r"(?:struct|class|enum class|enum|union)\s+(\w+)[^(;]*(?:\{|$)")
 ALIAS = re.compile(r"using (\w+) =")
 FUNCTION = re.compile(r"(?<![\w:.])(operator\S+|\w+)\s*\(")
 VARIABLE = re.compile(r"(?<![\w:.])([A-Za-z_]\w*)(?:\[\w*\])*\s*=(?!=)")
 EMPTY_VARIABLE = re.compile(r"(?<![\w:.])([A-Za-z_]\w*)(?:\[\w*\])*\s*(?:;|\{)")
-NO_NAME = re.compile(r"\s|[/#}]|$|namespace\b|using namespace\b|template\b|extern\b|(?:TEST|TEST_F|TEST_P|INSTANTIATE_TEST_SUITE_P)\(")
+NO_NAME = re.compile(r"\s|[/#}]|$|namespace\b|using namespace\b|template\b|extern\b|"
+                     r"(?:TEST|TEST_F|TEST_P|INSTANTIATE_TEST_SUITE_P)\(")
 
 
 def type_in(line):
@@ -74,7 +77,7 @@ def problems_of(root, folder):
         for name, is_type in read_source(os.path.join(root, path)):
             owner = owners.setdefault(name, path)
             if owner != path:
-                out.append(f"{path}: {name} is also a name of {owner}; one of them needs a name of its own, or both the same header")
+                out.append(f"{path}: {name} is also a name of {owner}; give one another name, or both the same header")
             if is_type and name in headers:
                 out.append(f"{path}: {name} hides the type of {headers[name]}")
     return sorted(set(out))
@@ -82,7 +85,8 @@ def problems_of(root, folder):
 
 def test_folders(root):
     tests = os.path.join(root, "tests")
-    return sorted(os.path.join("tests", name) for name in os.listdir(tests) if os.path.isdir(os.path.join(tests, name))) if os.path.isdir(tests) else []
+    names = sorted(os.listdir(tests)) if os.path.isdir(tests) else []
+    return [os.path.join("tests", name) for name in names if os.path.isdir(os.path.join(tests, name))]
 
 
 def problems(root):
