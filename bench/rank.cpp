@@ -4,6 +4,7 @@
 //                                                 them interleaved and writes STORE (one program and its traces with nanoseconds)
 //   bench_rank judge STORE...                     asks the model again, without measuring: rank correlation, and how much slower than the best
 //                                                 measured schedule the first choice among them is (list: with all of them, finalists numbered)
+//   bench_rank recount STORE...                   expects the cycles of all machine code again and writes them into STORE; times stay as they were measured
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -227,21 +228,40 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return n < 2 ? 1 : 1 - 6 * distance / (n * (n * n - 1));
 }
 
+struct Stored {
+  Task task;
+  std::vector<NestTemplate> templates;  ///< by schedule, with its decisions
+};
+Stored stored_schedules(const Json& store, const Workshop& workshop) {
+  const Program program = take(parse_program(store["program"].get<std::string>()));
+  Stored out{take(make_task(program, {}, workshop.target())), {}};
+  schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(out.task.program, question); }};
+  if (schedules::has_recurrence(out.task.program)) isl.recurrence_nest = std::make_shared<const LoopNest>(take(isl_helper().base_nest(out.task)));
+  for (const auto& s : store["schedules"])
+    out.templates.push_back(take(schedules::replay(out.task.program, out.task.key.cls, take(parse_trace(s["trace"].get<std::string>())), isl)));
+  return out;
+}
+
+void recount(Json& store, const Workshop& workshop) {
+  const Stored stored = stored_schedules(store, workshop);
+  for (size_t s = 0; s < stored.templates.size(); ++s) {
+    const auto cycles = workshop.expected_cycles(take(instantiate(stored.templates[s], values_of(stored.templates[s].trace))), 1);
+    store["schedules"][s]["code_cycles"] = cycles ? *cycles : 0;
+  }
+}
+
 /// As a first choice is made: the best of each way by the nest, then by their code.
 double judge(const Json& store, const Workshop& workshop, bool verbose) {
-  const Program program = take(parse_program(store["program"].get<std::string>()));
-  const Task task = take(make_task(program, {}, workshop.target()));
+  const Stored stored = stored_schedules(store, workshop);
+  const std::vector<NestTemplate>& templates = stored.templates;
   const auto model = analytic_model(workshop.machine_model(1));
-  std::vector<NestTemplate> templates;
   std::vector<Candidate> ranked;
   std::vector<double> predicted, ns;
   std::map<std::string, double> cycles;
-  schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(task.program, question); }};
-  if (schedules::has_recurrence(task.program)) isl.recurrence_nest = std::make_shared<const LoopNest>(take(isl_helper().base_nest(task)));
   for (const auto& s : store["schedules"]) {
-    templates.push_back(take(schedules::replay(task.program, task.key.cls, take(parse_trace(s["trace"].get<std::string>())), isl)));
-    const std::vector<int64_t> decisions = values_of(templates.back().trace);
-    const LoopNest nest = take(instantiate(templates.back(), decisions));
+    const NestTemplate& of_schedule = templates[ranked.size()];
+    const std::vector<int64_t> decisions = values_of(of_schedule.trace);
+    const LoopNest nest = take(instantiate(of_schedule, decisions));
     predicted.push_back(model->predict_ns(nest));
     ns.push_back(s["ns"].get<double>());
     cycles[hash(nest)] = s.value("code_cycles", 0.0);
@@ -259,7 +279,6 @@ double judge(const Json& store, const Workshop& workshop, bool verbose) {
   };
   for (const Candidate& c : ranked) {
     if (!verbose) break;
-    if (getenv("PW_TRAFFIC")) fprintf(stderr, "%s\n", one_line(store["schedules"][c.sketch]["trace"].get<std::string>()).c_str());
     const double code = cycles[c.nest_hash], by_code = code > 0 ? model->predict_ns(take(instantiate(templates[c.sketch], c.decisions)), code) : 0;
     const auto at = static_cast<size_t>(position(c));
     std::printf("  %-2s %10.1f us measured %10.1f us predicted %10.1f us by its code (%.0f cycles)  %s\n", at < last.size() ? std::to_string(at + 1).c_str() : "", ns[c.sketch] / 1e3,
@@ -298,5 +317,13 @@ int main(int argc, char** argv) {
     std::printf("first choice: geomean %.3f of the best, %d programs\n", std::pow(product, 1.0 / std::max(count, 1)), count);
     return 0;
   }
-  stop("usage: bench_rank measure STORE CANDIDATES FILE... | bench_rank judge STORE... | bench_rank list STORE...");
+  if (verb == "recount" && argc > 2) {
+    for (int f = 2; f < argc; ++f) {
+      Json all = Json::parse(std::ifstream(argv[f]));
+      for (auto& store : all) recount(store, workshop);
+      std::ofstream(argv[f]) << all.dump(1) << '\n';
+    }
+    return 0;
+  }
+  stop("usage: bench_rank measure STORE CANDIDATES FILE... | bench_rank judge STORE... | bench_rank list STORE... | bench_rank recount STORE...");
 }
