@@ -191,7 +191,7 @@ Json measured(const Program& program, const std::string& text, const Workshop& w
     std::memcpy(memory.add(expected.bytes.size()), expected.bytes.data(), expected.bytes.size());
   }
   TensorData got = expected;
-  const double most = got.type == ElementType::bf16 || got.type == ElementType::f16 ? 1e-2 : is_float(got.type) ? 1e-4 : 1e-12;
+  const double most = got.type == ElementType::bf16 || got.type == ElementType::f16 ? 1e-2 : got.type == ElementType::f32 ? 1e-3 : is_float(got.type) ? 1e-4 : 1e-12;
   for (size_t c = 0; c < contestants.size(); ++c) {
     std::memset(memory.raw.back(), 0x7f, got.bytes.size());
     call_ns(*contestants[c].kernel, memory.raw, 1);
