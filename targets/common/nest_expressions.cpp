@@ -91,13 +91,15 @@ bool NestCode::fits_32_bits(const Affine& e) const {
   return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
 }
 
-/// In vectors and where vectors are left to the compiler, what 32 bits hold is computed in as many: there are twice
+/// In vectors and along innermost loops that are left to the compiler, what 32 bits hold is computed in as many: there are twice
 /// the lanes then, also of the gathers that take it. The compiler's own vectors without gathers worth the name read
-/// along 64-bit subscripts better: pyramid with AVX2, 189 against 270 us.
+/// along 64-bit subscripts better: pyramid with AVX2, 189 against 270 us. What an innermost loop does not move stays in 64 bits: LLVM writes equal rows of a ring in
+/// two ways once they are cut to 32, compares them before the loop and takes them for two that overlap.
 bool NestCode::is_short(const Quasi& q) const {
-  const bool is_of_lanes = lanes_.width > 1 && (moves(q.e, kLane) || moves(q.lo, kLane) || moves(q.hi, kLane));
+  const auto is_of = [&](VarId var) { return moves(q.e, var) || moves(q.lo, var) || moves(q.hi, var); };
+  const bool is_of_lanes = lanes_.width > 1 && is_of(kLane);
   const bool is_clamp = q.kind == Quasi::Kind::clamp;
-  const bool is_left = nest_.auto_vectorized && scalar_.units().scale;
+  const bool is_left = nest_.auto_vectorized && scalar_.units().scale && !open_.empty() && is_of(open_.back().var);
   if ((!is_left && !is_of_lanes) || !fits_32_bits(q.e)) return false;
   return is_clamp ? fits_32_bits(q.lo) && fits_32_bits(q.hi) : q.den <= INT32_MAX;
 }
