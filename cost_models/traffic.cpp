@@ -13,6 +13,7 @@ namespace {
 constexpr double kLineBytes = 64, kPageBytes = 4096;
 // Fitted to measured ranks (bench_rank).
 constexpr double kStreamBytes = 1024;    // pieces as long as this are fetched ahead by hardware
+constexpr double kLongestStride = 2;     // of pieces of a stream, in their lengths: 624 bytes apart in vectors of 512 and a rest
 constexpr double kStreamExposed = 0.05;  // share of a stream's transfer that arithmetic does not hide
 constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher sees coming
 // Of stored lines, which come and go, in runs as short as that; of longer runs less (blocks of f64 results added to in runs of 768, 1536, 3072 bytes: 9.2, 4.6, 2.5
@@ -27,13 +28,15 @@ constexpr double kTilesCrowded = 1.5;  // a tile's rows that share sets with oth
 constexpr double kFirstCacheBytes = 256 << 10;
 constexpr double kLostExposed = 0.18;  // of lines that were to stay and are gone (f64 products with blocks of 1.2 and 1.5 MB in 2 MB: 1.1 to 1.2 cycles each)
 constexpr double kTlbExposed = 0.8;
+constexpr double kFewSets = 1 / 16.0;  // rows that lie in so few sets lie in those of other arrays' rows too: arrays begin on pages
+constexpr double kWaysOfOne = 0.5;     // 8 rows of X and 8 of Z, 64 KB apart: 16 lines for 12 ways
 constexpr double kLineWindow = 512;           // instructions that wait for a line while those behind go on
-constexpr double kPageStartCycles = 500;  // hardware's prefetchers begin anew at each page
 constexpr int64_t kNeighbours = 8;        // elements and rows between the points of one stencil
 
 struct Level {
   Store store;
-  double cycles = 0;  ///< a granule brought in from the next level
+  double cycles = 0;     ///< a granule brought in from the next level
+  double scattered = 0;  ///< the same where the next one lies pages away
   bool is_cache = true;
   bool is_near = false;  ///< the next level is close enough for out-of-order execution to hide its latency
 };
@@ -43,16 +46,18 @@ std::vector<Level> levels_of(const MachineModel& machine) {
   for (size_t l = 0; l < machine.cache_bytes.size(); ++l) {
     const double lines = static_cast<double>(machine.cache_bytes[l]) / kLineBytes;
     const double sets = l < machine.cache_ways.size() ? lines / machine.cache_ways[l] : 0;
-    out.push_back({{kLineBytes, lines, sets}, kLineBytes / machine.bytes_per_cycle[l + 1], true, l == 0});
+    const double cycles = kLineBytes / machine.bytes_per_cycle[l + 1];
+    out.push_back({{kLineBytes, lines, sets}, cycles, l < machine.scattered_line_cycles.size() ? machine.scattered_line_cycles[l] : cycles, true, l == 0});
   }
   for (size_t l = 0; l < machine.tlb_pages.size(); ++l)
-    out.push_back({{kPageBytes, static_cast<double>(machine.tlb_pages[l]), 0}, machine.tlb_miss_cycles[l], false, false});
+    out.push_back({{kPageBytes, static_cast<double>(machine.tlb_pages[l]), 0}, machine.tlb_miss_cycles[l], machine.tlb_miss_cycles[l], false, false});
   return out;
 }
 
 class Traffic {
  public:
-  Traffic(const LoopNest& nest, const Leaf& leaf, size_t block, double elsewhere_bytes) : nest_(nest), leaf_(leaf), block_(block), elsewhere_bytes_(elsewhere_bytes) {
+  Traffic(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine, double elsewhere_bytes)
+      : nest_(nest), leaf_(leaf), block_(block), page_start_cycles_(machine.page_start_cycles), elsewhere_bytes_(elsewhere_bytes) {
     for (size_t a = 0; a < leaf.accesses.size(); ++a) {
       const AccessUse& use = leaf.accesses[a];
       const bool is_loaded_for_store = a == 1 && is_accumulation(leaf);
@@ -116,7 +121,9 @@ class Traffic {
     if (leaf_.is_tile && store.granules * store.granule_bytes < kFirstCacheBytes && from > 0 && windows_[a].stride(from - 1) == 0)
       return reach(from, a).granules <= kTilesKept * store.granules && reach(from, a).crowded() <= kTilesCrowded * store.granules;
     const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
-    return sums_[from] + between <= store.granules && reach(from, a).crowded() <= store.granules;
+    const Reach& own = reach(from, a);
+    const double share = own.set_share < kFewSets ? kWaysOfOne : 1;
+    return sums_[from] + between <= store.granules && own.crowded() <= share * store.granules;
   }
   // Pages lie anywhere in a cache whose ways are larger than a page: places that get more pages than there are ways lose all of them. The share of pages in such
   // places, where what is touched from loop `from` on is to stay.
@@ -163,7 +170,7 @@ class Traffic {
       // Neighbouring iterations of the next loop that touch the same granules (or rows of one window) bring them in once.
       if (from > 0 && windows_[a].stride(from - 1) > 0 && stays(level.store, a, from))
         granules = std::min(granules, std::max(reach(from - 1, a).granules, reach(from, a).granules) * trips_outside(from - 1));
-      charge(level, a, granules, out);
+      charge(level, a, granules, kept, out);
     }
     double found_gone = 0;
     for (size_t inner = kept; inner <= leaf_.loops.size(); ++inner)
@@ -171,13 +178,33 @@ class Traffic {
     out.exposed += kLostExposed * found_gone * level.cycles;
     out.hidden += found_gone * level.cycles;
   }
-  void charge(const Level& level, size_t a, double granules, TrafficCycles& out) const {
+  /// What is gone through one iteration after the other without long holes: rows that follow one another are one piece.
+  /// Their ends may be another leaf's (the rest of a loop in vectors).
+  double stream_bytes(size_t a) const {
+    double bytes = reach(block_, a).run_bytes;
+    for (size_t l = block_; l-- > 0;) {
+      const double stride = windows_[a].stride(l), trips = leaf_.loops[l].trips;
+      if (trips <= 1 || stride == 0) continue;
+      if (stride > std::max(kLongestStride * bytes, kLineBytes)) break;
+      bytes = std::max(bytes, stride * (trips - 1) + bytes);
+    }
+    return bytes;
+  }
+  /// Do the lanes and rows of one block lie pages apart and drive each other out of their sets? No prefetcher sees their lines come.
+  bool is_scattered(size_t a, size_t kept) const {
+    if (leaf_.is_tile || kept <= block_) return false;
+    for (size_t l = block_; l < leaf_.loops.size(); ++l)
+      if (windows_[a].stride(l) >= kPageBytes && leaf_.loops[l].trips > 1) return true;
+    return false;
+  }
+  void charge(const Level& level, size_t a, double granules, size_t kept, TrafficCycles& out) const {
     if (level.is_cache && uses_[a]->is_streamed) return;
-    const double run_bytes = reach(block_ > 0 ? block_ - 1 : 0, a).run_bytes;
+    const double run_bytes = stream_bytes(a);
     const bool is_stream = run_bytes >= kStreamBytes || level.is_near;
     const double store_share = kStoresExposed * std::min(1.0, kShortRunBytes / run_bytes);
     const bool is_short_store = uses_[a]->is_store && !leaf_.is_tile && !level.is_near && store_share > kStreamExposed;
-    const double cycles = granules * level.cycles * (level.is_cache && !level.is_near && (is_short_store || is_only_written(a)) ? 2 : 1);
+    const double line = level.is_cache && is_scattered(a, kept) ? level.scattered : level.cycles;
+    const double cycles = granules * line * (level.is_cache && !level.is_near && (is_short_store || is_only_written(a)) ? 2 : 1);
     if (!level.is_cache) {
       out.exposed += kTlbExposed * cycles / pages_at_once(a);
       out.hidden += cycles / pages_at_once(a);
@@ -189,7 +216,7 @@ class Traffic {
     if (leaf_.is_tile && level.is_near && rows_share_a_set(a)) out.exposed += kCrowdedLine * granules;
     if (!is_stream || level.is_near || uses_[a]->is_store || uses_[a]->is_asked_for) return;
     // Sixteen lines asked for at once cross from page to page without a pause, but not from piece to piece.
-    out.exposed += leaf_.is_tile ? granules * kLineBytes / run_bytes * kPageStartCycles : page_starts(a, granules);
+    out.exposed += leaf_.is_tile ? granules * kLineBytes / run_bytes * page_start_cycles_ : page_starts(a, granules);
   }
   /// Lanes that lie apart ask for their pages together: a vector waits for as many of them as for one.
   double pages_at_once(size_t a) const {
@@ -214,7 +241,7 @@ class Traffic {
       if (loop.mark == MarkKind::vector) lanes = std::max(lanes, static_cast<double>(loop.width));
     }
     const double lines_in_flight = kLineWindow * lines / std::max(points / lanes, 1.0), lines_of_a_page = kPageBytes / kLineBytes;
-    return std::max(0.0, 1 - lines_in_flight / lines_of_a_page) * lines / lines_of_a_page * kPageStartCycles / streams_of_block(a);
+    return std::max(0.0, 1 - lines_in_flight / lines_of_a_page) * lines / lines_of_a_page * page_start_cycles_ / streams_of_block(a);
   }
   double streams_of_block(size_t a) const {
     double out = 1;
@@ -229,7 +256,7 @@ class Traffic {
   const LoopNest& nest_;
   const Leaf& leaf_;
   size_t block_;
-  double elsewhere_bytes_ = 0;
+  double page_start_cycles_ = 0, elsewhere_bytes_ = 0;
   std::vector<const AccessUse*> uses_;
   std::vector<Windows> windows_;
   // By loop and access, loops outside.
@@ -283,7 +310,7 @@ bool is_accumulation(const Leaf& leaf) {
 
 TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine, double elsewhere_bytes) {
   TrafficCycles out = streams_of(nest, leaf, machine);
-  Traffic traffic(nest, leaf, block, elsewhere_bytes);
+  Traffic traffic(nest, leaf, block, machine, elsewhere_bytes);
   for (const Level& level : levels_of(machine)) {
     const TrafficCycles part = traffic.cycles(level);
     out.hidden += part.hidden;

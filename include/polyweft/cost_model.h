@@ -24,6 +24,8 @@ struct MachineModel {
   std::vector<int> cache_ways = {12, 16};                           ///< as far as conflicts between sets count; the rest has none
   std::vector<int64_t> tlb_pages = {64, 1536};                      ///< entries for small pages, first level first
   std::vector<double> tlb_miss_cycles = {7, 30};                    ///< of each level
+  std::vector<double> scattered_line_cycles;                        ///< from L2, L3, memory, where lines lie pages apart and no prefetcher helps; empty: as bytes_per_cycle
+  double page_start_cycles = 500;                                   ///< of a stream: prefetchers begin anew at each page
   /// A fork and join of calls in a row: 0.5 to 1.1 us measured beside parts that touch no memory, 1.1 to 1.6 us in products of 32^3 to 64^3. After a pause of
   /// 1 ms the pool is asleep and takes 15 to 100 us; that is not what this counts.
   double fork_join_ns = 2'000;

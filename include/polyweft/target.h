@@ -20,6 +20,10 @@ struct Target {
   std::vector<double> bytes_per_cycle = {50, 10, 5};  ///< that one core reads from its second cache, the third and so on, then memory; described or assumed, not measured
   double gather_lane_cycles = 0;   ///< that a gather takes for each of its lanes; 0: as LLVM's model of the CPU has it
   double scatter_lane_cycles = 0;  ///< the same of a scatter
+  std::vector<double> scattered_line_cycles;          ///< a line from the second cache and so on, then memory, where lines lie pages apart; empty: as bytes_per_cycle
+  std::vector<int64_t> tlb_pages = {64, 1536};        ///< entries of the translation look-aside buffers for small pages, first level first
+  std::vector<double> tlb_miss_cycles = {7, 30};      ///< of each level, where loads do not wait for one another
+  double page_start_cycles = 500;                     ///< until the prefetchers of the second cache have begun anew at a page of a stream
   int cores = 1;
   bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer
   bool has(const std::string& feature) const;

@@ -281,6 +281,10 @@ MachineModel Workshop::machine_model(int threads) const {
   if (machine.cache_bytes.size() > 2) machine.cache_bytes[2] = std::min<int64_t>(machine.cache_bytes[2], 16 << 20);
   machine.bytes_per_cycle = {2.0 * machine.vector_bytes};
   machine.bytes_per_cycle.insert(machine.bytes_per_cycle.end(), target_.bytes_per_cycle.begin(), target_.bytes_per_cycle.end());
+  machine.scattered_line_cycles = target_.scattered_line_cycles;
+  machine.tlb_pages = target_.tlb_pages;
+  machine.tlb_miss_cycles = target_.tlb_miss_cycles;
+  machine.page_start_cycles = target_.page_start_cycles;
   machine.threads = threads;
   return machine;
 }

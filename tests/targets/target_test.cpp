@@ -41,6 +41,10 @@ TEST_F(Description, what_describe_prints_is_read_back) {
     EXPECT_EQ(fingerprint(*again), fingerprint(*target));
     EXPECT_EQ(again->cache_bytes, target->cache_bytes);
     EXPECT_EQ(again->bytes_per_cycle, target->bytes_per_cycle);
+    EXPECT_EQ(again->scattered_line_cycles, target->scattered_line_cycles);
+    EXPECT_EQ(again->tlb_pages, target->tlb_pages);
+    EXPECT_EQ(again->tlb_miss_cycles, target->tlb_miss_cycles);
+    EXPECT_EQ(again->page_start_cycles, target->page_start_cycles);
     EXPECT_EQ(again->cores, target->cores);
     EXPECT_EQ(again->is_host, target->is_host);
   }
@@ -62,6 +66,10 @@ TEST_F(Description, refusals) {
   refused("features = []\ncache_bytes = []", "cache_bytes must have 1 to 4 levels");
   refused("features = []\ncache_bytes = [32768, 524288]\nbytes_per_cycle = [3]", "bytes_per_cycle must have as many figures as cache_bytes: from the second cache on, then memory");
   refused("features = []\nbytes_per_cycle = [50, 0, 5]", "bytes_per_cycle must lie between 0.01 and 10000");
+  const std::string kFigures = "scattered_line_cycles, tlb_pages, tlb_miss_cycles and page_start_cycles must lie between 0 and 1000000, at most 4 of each, as many misses as pages";
+  refused("features = []\ntlb_pages = [64]", kFigures);
+  refused("features = []\ntlb_miss_cycles = 7", kFigures);
+  refused("features = []\npage_start_cycles = -1.0", kFigures);
   refused(std::string(70'000, '#'), "longer than 64 KiB");
   EXPECT_EQ(read("features = [").error().code, "PW0511");
   const auto unknown = find_target("no-such-target");
