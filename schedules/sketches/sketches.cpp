@@ -373,7 +373,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
       if (auto plan = is_on("rule.windows") ? plan_windows(t, facts, streams) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
   if (!out.empty() && is_long_chain(t)) return out;
   auto strips = is_on("rule.strips") ? strip_plan(b, Stores::cached) : std::nullopt;
-  if (strips && may_stream)
+  if (strips && may_stream && is_larger_than_cache(b, 2))
     if (auto plan = strip_plan(b, Stores::streamed)) add_if_new(out, trace_of(b, *plan), normalized, cls);
   if (strips && is_larger_than_cache(b, 0))
     if (auto plan = strip_plan(b, Stores::ahead)) add_if_new(out, trace_of(b, *plan), normalized, cls);
