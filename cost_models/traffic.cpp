@@ -28,9 +28,10 @@ constexpr double kTilesCrowded = 1.5;  // a tile's rows that share sets with oth
 constexpr double kFirstCacheBytes = 256 << 10;
 constexpr double kLostExposed = 0.18;  // of lines that were to stay and are gone (f64 products with blocks of 1.2 and 1.5 MB in 2 MB: 1.1 to 1.2 cycles each)
 constexpr double kTlbExposed = 0.8;
-constexpr double kFewSets = 1 / 16.0;  // rows that lie in so few sets lie in those of other arrays' rows too: arrays begin on pages
-constexpr double kWaysOfOne = 0.5;     // 8 rows of X and 8 of Z, 64 KB apart: 16 lines for 12 ways
-constexpr double kLineWindow = 512;           // instructions that wait for a line while those behind go on
+// Lanes that read rows of one array in so few sets store rows of another in the same: 8 rows of X and 8 of Z, 64 KB apart,
+// are 16 lines for 12 ways.
+constexpr double kFewSets = 1 / 16.0, kWaysOfOne = 0.5;
+constexpr double kLineWindow = 512;       // instructions that wait for a line while those behind go on
 constexpr int64_t kNeighbours = 8;        // elements and rows between the points of one stencil
 
 struct Level {
@@ -122,8 +123,13 @@ class Traffic {
       return reach(from, a).granules <= kTilesKept * store.granules && reach(from, a).crowded() <= kTilesCrowded * store.granules;
     const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
     const Reach& own = reach(from, a);
-    const double share = own.set_share < kFewSets ? kWaysOfOne : 1;
+    const double share = own.set_share < kFewSets && has_lanes_on_pages(a) ? kWaysOfOne : 1;
     return sums_[from] + between <= store.granules && own.crowded() <= share * store.granules;
+  }
+  bool has_lanes_on_pages(size_t a) const {
+    for (size_t l = block_; l < leaf_.loops.size(); ++l)
+      if (leaf_.loops[l].mark == MarkKind::vector && leaf_.loops[l].trips > 1 && windows_[a].stride(l) >= kPageBytes) return true;
+    return false;
   }
   // Pages lie anywhere in a cache whose ways are larger than a page: places that get more pages than there are ways lose all of them. The share of pages in such
   // places, where what is touched from loop `from` on is to stay.
@@ -181,12 +187,12 @@ class Traffic {
   /// What is gone through one iteration after the other without long holes: rows that follow one another are one piece.
   /// Their ends may be another leaf's (the rest of a loop in vectors).
   double stream_bytes(size_t a) const {
-    double bytes = reach(block_, a).run_bytes;
+    double bytes = reach(block_ > 0 ? block_ - 1 : 0, a).run_bytes;
     for (size_t l = block_; l-- > 0;) {
       const double stride = windows_[a].stride(l), trips = leaf_.loops[l].trips;
       if (trips <= 1 || stride == 0) continue;
       if (stride > std::max(kLongestStride * bytes, kLineBytes)) break;
-      bytes = std::max(bytes, stride * (trips - 1) + bytes);
+      bytes = std::max(stride * (trips - 1) + bytes, reach(l, a).run_bytes);
     }
     return bytes;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "driver/spaces.h"
@@ -43,6 +44,11 @@ Way way_of(const NestTemplate& t) {
   return is_base_order ? Way::base : Way::schedule;
 }
 
+/// Of bands, as many are compiled as that, each of another sketch, where the model predicts them alike: those of one
+/// sketch differ in sizes, which it ranks well, those of several in how code is made.
+constexpr size_t kBandsTried = 3;
+constexpr double kBandsNear = 2;
+
 }  // namespace
 
 std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count) {
@@ -53,22 +59,34 @@ std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates,
 }
 
 std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates) {
+  struct Known {
+    double best_ns = 0;
+    std::set<uint32_t> sketches;
+  };
   std::vector<Candidate> out;
-  std::set<Way> ways;
-  for (const Candidate& candidate : ranked)
-    if (ways.insert(way_of(templates[candidate.sketch])).second) out.push_back(candidate);
+  std::map<Way, Known> ways;
+  for (const Candidate& candidate : ranked) {
+    const Way way = way_of(templates[candidate.sketch]);
+    Known& known = ways[way];
+    if (known.sketches.empty()) known.best_ns = candidate.predicted_ns;
+    const bool is_tried = known.sketches.size() < (way == Way::band ? kBandsTried : 1) && candidate.predicted_ns <= kBandsNear * known.best_ns;
+    if (is_tried && known.sketches.insert(candidate.sketch).second) out.push_back(candidate);
+  }
   return out;
 }
 
 std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates, const CostModel& model, const CyclesOfCode& cycles_of) {
   std::vector<Candidate> out = finalists(ranked, templates);
   if (out.size() < 2) return out;
+  std::set<std::pair<uint32_t, std::vector<int64_t>>> taken;
   for (Candidate& finalist : out) {
     const Way way = way_of(templates[finalist.sketch]);
     double by_code = std::numeric_limits<double>::infinity();
     size_t tried = 0;
-    for (auto next = ranked.begin(); next != ranked.end() && tried < kMostOfWay && std::isinf(by_code); ++next) {
+    auto next = std::find_if(ranked.begin(), ranked.end(), [&](const Candidate& c) { return c.sketch == finalist.sketch && c.decisions == finalist.decisions; });
+    for (; next != ranked.end() && tried < kMostOfWay && std::isinf(by_code); ++next) {
       if (way_of(templates[next->sketch]) != way) continue;
+      if (!taken.insert({next->sketch, next->decisions}).second) continue;
       ++tried;
       const auto nest = instantiate(templates[next->sketch], next->decisions);
       const auto cycles = nest ? cycles_of(*nest) : Result<double>(nest.error());

@@ -16,7 +16,8 @@ std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates,
 /// All that are predicted.
 inline constexpr size_t kAllRanked = 4000;
 /// Of candidates in the order of `first_choices`, for each way to make code the first: bands, batches, other schedules, the base order, and what is left to the compiler
-/// in that order or another. The model ranks candidates of one way well; which way is best shows in the code.
+/// in that order or another; of bands the first of three sketches, as far as they are predicted alike. The model ranks
+/// sizes of one sketch well; what else is best shows in the code.
 std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates);
 /// Cycles of a call's instructions by its machine code; an error where there is none.
 using CyclesOfCode = std::function<Result<double>(const LoopNest&)>;

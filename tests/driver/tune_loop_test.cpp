@@ -176,6 +176,17 @@ TEST_F(TuneLoopTest, the_code_decides_which_way_to_make_code_comes_first) {
   }
 }
 
+TEST(Finalists, bands_of_three_sketches_are_tried_and_one_of_every_other_way) {
+  NestTemplate band, other;
+  band.bands.emplace_back();
+  other.trace.steps.emplace_back(UnrollStep{});
+  const std::vector<NestTemplate> templates = {band, band, band, band, other, other};
+  const std::vector<Candidate> ranked = {{0, {1}, 100, "a"}, {0, {2}, 101, "b"}, {4, {}, 102, "c"}, {1, {}, 110, "d"}, {5, {}, 111, "e"}, {2, {}, 250, "f"}, {3, {}, 260, "g"}};
+  std::string chosen;
+  for (const Candidate& c : finalists(ranked, templates)) chosen += c.nest_hash;
+  EXPECT_EQ(chosen, "acd") << "f is predicted to be more than twice as slow as a";
+}
+
 TEST_F(TuneLoopTest, another_of_the_same_way_stands_for_one_without_code) {
   const std::vector<Candidate> ranked = first_choices(templates_, *model_, kAllRanked);
   const std::vector<Candidate> ways = finalists(ranked, templates_);

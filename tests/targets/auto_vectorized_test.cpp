@@ -57,6 +57,21 @@ TEST(AutoVectorized, copies_and_fills_are_loops_of_vectors) {
     }
 }
 
+// LLVM wrote one of two equal rows as trunc(-c), the other as -trunc(c), and took them for two that overlap.
+TEST(AutoVectorized, subscripts_that_the_innermost_loop_does_not_move_stay_in_64_bits) {
+  const auto text_with = [](const std::string& ring) {
+    auto nest = parse_loop_nest("nest 1 rings class reassoc\nautovectorize\nloops c, i\nbuffer X: f32[66, 66] argument align 4\nbuffer R: f32[3, 66] heap align 64\n"
+                                "buffer Y: f32[66, 66] argument align 4 output\narguments X, Y\nbody {\n  alloc R {\n    for c in -65 .. 1 {\n      for i in 0 .. 66 {\n"
+                                "        compute 0(-c, i) store: R[" + ring + ", i] <- X[-c, i]\n        compute 1(-c, i) store: Y[-c, i] <- R[" + ring +
+                                ", i]\n      }\n    }\n  }\n}\n");
+    if (!nest) throw std::runtime_error(nest.error().message);
+    auto text = targets::llvm_text(*nest, *find_target("x86-64-v4"));
+    if (!text) throw std::runtime_error(text.error().message);
+    return *text;
+  };
+  EXPECT_EQ(count_of("trunc i64", text_with("-c - 3*floor(-c / 3)").substr(0, 3000)), 0u);
+}
+
 TEST(AutoVectorized, without_gathers_what_lies_apart_is_loaded_one_by_one) {
   const auto gathers = [](const std::string& how) {
     auto nest = parse_loop_nest("nest 1 column class reassoc\n" + how +
