@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "support/abilities.h"
+#include "targets/cpu/gather_lanes.h"
 
 namespace polyweft::targets {
 namespace {

@@ -3,16 +3,12 @@
 
 #include <llvm/MC/MCInst.h>
 
-#include <string>
 #include <vector>
 
 #include "polyweft/target.h"
 #include "targets/cpu/port_model.h"
 
 namespace polyweft::targets {
-
-/// Lanes of the gather or scatter with this name of LLVM's ("VGATHERQPDZrm": 8); 0 for any other instruction.
-int gathered_lanes(const std::string& name);
 
 /// Cycles that the gathers and scatters in `code` take, by the target's figure for a lane; 0 where it has none and LLVM's model is to be believed.
 double gather_cycles(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, const Target& target);

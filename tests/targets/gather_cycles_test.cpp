@@ -1,4 +1,4 @@
-#include "targets/cpu/gather_cycles.h"
+#include "targets/cpu/gather_lanes.h"
 
 #include <gtest/gtest.h>
 
