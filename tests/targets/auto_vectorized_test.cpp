@@ -69,7 +69,8 @@ TEST(AutoVectorized, subscripts_that_the_innermost_loop_does_not_move_stay_in_64
     if (!text) throw std::runtime_error(text.error().message);
     return *text;
   };
-  EXPECT_EQ(count_of("trunc i64", text_with("-c - 3*floor(-c / 3)").substr(0, 3000)), 0u);
+  const auto cut = [&](const std::string& ring) { return count_of("trunc i64", text_with(ring)); };
+  EXPECT_LT(cut("-c - 3*floor(-c / 3)"), cut("i - 3*floor(i / 3)"));
 }
 
 TEST(AutoVectorized, without_gathers_what_lies_apart_is_loaded_one_by_one) {
