@@ -77,7 +77,7 @@ TEST(AutoVectorized, without_gathers_what_lies_apart_is_loaded_one_by_one) {
   const auto gathers = [](const std::string& how) {
     auto nest = parse_loop_nest("nest 1 column class reassoc\n" + how +
                                 "loops i\nbuffer A: f64[400, 333] argument align 8\nbuffer S: f64[400] argument align 8 output\narguments A, S\nbody {\n"
-                                "  for i in 0 .. 400 {\n    compute 0(i) store: S[i] <- sqrt((A[i, 3] * A[i, 3]) + sqrt(A[i, 7]))\n  }\n}\n");
+                                "  for i in 0 .. 400 {\n    compute 0(i) store: S[i] <- sqrt(((A[i, 3] * A[i, 3]) + sqrt(A[i, 7])))\n  }\n}\n");
     if (!nest) throw std::runtime_error(nest.error().message);
     EXPECT_EQ(print(*parse_loop_nest(print(*nest))), print(*nest));
     auto assembly = targets::assembly_text(*nest, *find_target("x86-64-v4"));
