@@ -1,6 +1,7 @@
 #include "poly/base_nest.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "poly/ast_loops.h"
 #include "poly/boxes.h"
@@ -25,23 +26,28 @@ std::vector<int64_t> numbers_of(const AffineBox& box) {
   return out;
 }
 
-/// A window that saves less than half of a dimension costs more than it gives: a remainder in each access, along which no compiler takes vectors.
-void unfold_wide_windows(std::vector<int64_t>& windows, const std::vector<int64_t>& extents) {
-  for (size_t d = 0; d < windows.size(); ++d)
-    if (windows[d] != kUnfolded && extents[d] != kUnfolded && 2 * windows[d] > extents[d]) windows[d] = std::max<int64_t>(1, extents[d]);
+using Windows = std::vector<std::vector<int64_t>>;
+
+/// A window that saves less than half of a dimension costs more than it gives, where memory is no matter: a remainder in each access, along
+/// which no compiler takes vectors.
+Windows without_wide_windows(Windows windows, const std::vector<AffineBox>& boxes) {
+  for (TensorId id = 0; id < windows.size(); ++id) {
+    const std::vector<int64_t> extents = numbers_of(boxes[id]);
+    for (size_t d = 0; d < windows[id].size(); ++d) {
+      int64_t& window = windows[id][d];
+      if (window != kUnfolded && extents[d] != kUnfolded && 2 * window > extents[d]) window = std::max<int64_t>(1, extents[d]);
+    }
+  }
+  return windows;
 }
 
 /// Windows of the locals that recurrences define; where isl gives up a tensor stays whole.
-std::vector<std::vector<int64_t>> all_windows(const Model& model, const std::vector<Timed>& times, const std::vector<AffineBox>& boxes) {
+Windows all_windows(const Model& model, const std::vector<Timed>& times, const std::vector<AffineBox>& boxes) {
   const Program& program = model.program();
-  std::vector<std::vector<int64_t>> out(program.tensors.size());
+  Windows out(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     if (program.tensors[id].kind != TensorKind::local || !is_defined_by_recurrence(program, times, id)) continue;
-    const std::vector<int64_t> extents = numbers_of(boxes[id]);
-    auto windows = fold_windows(model, times, id, extents);
-    if (!windows) continue;
-    unfold_wide_windows(*windows, extents);
-    out[id] = *std::move(windows);
+    if (auto windows = fold_windows(model, times, id, numbers_of(boxes[id]))) out[id] = *std::move(windows);
   }
   return out;
 }
@@ -80,7 +86,11 @@ Result<LoopNest> nest_in(const Model& model, const std::vector<Ordered>& order, 
   const Program& program = model.program();
   auto times = answer(model.context(), kLoopQuota, program.name + ": base order", [&] { return timeline(model, order); });
   if (!times) return times.error();
-  NestBuilder builder(model.sizes(), program, cls, hulls, all_windows(model, *times, hulls));
+  const Windows smallest = all_windows(model, *times, hulls);
+  std::optional<NestBuilder> with_wide;
+  if (!options.leanest) with_wide.emplace(model.sizes(), program, cls, hulls, without_wide_windows(smallest, hulls));
+  const bool is_roomy = with_wide && (model.sizes() != Sizes::bound || check_workspace(*with_wide, program, options));
+  NestBuilder builder = is_roomy ? *std::move(with_wide) : NestBuilder(model.sizes(), program, cls, hulls, smallest);
   if (auto fits = check_workspace(builder, program, options); model.sizes() == Sizes::bound && !fits) return fits.error();
   auto body = answer(model.context(), kLoopQuota, program.name + ": loops", [&] { return body_of(model, order, *times, builder); });
   if (!body) return body.error();

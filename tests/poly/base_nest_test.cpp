@@ -102,7 +102,7 @@ TEST(BaseNest, keeps_fewer_planes_where_the_first_order_does_not_fit) {
   expect_equal_to_the_evaluator(bound, NumericsClass::strict, 3, options);
   auto nest = poly::base_nest(normalize(bound), NumericsClass::strict, options);
   ASSERT_TRUE(nest.ok()) << nest.error().message;
-  EXPECT_EQ(folded_extents(buffer_named(*nest, "q")), (std::vector<int64_t>{1, 18, 18}));
+  EXPECT_EQ(folded_extents(buffer_named(*nest, "q")), (std::vector<int64_t>{1, 18, 19}));
   options.workspace_limit_bytes = 64;
   auto refused = poly::base_nest(normalize(bound), NumericsClass::strict, options);
   ASSERT_FALSE(refused.ok());
