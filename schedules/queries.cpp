@@ -336,6 +336,12 @@ Stage fresh_stage(const NestTemplate& t, EquationId q) {
   return stage;
 }
 
+void renumber_stages(NestTemplate& t, uint32_t last, int64_t by) {
+  const auto moved = [&](uint32_t stage) { return stage > last ? static_cast<uint32_t>(stage + by) : stage; };
+  for (Stage& stage : t.stages) stage.placement.host = moved(stage.placement.host);
+  for (Band& band : t.bands) band.frame = moved(band.frame);
+}
+
 std::vector<uint32_t> parts_named(const NestTemplate& t, const std::string& name) {
   std::vector<uint32_t> out;
   for (uint32_t k = 0; k < t.stages.size(); ++k) {

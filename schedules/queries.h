@@ -11,6 +11,8 @@ namespace polyweft::schedules {
 
 /// The stage of a statement's name; PW0302 where there is none.
 Result<uint32_t> stage_named(const NestTemplate& t, const std::string& name);
+/// After stages are put in or taken out behind number `last`: all that names a stage beyond it, hosts and the frames of bands, moves with it.
+void renumber_stages(NestTemplate& t, uint32_t last, int64_t by);
 /// Parts of a statement that index-set splitting took apart, in order; the stage itself where it is whole; empty where there is no such statement.
 std::vector<uint32_t> parts_named(const NestTemplate& t, const std::string& name);
 /// The equation as a nest of its own: point loops in the order of its indices. The caller names it.

@@ -132,6 +132,7 @@ NestTemplate with_classes(NestTemplate t, std::vector<Step>& steps) {
       t = std::move(*next);
       steps.push_back(*step);
       const auto parts = parts_named(t, whole);
+      renumber_stages(t, k, 1 - static_cast<int64_t>(parts.size()));
       t.stages.erase(t.stages.begin() + k + 1, t.stages.begin() + k + static_cast<std::ptrdiff_t>(parts.size()));
       t.stages[k].name = whole;
     }

@@ -278,9 +278,7 @@ Result<NestTemplate> index_set_split(NestTemplate t, const IndexSetSplitStep& st
     made.push_back(stage_of_part(t, stage, part));
     made.back().name = stage.name + ".p" + std::to_string(made.size());
   }
-  const auto more = static_cast<uint32_t>(made.size() - 1);
-  for (Stage& other : t.stages)
-    if (other.placement.host > *id) other.placement.host += more;
+  renumber_stages(t, *id, static_cast<int64_t>(made.size()) - 1);
   t.stages.erase(t.stages.begin() + *id);
   t.stages.insert(t.stages.begin() + *id, made.begin(), made.end());
   return t;

@@ -45,6 +45,19 @@ TEST(BandCorners, readers_of_a_band_stay_behind_it) {
   expect_right(program, "band band1 [i] of A1@1: [i], A2: [i]\nband band2 [q, i, sum] of A0@2: [i, i, i], A0.1: [q, i, i], A0@1: [i, i, i]\n", NumericsClass::strict);
 }
 
+/// Parts of a statement that stands before a band's frame: the band's numbers of stages move, whatever comes between.
+TEST(BandCorners, statements_before_a_band_are_split) {
+  const Program program = normalized_program(
+      "program p(N = 9)\nin X: f64[N]\nout Z[j: 2*N] = X[j // 2]\nlet A[i: N]: f64 = Z[2*i] + (A[i-1] where i >= 1 else 0)\nout Y[i: N] = A[i]\n"
+      "out B[i: N]: f64 = X[i] + (B[i-1] where i >= 1 else 1)\n");
+  const std::string bands = "band a [i] of A: [i]\nband b [i] of B: [i]\n";
+  for (const char* split : {"index_set_split Z j mod 2\n", "index_set_split Z j mod 3\n", "index_set_split Z j at 4, 7\n"}) {
+    expect_right(program, bands + split);
+    expect_right(program, bands + split + "tile a [i: 4]\nunroll Y i\ntile b [i: 2]\nfold A d0 mod 9\n");
+    expect_right(program, "band b [i] of B: [i]\n" + std::string(split) + "band a [i] of A: [i]\ntile b [i: 2]\n");
+  }
+}
+
 /// The relation of A runs backwards along i, which one tile of all its values does not change.
 TEST(BandCorners, a_tile_of_all_values_reorders_nothing) {
   const Program program = normalized_program(kSkewless);
