@@ -257,7 +257,7 @@ bool add_diagonals(Sketcher& s, const Program& program, const BandProposal& prop
   if (!plain.take(poly::band_step(program, proposal, s.band_name()))) return false;
   std::optional<Skew> skew = least_skew(plain.t_, number);
   if (!skew) return false;
-  const Stage& frame = plain.t_.stages[plain.t_.bands[number].frame];
+  const Stage frame = plain.t_.stages[plain.t_.bands[number].frame];
   const size_t lane = skew->along_last ? skew->outer + 1 : skew->outer;
   const int64_t length = frame.hi[lane] - frame.lo[lane];
   if (form == Diagonals::strips && (skew->outer > 0 || fits_near(s, program, proposal, *skew, length))) return false;

@@ -26,7 +26,7 @@ bool is_untied(const Stage& stage, uint32_t index) {
 bool block_sums(Sketcher& s, const std::string& name, uint32_t sum, int64_t lanes) {
   constexpr int64_t kSquare = 4, kColumn = 8, kSumsOfColumn = 2;  // sixteen vectors of partial sums, or less
   const uint32_t id = *stage_named(s.t_, name);
-  const Stage& stage = s.t_.stages[id];
+  const Stage stage = s.t_.stages[id];
   std::vector<std::string> own, block, order;
   for (const uint32_t k : shared_along(s.t_, stage))
     if (has_own_loop(s.t_, id, k) && stage.hi[k] - stage.lo[k] >= 2) block.push_back(index_name(s.t_, stage, k));
@@ -89,7 +89,7 @@ bool vectorize_guest(Sketcher& s, const std::string& name) {
   auto id = stage_named(s.t_, name);
   if (!id) return false;
   const Stage stage = s.t_.stages[*id];
-  const Equation& equation = equation_of(s.t_, stage);
+  const Equation equation = equation_of(s.t_, stage);
   const int64_t lanes = s.lanes_of(stage);
   bool sums_along = false;  // lanes along the sum find neighbours in memory
   for (uint32_t k = stage.data_indices; stage.reduces && k < stage.lo.size(); ++k)

@@ -51,8 +51,8 @@ std::optional<uint32_t> index_alone(const NestTemplate& t, const Stage& stage, c
 
 /// A sum over one index with one result an index, whose only large operand is a matrix with one of them a dimension; lanes along its rows.
 std::optional<std::pair<Sum, TensorId>> sum_of(const Sketcher& s, uint32_t number) {
-  const Stage& stage = s.t_.stages[number];
-  const Equation& equation = equation_of(s.t_, stage);
+  const Stage stage = s.t_.stages[number];
+  const Equation equation = equation_of(s.t_, stage);
   if (!is_at_root(stage) || !stage.reduces || equation.targets.size() != 1 || stage.data_indices != 1 || stage.lo.size() != 2 || !stage.inside.empty() ||
       !stage.guards.empty() || !is_order_free(s.t_.cls, s.t_.program, equation))
     return std::nullopt;
@@ -86,7 +86,7 @@ Pass pass_over(const Sketcher& s, TensorId matrix, const std::map<uint32_t, Sum>
   std::map<TensorId, size_t> ready;  // tensors whose element of a row is known after the row's turn
   std::set<TensorId> late;           // known after the pass
   for (uint32_t k = 0; k < s.t_.stages.size(); ++k) {
-    const Stage& stage = s.t_.stages[k];
+    const Stage stage = s.t_.stages[k];
     if (!is_at_root(stage)) continue;
     const auto& targets = equation_of(s.t_, stage).targets;
     const auto candidate = candidates.find(k);
@@ -130,8 +130,8 @@ Pass pass_over(const Sketcher& s, TensorId matrix, const std::map<uint32_t, Sum>
 bool inline_large(Sketcher& s) {
   bool any = false;
   for (uint32_t k = 0; k < s.t_.stages.size(); ++k) {
-    const Stage& stage = s.t_.stages[k];
-    const Equation& equation = equation_of(s.t_, stage);
+    const Stage stage = s.t_.stages[k];
+    const Equation equation = equation_of(s.t_, stage);
     if (!is_at_root(stage) || stage.reduces || equation.targets.size() != 1 || stage.lo.size() < 2 || !is_large(s, equation.targets[0])) continue;
     int operations = 0, large = 0;
     bool is_costly = false;
@@ -194,7 +194,7 @@ struct OnePassWriter {
 
   /// Rows of a block, and the bytes of columns that a block has; nothing where not even few rows fit.
   bool decide_sizes(const std::string& rows, const std::string& columns) {
-    const Stage& stage = s.t_.stages[pass.sums[0].stage];
+    const Stage stage = s.t_.stages[pass.sums[0].stage];
     const int64_t width = stage.hi[pass.sums[0].column] - first_column(), bytes = size_bytes(s.t_.program.tensors[pass.matrix].type);
     if (!in_turn) {
       s.decide(rows, kRows, {4, kRows});
@@ -252,7 +252,7 @@ struct OnePassWriter {
 
 /// A lone sum along rows, some rows at a time: they share what moves along them.
 void plan_rows(Sketcher& s, const Sum& sum) {
-  const Stage& stage = s.t_.stages[sum.stage];
+  const Stage stage = s.t_.stages[sum.stage];
   const std::string own = stage.name, i = index_name(s.t_, stage, sum.row), j = index_name(s.t_, stage, sum.column);
   const Size lanes{s.lanes_of(stage), ""};
   s.take_all({TileStep{own, {{i, Size{kRows, ""}}, {j, lanes}}}, PermuteStep{own, {i + ".1", j + ".1", i, j}}, AccumulateStep{own, i + ".1", Scope::reg},

@@ -67,11 +67,11 @@ bool add_rows(Sketcher& s, uint32_t band) {
     double vectorized = 0, all = 0, work = 0;
     bool is_best = true;
     for (const std::string& name : names_of_guests(tried.t_, band)) {
-      const Stage& stage = tried.t_.stages[*stage_named(tried.t_, name)];
+      const Stage stage = tried.t_.stages[*stage_named(tried.t_, name)];
       const double points = points_inside(tried.t_, stage), operations = points * work_at_point(equation_of(tried.t_, stage));
       const bool has_lanes = vectorize_guest(tried, name);
       all += points;
-      const Stage& made = tried.t_.stages[*stage_named(tried.t_, name)];
+      const Stage made = tried.t_.stages[*stage_named(tried.t_, name)];
       const double speed = speed_of(tried.t_, made);
       is_best &= speed >= best_speed_of(tried.t_, made);
       vectorized += has_lanes ? points : 0;
@@ -171,9 +171,9 @@ void copy_across(Sketcher& s, const std::string& name, const std::string& lane, 
 /// Sums of a panel keep cells for one panel only.
 void fold_panels(Sketcher& s, uint32_t number, int64_t width) {
   for (uint32_t guest : stages_of(s.t_, number)) {
-    const Stage& stage = s.t_.stages[guest];
+    const Stage stage = s.t_.stages[guest];
     if (stage.part != SumPart::folds) continue;
-    const Equation& equation = equation_of(s.t_, stage);
+    const Equation equation = equation_of(s.t_, stage);
     const Tensor& tensor = s.t_.program.tensors[equation.targets[0]];
     if (tensor.kind != TensorKind::local) continue;
     for (uint32_t d = 0; d < equation.slots.size(); ++d)
@@ -200,7 +200,7 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
       if (part != SumPart::whole || !is_one_column) vectorize_guest(s, name);
       continue;
     }
-    const Stage& stage = s.t_.stages[*stage_named(s.t_, name)];
+    const Stage stage = s.t_.stages[*stage_named(s.t_, name)];
     const int64_t lanes = s.lanes_of(stage);
     if (equation_of(s.t_, stage).slots.size() < 2) continue;
     if (k >= near.size()) {

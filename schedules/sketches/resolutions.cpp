@@ -183,7 +183,7 @@ struct ResolutionWriter {
   BandStep band(const std::string& name) const {
     BandStep out{name, {t, y, x}, {}};
     for (uint32_t k = 0; k < s.t_.stages.size(); ++k) {
-      const Stage& stage = s.t_.stages[k];
+      const Stage stage = s.t_.stages[k];
       const LinearText row{{{1, index_name(s.t_, stage, 0)}}, 0}, column{{{1, index_name(s.t_, stage, 1)}}, 0};
       out.statements.push_back({stage.name, {LinearText{{{scales[k], row.terms[0].second}}, shifts[k]}, row, column}});
     }

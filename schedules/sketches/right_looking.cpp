@@ -81,7 +81,7 @@ BandProposal in_folds(const Program& program, const BandProposal& proposal, size
 bool vectorize_sums(Sketcher& s, uint32_t number, const std::string& along) {
   bool all = true;
   for (const std::string& guest : names_of_guests(s.t_, number)) {
-    const Stage& stage = s.t_.stages[*stage_named(s.t_, guest)];
+    const Stage stage = s.t_.stages[*stage_named(s.t_, guest)];
     if (stage.part == SumPart::whole) continue;
     const bool is_fold = stage.part == SumPart::folds;
     const uint32_t lane = *index_named(s.t_, stage, along);

@@ -36,8 +36,8 @@ std::optional<Facts> facts_of_band(const Sketcher& begun, const Program& program
   Sketcher s = begun;
   const auto number = static_cast<uint32_t>(s.t_.bands.size());
   if (!s.take(poly::band_step(program, proposal, s.band_name()))) return std::nullopt;
-  const Band& band = s.t_.bands[number];
-  const Stage& frame = s.t_.stages[band.frame];
+  const Band band = s.t_.bands[number];
+  const Stage frame = s.t_.stages[band.frame];
   Facts out{std::vector<char>(frame.lo.size(), 1), {frame.lo, frame.hi}};
   for (const BandRelation& r : band.relations)
     for (size_t m = 0; m < out.is_free.size(); ++m) out.is_free[m] &= r.lo[m] == 0 && r.hi[m] == 0;
@@ -197,7 +197,7 @@ bool add_side_by_side(Sketcher& s, const Program& program, const FreeBand& band,
   const std::string name = tried.band_name();
   if (!tried.take(poly::band_step(program, proposal, name))) return false;
   const size_t free = proposal.names.size() - 1;
-  const Stage& frame = tried.t_.stages[tried.t_.bands[number].frame];
+  const Stage frame = tried.t_.stages[tried.t_.bands[number].frame];
   const int64_t extent = frame.hi[free] - frame.lo[free], lanes = s.facts_->vector_bytes / 8;
   if (extent < (form == SideBySide::lanes ? lanes : 2)) return false;
   arrange_storage(tried, program, proposal, free, band.outer, form);

@@ -71,11 +71,11 @@ std::vector<std::string> index_names(const NestTemplate& t, const Stage& frame) 
 }  // namespace
 
 bool has_near_past(const Sketcher& s, uint32_t number) {
-  const Band& band = s.t_.bands[number];
-  const Stage& frame = s.t_.stages[band.frame];
+  const Band band = s.t_.bands[number];
+  const Stage frame = s.t_.stages[band.frame];
   std::set<TensorId> tensors;
   for (const uint32_t guest : stages_of(s.t_, number)) {
-    const Equation& equation = equation_of(s.t_, s.t_.stages[guest]);
+    const Equation equation = equation_of(s.t_, s.t_.stages[guest]);
     tensors.insert(equation.targets.begin(), equation.targets.end());
   }
   double bytes = 0;
@@ -164,7 +164,7 @@ bool add_diamonds(Sketcher& s, uint32_t band) {
 }
 
 bool add_time_tiles(Sketcher& s, uint32_t band) {
-  const Stage& frame = s.t_.stages[s.t_.bands[band].frame];
+  const Stage frame = s.t_.stages[s.t_.bands[band].frame];
   const std::string name = frame.name;
   const size_t members = frame.lo.size();
   const std::vector<std::string> index = index_names(s.t_, frame);
