@@ -29,6 +29,7 @@ struct Target {
   bool has(const std::string& feature) const;
   bool fuses_products() const { return has("fma") || has("avx512f"); }           ///< a * b + c in one rounding
   bool computes_halves() const { return has("avx512fp16") && has("avx512vl"); }  ///< + - * / sqrt and fused sums of f16 in f16
+  bool compiler_gathers() const { return has("avx512f"); }                       ///< LLVM's vectorizers take gathers for loads at strides
 };
 /// Architecture, features and units: what decides whether a kernel may run and which is best. Never a name, a cache or a clock.
 PW_EXPORT std::string fingerprint(const Target& target);

@@ -392,18 +392,15 @@ NodeId Emitter::root() {
 
 Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
   if (nest_template.fixed) {
-    if (nest_template.auto_vectorized) {
-      LoopNest nest = ir::left_to_compiler(*nest_template.fixed, nest_template.fuses_products);
-      nest.avoids_gathers = nest_template.avoids_gathers;
-      return nest;
-    }
-    if (!nest_template.batch) return *nest_template.fixed;
-    return ir::batch_lanes(ir::with_fused_products(*nest_template.fixed, nest_template.fuses_products), *nest_template.batch);
+    if (!nest_template.auto_vectorized && !nest_template.batch) return *nest_template.fixed;
+    LoopNest nest = ir::with_fused_products(*nest_template.fixed, nest_template.fuses_products);
+    if (nest_template.auto_vectorized) return ir::left_to_compiler(std::move(nest), nest_template.avoids_gathers);
+    return ir::batch_lanes(nest, *nest_template.batch);
   }
   if (decisions.size() != nest_template.trace.decisions.size())
     return fail("PW0310", "instantiate: " + std::to_string(decisions.size()) + " values for " + std::to_string(nest_template.trace.decisions.size()) + " decisions");
   auto nest = ir::Emitter(nest_template, decisions).run();
-  if (nest) nest->auto_vectorized = nest_template.auto_vectorized, nest->avoids_gathers = nest_template.avoids_gathers;
+  if (nest && nest_template.auto_vectorized) nest = ir::left_to_compiler(std::move(nest).value(), nest_template.avoids_gathers);
   if (nest && nest_template.batch) return ir::batch_lanes(*nest, *nest_template.batch);
   return nest;
 }

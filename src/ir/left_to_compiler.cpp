@@ -4,9 +4,9 @@
 
 namespace polyweft::ir {
 
-LoopNest left_to_compiler(LoopNest nest, bool fuses_products) {
-  nest = with_fused_products(std::move(nest), fuses_products);
+LoopNest left_to_compiler(LoopNest nest, bool avoids_gathers) {
   nest.auto_vectorized = true;
+  nest.avoids_gathers = avoids_gathers;
   return nest;
 }
 

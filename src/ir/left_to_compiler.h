@@ -5,8 +5,8 @@
 
 namespace polyweft::ir {
 
-/// A base nest with the mark auto_vectorized, and with products and sums that round once where the class and the target allow it.
-LoopNest left_to_compiler(LoopNest nest, bool fuses_products);
+/// A nest with the mark auto_vectorized; with avoids_gathers, LLVM's vectorizers take no gathers for it.
+LoopNest left_to_compiler(LoopNest nest, bool avoids_gathers);
 
 /// A base nest with products and sums that round once where the class and the target allow it.
 LoopNest with_fused_products(LoopNest nest, bool fuses_products);
