@@ -10,6 +10,7 @@ namespace polyweft {
 namespace {
 
 constexpr Ability kAbilities[] = {
+    {"code.any_lane", "loops under conditions of lanes run only where a lane has one"},
     {"code.carried_values", "what an iteration computes and later ones want stays in registers"},
     {"code.cut_rows", "rows that begin and end anywhere as straight blocks"},
     {"code.dense_dots", "integer dot products along two dense rows"},

@@ -279,6 +279,7 @@ class NestCode {
   void parallel_loop(const Loop&);
   void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
   void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise, llvm::MDNode* weights = nullptr);
+  void emit_if_any_lane(NodeId id, std::optional<double> share);
   // the workspace: nest_heap.cpp
   llvm::Value* allocate(llvm::Value* bytes);  ///< aligned
   void free_last();

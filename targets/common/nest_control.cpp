@@ -131,6 +131,13 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
   loads_.clear();
 }
 
+// A loop takes its time for lanes that are all off, too: it is branched around then.
+void NestCode::emit_if_any_lane(NodeId id, std::optional<double> share) {
+  if (is_straight(nest_, id, false) || !is_on("code.any_lane")) return emit(id);
+  branch(
+      b_.CreateOrReduce(lanes_.mask), [&] { emit(id); }, [] {}, weights(share));
+}
+
 void NestCode::on(const If& node) {
   if (does_nothing(node.then) && does_nothing(node.otherwise)) return;
   const Guard g = fold(node.condition);
@@ -151,11 +158,12 @@ void NestCode::on(const If& node) {
   lanes_.active = 0;
   lanes_.mask = both_masks(outer.mask, chosen);
   lanes_.may_read = condition_of_all_lanes(g, outer.may_read);
-  emit(node.then);
+  const auto share = share_of(&node);
+  emit_if_any_lane(node.then, share);
   lanes_.may_read = outer.may_read;
   llvm::Value* opposite = b_.CreateNot(chosen);
   lanes_.mask = both_masks(outer.mask, opposite);
-  emit(node.otherwise);
+  emit_if_any_lane(node.otherwise, share ? std::optional(1 - *share) : std::nullopt);
   lanes_ = outer;
 }
 

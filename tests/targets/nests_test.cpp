@@ -445,5 +445,40 @@ TEST(Nests, lanes_that_nothing_reads_are_not_kept) {
   EXPECT_EQ(blends(case_text("lanes_past_the_end_of_a_register_row")), 3u);  // the rows of `wide` alone: 16 lanes are read of them, 6 are summed
 }
 
+// Lanes j - i of both signs in one vector, all above, all below: loops on both sides, with a copy in registers and in memory.
+TEST(Nests, loops_under_conditions_of_lanes_run_only_where_a_lane_has_one) {
+  for (const char* scope : {"stack", "reg"}) {
+    SCOPED_TRACE(scope);
+    const LoopNest nest = parsed(std::string("nest 1 sides class reassoc\nloops i, v, j, k, m\nbuffer X: f32[40] argument align 4\nbuffer Y: f32[24, 40] argument align 4 output\n"
+                                             "buffer s: f32[8] ") + scope + " align 64\n" + R"(arguments X, Y
+body {
+  for i in 0 .. 24 step 8 {
+    for j in 0 .. 40 {
+      alloc s {
+        for v in 0 .. 8 vector 8 {
+          compute 0(i + v, j) init sum: s[v]
+          if j - i - v >= 0 {
+            for k in 0 .. j {
+              compute 0(i + v, j, k) accumulate sum: s[v] <- X[k]
+            }
+          } else {
+            for m in j .. 40 step 3 {
+              compute 0(i + v, j, m) accumulate sum: s[v] <- (X[m] * X[m])
+            }
+          }
+          compute 1(i + v, j) store: Y[i + v, j] <- s[v]
+        }
+      }
+    }
+  }
+}
+)");
+    expect_same_bits(nest, 1);
+    auto text = targets::llvm_text(nest, runnable_targets().front(), "sides");
+    ASSERT_TRUE(text) << text.error().message;
+    EXPECT_EQ(count_of("call i1 @llvm.vector.reduce.or", *text), 2u) << *text;
+  }
+}
+
 }  // namespace
 }  // namespace polyweft::targets_test
