@@ -179,6 +179,7 @@ Result<Slide> slide_of(const NestTemplate& t, uint32_t guest, uint32_t host, uin
   const Stage& h = t.stages[host];
   const TensorId tensor = equation_of(t, t.stages[guest]).targets[0];
   if (auto status = carries(t, h, depth, tensor, subject); !status) return status.error();
+  if (t.program.tensors[tensor].rank == 0) return fail("PW0315", subject + ": a single value has no rows that could slide", {"leave out 'slide'"});
   if (t.stages[guest].placement.scope == Scope::reg) return fail("PW0304", subject + ": registers hold no window", {"use stack or heap"});
   const SlidePlace place{host, depth, h.loops[depth - 1].index};
   if (is_still(h, place.index)) return Slide{place.index, 0, sliding.is_whole, sliding.multiple};

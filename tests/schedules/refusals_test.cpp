@@ -24,6 +24,7 @@ const char* kUpwards = "program upwards(H = 5)\nin X: f32[H + 2]\nlet A[y: H + 2
 const char* kDiagonal = "program diagonal(H = 5)\nin X: f32[H + 2, H + 2]\nlet A[y: H + 2, x: H + 2] = X[y, x] * 2\nout Y[y: H] = A[y, y] + A[y + 2, y + 2]\n";
 const char* kSpeeds = "program speeds(H = 5)\nin X: f32[2 * H]\nlet A[y: 2 * H] = X[y] * 2\nout Y[y: H] = A[y] + A[2 * y]\n";
 const char* kHalves = "program halves(H = 6)\nin X: f32[H]\nlet A[y: H] = X[y] * 2\nout Y[y: 2 * H] = A[y // 2] * 3\n";
+const char* kSingle = "program single(N = 5)\nin X: f32[1, N]\nin w: f32\nlet c: f32 = w * w\nout Y[i: 1, j: N] = X[i, j] * c\n";
 const char* kFixed = "program fixed(H = 5)\nin X: f32[3]\nlet A[r: 3] = X[r] * 2\nout Y[y: H] = A[0] + A[2]\n";
 
 struct Refusal {
@@ -123,6 +124,8 @@ const Refusal kRefusals[] = {
     {kSpeeds, NumericsClass::reassoc, "compute_at A in Y at y heap slide", "PW0315"},
     {kHalves, NumericsClass::reassoc, "compute_at A in Y at y heap slide", "PW0315"},
     {kFixed, NumericsClass::reassoc, "compute_at A in Y at y heap slide", "PW0315"},
+    {kSingle, NumericsClass::reassoc, "compute_at c in Y at i heap slide", "PW0315"},
+    {kSingle, NumericsClass::reassoc, "compute_at c in Y at j heap slide", "PW0315"},
 };
 
 TEST(Refusals, have_their_codes) {
