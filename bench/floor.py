@@ -178,7 +178,7 @@ def outputs_of(job):
 
 
 def as_numbers(array, kind):
-    return (array.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else array
+    return (array.astype(np.uint32).reshape(-1) << 16).view(np.float32).reshape(array.shape) if kind == "bf16" else array
 
 
 def differs(got, wanted, kinds, tolerance):
