@@ -1,65 +1,17 @@
-// The host by its feature flags, named levels of x86-64, and descriptions in TOML.
+// Targets by name, as the backends have them, and descriptions in TOML.
 #include "polyweft/target.h"
 
 #include <llvm/Support/MemoryBuffer.h>
-#include <llvm/TargetParser/Host.h>
 #include <toml++/toml.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <sstream>
 
 #include "support/cpu_features.h"
+#include "targets/registry.h"
 
 namespace polyweft {
 namespace {
-
-void set_units(Target& target) {
-  target.vector_bits = target.has("avx512f") ? 512 : target.has("avx") ? 256 : 128;
-  target.vector_registers = target.has("avx512f") ? 32 : 16;
-}
-
-int64_t cache_size(int name, int64_t otherwise) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? bytes : otherwise;
-}
-
-/// Of what is known of a family of cores (vendors' optimization guides, measured streams); Target's own figures for the
-/// others. Measured on Zen 5: independent loads of 1024 pages take no longer than those of 32, of 8192 to 32768 pages 1.7
-/// to 6.6 cycles more; streams from the third cache or memory hide behind 8 to 32 cycles of arithmetic a line; lines 4160
-/// bytes apart take 8 to 12 cycles each from the second cache, 10 to 16 from the third.
-void assume_memory(Target& target) {
-  if (!llvm::sys::getHostCPUName().starts_with("znver")) return;
-  target.scattered_line_cycles = {8, 10, 16};
-  target.tlb_pages = {64, 3072};
-  target.tlb_miss_cycles = {0.5, 8};
-  target.page_start_cycles = 0;
-  target.bytes_per_cycle = {target.has("avx512f") ? 60.0 : 30.0, 24, 10};  // a third cache of its own for each cluster of cores
-  target.gather_lane_cycles = 1.6;  // Zen 5, measured: 8 x 64 bits 15 cycles, 16 x 32 bits 20, 4 x 64 7.4, 8 x 32 13
-  target.scatter_lane_cycles = 1.1;  // 9, 17, 5
-}
-
-Target host() {
-  Target target;
-  target.name = "host";
-  target.is_host = true;
-  target.features = cpu_features();
-  set_units(target);
-  target.cache_bytes = {cache_size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10), cache_size(_SC_LEVEL2_CACHE_SIZE, 1 << 20), cache_size(_SC_LEVEL3_CACHE_SIZE, 8 << 20)};
-  assume_memory(target);
-  target.cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  return target;
-}
-
-Target named_level(const std::string& name, std::vector<std::string> features) {
-  Target target;
-  target.name = name;
-  target.features = std::move(features);
-  set_units(target);
-  target.cores = host().cores;
-  target.is_host = missing_cpu_features(target.features).empty();
-  return target;
-}
 
 Error malformed(const std::string& path, const std::string& what) {
   return fail("PW0511", path + ": " + what, {"see the descriptions in targets/descriptions for the form"});
@@ -81,18 +33,18 @@ bool read_figures(const toml::table& table, const char* name, std::vector<Number
 Result<Target> from_toml(const std::string& path, const toml::table& table) {
   Target target;
   target.name = path;
-  target.architecture = table["architecture"].value_or(std::string("x86-64"));
-  if (target.architecture != "x86-64") return malformed(path, "architecture '" + target.architecture + "' is not one this version builds for; it builds for x86-64");
+  target.architecture = table["architecture"].value_or(std::string());
+  if (target.architecture.empty()) return malformed(path, "it has no 'architecture': " + targets::architectures());
+  const targets::Backend* backend = targets::backend_of(target.architecture);
+  if (!backend) return malformed(path, "architecture '" + target.architecture + "' is not one this version builds for; it builds for " + targets::architectures());
   const auto* features = table["features"].as_array();
   if (!features) return malformed(path, "it has no list 'features'");
   for (const auto& entry : *features) {
     const auto name = entry.value<std::string>();
-    if (!name || !std::binary_search(known_cpu_features().begin(), known_cpu_features().end(), *name))
-      return malformed(path, "'" + name.value_or("?") + "' is not a feature this version knows");
-    target.features.push_back(*name);
+    target.features.push_back(name.value_or("?"));
   }
   std::sort(target.features.begin(), target.features.end());
-  set_units(target);
+  if (const std::string problem = backend->derive(target); !problem.empty()) return malformed(path, problem);
   if (const auto* caches = table["cache_bytes"].as_array()) {
     target.cache_bytes.clear();
     for (const auto& entry : *caches) {
@@ -116,10 +68,13 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
   const bool are_fine = read_figures(table, "scattered_line_cycles", target.scattered_line_cycles) && read_figures(table, "tlb_pages", target.tlb_pages) &&
                         read_figures(table, "tlb_miss_cycles", target.tlb_miss_cycles);
   target.page_start_cycles = table["page_start_cycles"].value_or(target.page_start_cycles);
+  target.gather_lane_cycles = table["gather_lane_cycles"].value_or(target.gather_lane_cycles);
+  target.scatter_lane_cycles = table["scatter_lane_cycles"].value_or(target.scatter_lane_cycles);
+  for (const double cycles : {target.gather_lane_cycles, target.scatter_lane_cycles})
+    if (!(cycles >= 0 && cycles <= 1000)) return malformed(path, "gather_lane_cycles and scatter_lane_cycles must lie between 0 and 1000");
   if (!are_fine || target.tlb_pages.size() != target.tlb_miss_cycles.size() || !(target.page_start_cycles >= 0 && target.page_start_cycles <= 1'000'000))
     return malformed(path, "scattered_line_cycles, tlb_pages, tlb_miss_cycles and page_start_cycles must lie between 0 and 1000000, at most 4 of each, as many misses as pages");
   target.cores = static_cast<int>(std::clamp<int64_t>(table["cores"].value_or(int64_t{1}), 1, 1024));
-  target.is_host = missing_cpu_features(target.features).empty();
   return target;
 }
 
@@ -139,7 +94,10 @@ std::string fingerprint(const Target& target) {
 }
 
 std::vector<std::string> target_names() {
-  return {"host", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  std::vector<std::string> out = {"host"};
+  for (const targets::Backend* backend : targets::backends())
+    for (const auto& name : backend->target_names()) out.push_back(name);
+  return out;
 }
 
 Status hold_host(const std::string& level) {
@@ -147,12 +105,17 @@ Status hold_host(const std::string& level) {
 }
 
 Result<Target> find_target(const std::string& name) {
-  if (name == "host") return host();
-  if (auto features = features_of_level(name)) return named_level(name, std::move(*features));
+  for (const targets::Backend* backend : targets::backends()) {
+    if (auto host = name == "host" ? backend->host() : std::nullopt) return *std::move(host);
+    const auto names = backend->target_names();
+    if (std::find(names.begin(), names.end(), name) != names.end()) return backend->named(name);
+  }
   auto file = llvm::MemoryBuffer::getFile(name);
-  if (!file)
-    return fail("PW0510", "target '" + name + "' is unknown and no such file can be read",
-                {"known: host, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, or the path of a description"});
+  if (!file) {
+    std::string known;
+    for (const auto& other : target_names()) known += other + ", ";
+    return fail("PW0510", "target '" + name + "' is unknown and no such file can be read", {"known: " + known + "or the path of a description"});
+  }
   if ((*file)->getBufferSize() > (64 << 10)) return malformed(name, "longer than 64 KiB");
   try {
     return from_toml(name, toml::parse((*file)->getBuffer().str()));
@@ -173,7 +136,7 @@ std::string describe(const Target& target) {
   put_figures(out, "scattered_line_cycles", target.scattered_line_cycles);
   put_figures(out, "tlb_pages", target.tlb_pages);
   put_figures(out, "tlb_miss_cycles", target.tlb_miss_cycles);
-  out << "page_start_cycles = " << target.page_start_cycles << "\ncores = " << target.cores << "\n";
+  out << "page_start_cycles = " << target.page_start_cycles << "\ngather_lane_cycles = " << target.gather_lane_cycles << "\nscatter_lane_cycles = " << target.scatter_lane_cycles << "\ncores = " << target.cores << "\n";
   return out.str();
 }
 

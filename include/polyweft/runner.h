@@ -45,9 +45,12 @@ struct ArgumentSpec {
   bool has_values = false;  ///< gather promise: fill inside [values_lo, values_hi)
   int64_t values_lo = 0, values_hi = 0;
 };
-/// A loadable kernel: the bytes of an ELF shared object whose halide_* symbols are resolved by the runner, and its entry symbol.
+/// The kind of an ELF shared object whose halide_* symbols are resolved by the runner.
+inline constexpr const char* kElfShared = "elf-shared";
+/// A loadable kernel: an artifact's bytes and its entry symbol.
 struct LoadableKernel {
-  std::vector<unsigned char> shared_object;
+  std::string kind = kElfShared;  ///< what the bytes are; a runner refuses kinds that it does not load (PW0612)
+  std::vector<unsigned char> bytes;
   std::string symbol;
   std::string id;  ///< 32 hex digits over the bytes: failures are remembered under it
   int spills = 0;  ///< vector registers that the code stores on its stack

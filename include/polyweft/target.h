@@ -10,12 +10,24 @@
 #pragma GCC visibility push(default)
 namespace polyweft {
 
+/// What is made of a kernel for files: ELF relocatable, assembly, LLVM's text, ELF shared object, archive, C header, C source.
+enum class Emit : uint8_t { object, assembly, llvm, shared, static_library, header, c };
+
+/// What a target's instructions can do, as its architecture derives it from the features.
+struct Capabilities {
+  bool fused_products = false;    ///< a * b + c in one rounding
+  bool half_arithmetic = false;   ///< + - * / sqrt and fused sums of f16 in f16
+  bool compiler_gathers = false;  ///< LLVM's vectorizers take gathers for loads at strides
+  bool operator==(const Capabilities&) const = default;
+};
+
 struct Target {
-  std::string name;  ///< "host", "x86-64-v3", or a description's; not part of the fingerprint
-  std::string architecture = "x86-64";
+  std::string name;                   ///< "host", "x86-64-v3", or a description's; not part of the fingerprint
+  std::string architecture;           ///< that a backend builds for: "x86-64"
   std::vector<std::string> features;  ///< LLVM's names, sorted: "avx2", "avx512f", "fma" ...
-  int vector_bits = 128;
-  int vector_registers = 16;
+  Capabilities can;
+  int vector_bits = 0;
+  int vector_registers = 0;
   std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};  ///< data caches, L1 first; advertised, not calibrated
   std::vector<double> bytes_per_cycle = {50, 10, 5};  ///< that one core reads from its second cache, the third and so on, then memory; described or assumed, not measured
   double gather_lane_cycles = 0;   ///< that a gather takes for each of its lanes; 0: as LLVM's model of the CPU has it
@@ -27,16 +39,12 @@ struct Target {
   int cores = 1;
   bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer
   bool has(const std::string& feature) const;
-  bool fuses_products() const { return has("fma") || has("avx512f"); }           ///< a * b + c in one rounding
-  bool computes_halves() const { return has("avx512fp16") && has("avx512vl"); }  ///< + - * / sqrt and fused sums of f16 in f16
-  bool compiler_gathers() const { return has("avx512f"); }                       ///< LLVM's vectorizers take gathers for loads at strides
 };
 /// Architecture, features and units: what decides whether a kernel may run and which is best. Never a name, a cache or a clock.
 PW_EXPORT std::string fingerprint(const Target& target);
-/// "host" (CPUID, XCR0), "x86-64", "x86-64-v3", "x86-64-v4", or the path of a description (TOML). PW0510 for an unknown name, PW0511 for a
-/// malformed description.
+/// "host", a name that target_names() has, or the path of a description (TOML). PW0510 for an unknown name, PW0511 for a malformed description.
 PW_EXPORT Result<Target> find_target(const std::string& name);
-/// From now on, in this process and in the runners that it starts, this machine counts as having no features beyond those of a level of x86-64: find_target("host")
+/// From now on, in this process and in the runners that it starts, this machine counts as having no features beyond those of a level of its architecture: find_target("host")
 /// has no others, and code that needs one is not loaded (PW0517). Empty: it counts as what it is. For programs that test what a lesser CPU does; called before
 /// anything else. PW0510 for a name that is not a level.
 PW_EXPORT Status hold_host(const std::string& level);

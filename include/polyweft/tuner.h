@@ -140,7 +140,6 @@ class PW_EXPORT Kernel {
   std::shared_ptr<Impl> impl_;
 };
 
-enum class Emit : uint8_t { object, assembly, llvm, shared, static_library, header, c };
 enum class ShowStage : uint8_t { program, scop, dependences, schedule, trace, loops, llvm, assembly, storage };
 std::optional<Emit> PW_EXPORT emit_named(const std::string& name);
 std::optional<ShowStage> PW_EXPORT stage_named(const std::string& name);

@@ -54,7 +54,7 @@ Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::
                                   ".." + std::to_string(spec.values_hi));
   }
   if (code == ir::kNoTileUnit)
-    return fail("PW0655", "the system does not let this process use the tile unit", {"is AMX switched on for guests and by the kernel? tune with --target host"});
+    return fail("PW0655", "the system does not let this process use the tile unit", {"is it switched on for guests and by the operating system? tune with --target host"});
   return fail("PW0655", "the kernel returned error " + std::to_string(code));
 }
 

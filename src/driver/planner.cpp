@@ -86,7 +86,7 @@ Result<std::vector<NestTemplate>> Planner::sketches(const Task& t) {
   facts.vector_registers = machine.vector_registers;
   facts.cache_bytes = machine.cache_bytes;
   facts.threads = t.key.threads;
-  facts.compiler_gathers = workshop_.target().compiler_gathers();
+  facts.compiler_gathers = workshop_.target().can.compiler_gathers;
   for (const ir::Instruction& instruction : ir::known_instructions())
     if (instruction.runs_on(workshop_.target()) && instruction.allows(t.key.cls)) facts.instructions.push_back(instruction.name);
   auto answers = isl_for(t, true);
@@ -165,7 +165,7 @@ Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
     if (auto plan = first_that_fits(t, *templates, choices(t, *templates, limit.is_set() ? kBoundedChoices : kFirstChoices), limit)) return std::move(*plan);
   auto base = base_nest(t, limit);
   if (!base) return base.error();
-  return Plan{ir::left_to_compiler(ir::with_fused_products(std::move(base).value(), workshop_.target().fuses_products()), false), "trace 1\n  autovectorize\n", "base order"};
+  return Plan{ir::left_to_compiler(ir::with_fused_products(std::move(base).value(), workshop_.target().can.fused_products), false), "trace 1\n  autovectorize\n", "base order"};
 }
 
 Result<Plan> Planner::plan(const Program& program, const TaskOptions& task_options) {

@@ -43,7 +43,7 @@ std::string shape_of(const Buffer& buffer) {
 }
 
 std::string cure(const LoopNest& nest, const Buffer& buffer, const Target& target) {
-  const int64_t product = target.fuses_products() ? 0 : 1;  // a register of its own where it is added in a second instruction
+  const int64_t product = target.can.fused_products ? 0 : 1;  // a register of its own where it is added in a second instruction
   const VectorRegisters registers{target.vector_registers - product, lanes_of(nest, buffer, target)};
   const std::string needs = shape_of(buffer) + " takes " + std::to_string(registers_of(buffer, registers.lanes)) + " of " + std::to_string(target.vector_registers) +
                             " vector registers of " + target.name;

@@ -42,7 +42,7 @@ double peak_factor(const Program& program, const Target& target) {
   for (const Tensor& tensor : program.tensors) meet(tensor.type);
   for (const Equation& equation : program.equations) visit(equation.rhs, [&](const ExprNode& node) { meet(node.type); });
   if (wide) return 0.5;
-  return half && !single && target.computes_halves() ? 2 : 1;
+  return half && !single && target.can.half_arithmetic ? 2 : 1;
 }
 
 TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& arguments, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database) {

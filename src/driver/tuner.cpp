@@ -111,7 +111,7 @@ struct Tuner::Impl {
     if (runner) return Ok{};
     RunnerOptions runner_options;
     runner_options.command = {helper_in(options.helper_directory, "polyweft-runner")};
-    auto started = start_local_runner(runner_options);
+    auto started = workshop.start_runner(runner_options);
     if (!started) return started.error();
     runner = std::move(started).value();
     return Ok{};

@@ -11,20 +11,11 @@
 #include "polyweft/runner.h"
 #include "polyweft/target.h"
 #include "polyweft/tuner.h"
+#include "targets/backend.h"
 
 namespace polyweft {
 
-/// A kernel of a nest, loaded in this process. Calls must not overlap.
-class LoadedKernel {
- public:
-  virtual ~LoadedKernel() = default;
-  /// ABI order, row-major bytes of each argument; const inputs are given unpacked. Gives the kernel's return value.
-  virtual Result<int> call(const std::vector<TensorData*>& arguments) = 0;
-  /// The same on bare memory of the right sizes.
-  virtual Result<int> call_raw(const std::vector<void*>& arguments) = 0;
-  /// Packs const inputs again at the next call.
-  virtual void forget_packed() = 0;
-};
+using targets::LoadedKernel;
 
 class Workshop {
  public:
@@ -38,11 +29,13 @@ class Workshop {
   /// Does such a number of spills make a nest no candidate?
   bool is_too_many(int spills, const LoopNest& nest) const;
   Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
+  /// A process that runs kernels for this target.
+  Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
   Result<Assembly> marked_assembly(const LoopNest& nest) const;
   /// Cycles of a call's instructions by LLVM's tables, all loads from the first cache. PW0506 where it spills too much. Costs some 2 times what compiling the nest costs.
   Result<double> expected_cycles(const LoopNest& nest, int threads) const;
   /// PW0513 where a product's symbol cannot have this name.
-  static Status may_be_named(const std::string& symbol);
+  Status may_be_named(const std::string& symbol) const;
   /// `name` empty: the nest's, where a symbol can have that.
   Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& name, Abi abi = Abi::halide) const;
   /// Calibrated once a process where the target is this machine.

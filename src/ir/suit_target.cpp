@@ -3,12 +3,12 @@
 namespace polyweft::ir {
 
 void suit_target(NestTemplate& made, const Target& target) {
-  made.fuses_products = target.fuses_products();
-  made.fuses_halves = target.computes_halves();
+  made.fuses_products = target.can.fused_products;
+  made.fuses_halves = target.can.half_arithmetic;
 }
 
 Result<LoopNest> for_target(const Target& target, Result<LoopNest> nest) {
-  if (!nest || target.fuses_products()) return nest;
+  if (!nest || target.can.fused_products) return nest;
   for (auto& node : nest->nodes)
     if (auto* compute = std::get_if<Compute>(&node)) compute->fused = false;
   return nest;

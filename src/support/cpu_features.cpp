@@ -73,6 +73,16 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
+std::string native_architecture() {
+#if defined(__x86_64__)
+  return "x86-64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#else
+#error "name this architecture"
+#endif
+}
+
 const std::vector<std::string>& known_cpu_features() {
   static const std::vector<std::string> names = {"amx-bf16", "amx-int8", "amx-tile",   "avx",        "avx2",        "avx512bf16", "avx512bw",   "avx512cd",
                                                  "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vbmi2", "avx512vl",   "avx512vnni", "avxvnni",

@@ -12,6 +12,8 @@
 
 namespace polyweft {
 
+/// Target::architecture of the machine that this process runs on.
+std::string native_architecture();
 /// Features by LLVM's names, sorted, that code generation may use; anything else a CPU has does not change a kernel.
 const std::vector<std::string>& known_cpu_features();
 /// Those of "x86-64", "x86-64-v2", "x86-64-v3" and "x86-64-v4" (System V ABI, microarchitecture levels); none for another name.

@@ -246,7 +246,7 @@ class LoadedKernel {
   };
 
   void* open_object() const {
-    const auto& bytes = module_.kernel->shared_object;
+    const auto& bytes = module_.kernel->bytes;
     int fd = static_cast<int>(syscall(SYS_memfd_create, "kernel", MFD_CLOEXEC | 0x10u));  // 0x10: MFD_EXEC, where the kernel asks for it
     if (fd < 0) fd = memfd_create("kernel", MFD_CLOEXEC);
     if (fd < 0) return nullptr;
@@ -373,12 +373,16 @@ class Worker {
     return 0;
   }
 
-  /// Strictly alternating: a call that follows one of its own kind finds its code in the caches and is some percent faster.
+  /// Alternating, each sample after `untimed` calls of its own kind.
   int time_pairs(const Command& command) {
     const Slot second = command.slot == Slot::candidate ? Slot::incumbent : Slot::candidate;
     for (uint32_t i = 0; i < std::min(command.count, kMaxSamples); ++i)
-      for (const Slot slot : {command.slot, second})
+      for (const Slot slot : {command.slot, second}) {
+        double ignored = 0;
+        for (uint32_t u = 0; u < command.untimed; ++u)
+          if (const int code = timed(command, slot, 1, ignored); code != 0) return code;
         if (const int code = timed(command, slot, command.repeat, control_.samples_ns[static_cast<uint32_t>(slot)][i]); code != 0) return code;
+      }
     return 0;
   }
 

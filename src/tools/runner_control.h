@@ -53,6 +53,7 @@ struct Command {
   Placement placement = Placement::at_start;
   uint32_t count = 0;
   uint32_t repeat = 1;
+  uint32_t untimed = 0;  ///< time_pairs: calls before each sample, so that it finds the caches as its own kernel leaves them
 };
 /// Candidate's process -> supervisor.
 struct Reply {

@@ -42,7 +42,7 @@ uint64_t bytes_needed(const RunnerTask& task) {
   for (const auto& argument : task.arguments) {
     const uint64_t copies = 4;  // in the arguments' memory, and for each input set
     bytes += copies * bytes_of(argument);
-    if (argument.is_output && !task.bound.shared_object.empty()) bytes += copies * 8 * static_cast<uint64_t>(element_count(argument.extents));
+    if (argument.is_output && !task.bound.bytes.empty()) bytes += copies * 8 * static_cast<uint64_t>(element_count(argument.extents));
   }
   return bytes;
 }
@@ -56,6 +56,7 @@ Status inputs_come_first(const RunnerTask& task) {
 }
 
 Status runs_here(const LoadableKernel& kernel) {
+  if (kernel.kind != kElfShared) return fail("PW0612", "runner: kernel " + kernel.symbol + " is of kind '" + kernel.kind.substr(0, 64) + "', this runner loads " + kElfShared);
   return cpu_can_run(kernel.features, "runner: kernel " + kernel.symbol);
 }
 
@@ -65,7 +66,7 @@ Status acceptable(const RunnerTask& task, uint64_t memory_limit) {
     if (Status runs = runs_here(*kernel); !runs) return runs;
   for (const auto& argument : task.arguments)
     if (Status fits = fits_the_buffer_struct(argument); !fits) return fits;
-  if (task.reference.shared_object.empty()) return fail("PW0610", "runner: task " + task.id + " has no reference kernel");
+  if (task.reference.bytes.empty()) return fail("PW0610", "runner: task " + task.id + " has no reference kernel");
   const uint64_t needed = bytes_needed(task);
   if (needed > memory_limit)
     return fail("PW0609", "runner: the task's arguments and their reference copies take " + std::to_string(needed) + " bytes, more than the limit of " +
@@ -78,7 +79,7 @@ Result<std::unique_ptr<TaskData>> make_task(const RunnerTask& task, std::string 
   data->task = task;
   data->encoded = std::move(encoded);
   data->bytes = bytes_needed(task);
-  if (!task.bound.shared_object.empty())
+  if (!task.bound.bytes.empty())
     for (const auto& argument : task.arguments)
       if (argument.is_output) data->bound_outputs.push_back(bound_of(argument));
   const auto add = [&](const ArgumentSpec& argument) -> Status {
@@ -193,7 +194,7 @@ Result<double> Lab::begin(const RunnerTask& task, std::string encoded) {
 Status Lab::set_incumbent(LoadableKernel kernel) {
   if (tasks_.empty()) return fail("PW0610", "runner: an incumbent came before any task");
   if (Status runs = runs_here(kernel); !runs) return runs;
-  if (kernel.shared_object.empty())
+  if (kernel.bytes.empty())
     tasks_.back()->incumbent.reset();
   else
     tasks_.back()->incumbent = std::move(kernel);

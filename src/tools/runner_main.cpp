@@ -32,7 +32,7 @@ Answer refusal(const Error& error) {
 }
 
 Answer describe(const runner::SandboxReport& report) {
-  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{report.landlock_abi, report.seccomp, report.weaker, build_identity()})};
+  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{report.landlock_abi, report.seccomp, report.weaker, build_identity(), native_architecture(), {kElfShared}, {}})};
 }
 
 Answer begin(runner::Lab& lab, const std::string& payload) {

@@ -6,7 +6,6 @@
 #include "targets/cpu/assembly_reader.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/port_model.h"
-#include "targets/cpu/spills.h"
 
 namespace polyweft::targets {
 namespace {
@@ -18,7 +17,7 @@ class Marker {
     for (const PlacedInst& placed : reader.code) {
       const llvm::MCInstrDesc& desc = machine_.instructions->get(placed.inst.getOpcode());
       has_frame_pointer &= !desc.isReturn();
-      has_frame_pointer |= makes_frame_pointer(placed.inst, *machine_.registers);
+      has_frame_pointer |= machine_.set->makes_frame_pointer(placed.inst, *machine_.registers);
       marks_.push_back(mark_of(placed.inst, has_frame_pointer));
     }
   }
@@ -50,7 +49,7 @@ class Marker {
     out.vector = out.fma || is_vector_arithmetic(inst, machine_.described());
     out.load = moves_data && desc.mayLoad();
     out.store = moves_data && desc.mayStore();
-    out.spill = is_vector_store_to_stack(inst, *machine_.instructions, *machine_.registers, has_frame_pointer);
+    out.spill = machine_.set->is_vector_store_to_stack(inst, *machine_.instructions, *machine_.registers, has_frame_pointer);
     return out;
   }
   static std::string words(const Mark& mark) {

@@ -10,8 +10,6 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/SourceMgr.h>
-#include <llvm/Support/TargetSelect.h>
-#include <llvm/TargetParser/Host.h>
 
 #include <algorithm>
 
@@ -54,20 +52,10 @@ class Reader : public llvm::MCStreamer {
   AssemblyCode& out_;
 };
 
-/// The host's own model where LLVM has one; else that of a CPU with these units. LLVM 22 gives 512-bit multiply-adds one port in every Intel model after
-/// Skylake's (as the first client had it; servers have two): Skylake's serves for all of them.
-std::string modelled_cpu(const Target& target, const llvm::Target& llvm_target, const llvm::Triple& triple) {
-  const std::string host = target.is_host && target.name == "host" ? llvm::sys::getHostCPUName().str() : "generic";
-  const bool is_amd = host.rfind("znver", 0) == 0;
-  if (target.has("avx512f") && !is_amd) return "skylake-avx512";
-  const std::unique_ptr<llvm::MCSubtargetInfo> info(llvm_target.createMCSubtargetInfo(triple, host, ""));
-  if (host != "generic" && info && info->getSchedModel().hasInstrSchedModel()) return host;
-  return target.has("avx2") ? "haswell" : "sandybridge";
-}
-
-ModelledCpu modelled(const Target& target, const llvm::Target& llvm_target, const llvm::Triple& triple) {
+ModelledCpu modelled(const InstructionSet& set, const Target& target, const llvm::Target& llvm_target, const llvm::Triple& triple) {
   ModelledCpu out;
-  out.name = modelled_cpu(target, llvm_target, triple);
+  out.set = &set;
+  out.name = set.modelled_cpu(target, llvm_target);
   out.registers.reset(llvm_target.createMCRegInfo(triple));
   out.assembly.reset(llvm_target.createMCAsmInfo(*out.registers, triple, out.options));
   out.subtarget.reset(llvm_target.createMCSubtargetInfo(triple, out.name, feature_string(target)));
@@ -79,15 +67,15 @@ ModelledCpu modelled(const Target& target, const llvm::Target& llvm_target, cons
 }  // namespace
 
 Result<AssemblyCode> read_assembly(const std::string& text, const Target& target) {
-  LLVMInitializeX86TargetInfo();
-  LLVMInitializeX86TargetMC();
-  LLVMInitializeX86AsmParser();
-  const llvm::Triple triple("x86_64-unknown-linux-gnu");
+  const auto set = instruction_set_of(target);
+  if (!set) return set.error();
+  (*set)->initialize();
+  const llvm::Triple triple = (*set)->triple();
   std::string problem;
   const auto* llvm_target = llvm::TargetRegistry::lookupTarget(triple, problem);
-  if (!llvm_target) return fail("PW0512", "LLVM has no x86-64 back end: " + problem);
+  if (!llvm_target) return fail("PW0512", "LLVM has no back end for " + target.architecture + ": " + problem);
   AssemblyCode out;
-  out.cpu = modelled(target, *llvm_target, triple);
+  out.cpu = modelled(**set, target, *llvm_target, triple);
   llvm::SourceMgr source;
   source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, "kernel.s"), llvm::SMLoc());
   llvm::MCContext context(triple, out.cpu.assembly.get(), out.cpu.registers.get(), out.cpu.subtarget.get(), &source, &out.cpu.options);

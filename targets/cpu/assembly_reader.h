@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "polyweft/target.h"
+#include "targets/cpu/instruction_set.h"
 #include "targets/cpu/port_model.h"
 
 namespace polyweft::targets {
@@ -27,6 +28,7 @@ struct PlacedInst {
 };
 /// Tables of a CPU that LLVM has a model of: the host's own, or one with the target's units.
 struct ModelledCpu {
+  const InstructionSet* set = nullptr;
   std::string name;
   llvm::MCTargetOptions options;
   std::unique_ptr<llvm::MCRegisterInfo> registers;
@@ -43,7 +45,7 @@ struct AssemblyCode {
   std::vector<std::pair<size_t, std::string>> functions;  ///< first instruction, name
   std::map<std::string, size_t> line_of_label;
 };
-/// AT&T text of x86-64 for a CPU like `target`. PW0512 where LLVM cannot read it.
+/// LLVM's text (of x86-64 in AT&T's form) for a CPU like `target`. PW0512 where LLVM cannot read it.
 Result<AssemblyCode> read_assembly(const std::string& text, const Target& target);
 
 /// Instructions begin .. end - 1, from a label to the last jump back to it.

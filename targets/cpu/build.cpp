@@ -1,23 +1,21 @@
 #include "targets/cpu/build.h"
 
-#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 
 #include "ir/instruction.h"
 #include "targets/common/lower.h"
 #include "targets/common/nest_walk.h"
 #include "targets/cpu/expected_cycles.h"
+#include "targets/cpu/instruction_set.h"
 #include "targets/cpu/pipeline.h"
 #include "targets/cpu/spills.h"
 #include "targets/cpu/trip_counts.h"
@@ -25,29 +23,16 @@
 namespace polyweft::targets {
 namespace {
 
-void initialize_llvm() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
-    LLVMInitializeX86Disassembler();
-  });
-}
-
-Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const std::string& features) {
-  initialize_llvm();
-  const llvm::Triple triple("x86_64-unknown-linux-gnu");
+Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const InstructionSet& set, const std::string& features) {
+  set.initialize();
   std::string problem;
-  const auto* llvm_target = llvm::TargetRegistry::lookupTarget(triple, problem);
-  if (!llvm_target) return fail("PW0512", "LLVM has no x86-64 back end: " + problem);
+  const auto* llvm_target = llvm::TargetRegistry::lookupTarget(set.triple(), problem);
+  if (!llvm_target) return fail("PW0512", "LLVM has no back end for " + set.architecture() + ": " + problem);
   llvm::TargetOptions options;
   options.FunctionSections = false;
   options.LoopAlignment = kLoopLine;
   return std::unique_ptr<llvm::TargetMachine>(
-      llvm_target->createTargetMachine(triple, "x86-64", features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      llvm_target->createTargetMachine(set.triple(), set.basic_cpu(), features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 }  // namespace
@@ -61,11 +46,13 @@ std::string feature_string(const Target& target) {
 // It holds tables of the chip's instructions that take a while to make, so that the last one is kept.
 Result<llvm::TargetMachine*> machine_for(const Target& target) {
   static thread_local std::pair<std::string, std::unique_ptr<llvm::TargetMachine>> kept;
-  const std::string features = feature_string(target);
-  if (!kept.second || kept.first != features) {
-    auto made = new_machine(features);
+  const std::string features = feature_string(target), key = target.architecture + " " + features;
+  if (!kept.second || kept.first != key) {
+    const auto set = instruction_set_of(target);
+    if (!set) return set.error();
+    auto made = new_machine(**set, features);
     if (!made) return made.error();
-    kept = {features, std::move(made).value()};
+    kept = {key, std::move(made).value()};
   }
   return kept.second.get();
 }
@@ -117,28 +104,22 @@ LoopNest with_small_arrays(LoopNest nest) {
 Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::string& symbol, Caller caller = Caller::anyone, int expected_threads = 0) {
   const LoopNest nest = given.auto_vectorized ? with_small_arrays(given) : given;
   if (auto status = has_instructions(nest, target); !status) return status.error();
+  const auto set = instruction_set_of(target);
+  if (!set) return set.error();
   auto machine = machine_for(target);
   if (!machine) return machine.error();
   LowerOptions options;
+  options.cpu = (*set)->basic_cpu();
   options.symbol = symbol.empty() ? nest.name : symbol;
   options.cpu_features = feature_string(target);
   // LLVM's vectorizers and unroller ask what operations cost; which instructions there are says the list of features alone.
   if (nest.auto_vectorized && target.is_host && target.name == "host") options.tuned_for = llvm::sys::getHostCPUName().str();
-  if (nest.avoids_gathers) options.cpu_features += ",+prefer-no-gather,+prefer-no-scatter";
+  if (const std::string off = (*set)->features_against_gathers(); nest.avoids_gathers && !off.empty()) options.cpu_features += "," + off;
   options.vector_bits = target.vector_bits;
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;
   options.plain_pointers = caller == Caller::plain_c;
-  options.units.vector_bits = target.vector_bits;
-  options.units.fma = target.fuses_products();
-  options.units.rounding = target.has("sse4.1");
-  options.units.half = target.has("f16c") || target.has("avx512f");
-  options.units.half_arithmetic = target.computes_halves();
-  options.units.bf16 = target.has("avx512bf16") && target.has("avx512vl") && target.has("avx512bw");
-  options.units.scale = target.has("avx512f") && target.has("avx512vl");
-  const bool has_narrow_dots = target.has("avxvnni") || (target.has("avx512vnni") && target.has("avx512vl"));
-  options.units.byte_products = !has_narrow_dots ? 0 : target.has("avx512vnni") ? 512 : 256;
-  options.units.word_products = target.has("avx512bw") ? 512 : target.has("avx2") ? 256 : target.has("sse2") ? 128 : 0;
+  options.units = (*set)->units(target);
   Lowered out;
   out.context = std::make_unique<llvm::LLVMContext>();
   auto module = lower(*out.context, nest, options);
@@ -191,10 +172,6 @@ Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llv
 }
 
 }  // namespace
-
-std::string llvm_version() {
-  return LLVM_VERSION_STRING;
-}
 
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol) {
   const std::string name = symbol.empty() ? nest.name : symbol;

@@ -7,10 +7,9 @@
 
 #include "polyweft/loop_nest.h"
 #include "polyweft/target.h"
+#include "targets/backend.h"
 
 namespace polyweft::targets {
-
-using Bytes = std::vector<unsigned char>;
 
 /// Parts of code generation, in milliseconds.
 struct CodegenTimes {
@@ -31,20 +30,11 @@ struct CompiledObject {
   double codegen_ms = 0;
   CodegenTimes times;
 };
-/// Kernels for the lab are called by our runner only: they answer no bounds queries and do not say what is wrong with arguments, which is a tenth of
-/// the time that a candidate's code takes.
-/// Callers from plain C pass addresses of elements, which are not checked for more than being there.
-enum class Caller : uint8_t { anyone, lab, plain_c };
 /// `symbol` empty: the nest's name.
 Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
 Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
-/// Assembly text with its innermost loops marked and costed; assembly.cpp. `assembly` is AT&T text of x86-64, for a CPU like `target`.
+/// Assembly text with its innermost loops marked and costed; assembly.cpp. `assembly` is LLVM's text for a CPU like `target`.
 Result<Assembly> marked_assembly(const std::string& assembly, const Target& target);
-/// What code is expected to do, by its text.
-struct ExpectedCode {
-  double cycles = 0;  ///< of a call's instructions
-  int spills = 0;     ///< as CompiledObject::spills
-};
 /// Cycles that a call's instructions take by LLVM's tables of a CPU like `target`, if all loads hit the first cache: each block of the machine code as often as samples of
 /// the nest's iterations say, `threads` at work in parallel loops. Costs what compiling costs, and about as much again.
 Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, int threads);
@@ -74,8 +64,5 @@ class LoadedCode {
 };
 /// PW0517 where this CPU lacks a feature that the object was compiled for.
 Result<std::unique_ptr<LoadedCode>> load_code(const CompiledObject& object);
-
-/// LLVM's version: "22.1.8".
-std::string llvm_version();
 
 }  // namespace polyweft::targets

@@ -87,7 +87,9 @@ std::string register_name(const llvm::MCOperand& operand, const MachineDescripti
   return operand.isReg() && operand.getReg().isValid() ? machine.registers.getName(operand.getReg()) : "";
 }
 bool is_vector_name(const std::string& name) {
-  return name.size() >= 4 && name.compare(1, 2, "MM") == 0 && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
+  const bool is_of_x86 = name.size() >= 4 && name.compare(1, 2, "MM") == 0 && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
+  const bool is_of_arm = name.size() >= 2 && (name[0] == 'Q' || name[0] == 'D') && name[1] >= '0' && name[1] <= '9';
+  return is_of_x86 || is_of_arm;
 }
 bool has_wide_registers(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
   for (const llvm::MCInst& inst : code)
@@ -109,9 +111,9 @@ struct PortClasses {
 PortClasses classes_for(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
   const bool wide = has_wide_registers(code, machine);
   PortClasses out;
-  out.fma = ports_of(wide ? std::vector<std::string>{"VFMADD231PSZr"} : std::vector<std::string>{"VFMADD231PSYr", "VMULPSYrr", "MULPSrr"}, machine);
-  out.load = ports_of({"VMOVUPSYrm", "MOVUPSrm"}, machine);
-  for (unsigned port : ports_of({"VMOVUPSYmr", "MOVUPSmr"}, machine))
+  out.fma = ports_of(wide ? std::vector<std::string>{"VFMADD231PSZr"} : std::vector<std::string>{"VFMADD231PSYr", "VMULPSYrr", "MULPSrr", "FMLAv4f32"}, machine);
+  out.load = ports_of({"VMOVUPSYrm", "MOVUPSrm", "LDRQui"}, machine);
+  for (unsigned port : ports_of({"VMOVUPSYmr", "MOVUPSmr", "STRQui"}, machine))
     if (!out.load.contains(port)) out.store.insert(port);  // the others also take a store's address
   return out;
 }
@@ -156,7 +158,7 @@ void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const M
 
 bool is_multiply_add(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) {
   const std::string name = instructions.getName(inst.getOpcode()).str();
-  for (const char* part : {"FMADD", "FMSUB", "FNMADD", "FNMSUB", "VPDPB", "VPDPW", "DPBF16PS", "TDPB", "TDPFP16"})
+  for (const char* part : {"FMADD", "FMSUB", "FNMADD", "FNMSUB", "VPDPB", "VPDPW", "DPBF16PS", "TDPB", "TDPFP16", "FMLA", "FMLS", "SDOT", "UDOT"})
     if (name.find(part) != std::string::npos) return true;
   return false;
 }

@@ -15,24 +15,37 @@ bool is_symbol(std::string_view name) {
   return !name.empty() && name.size() <= kLongestSymbol && std::all_of(name.begin(), name.end(), fits);
 }
 
+void put(ByteWriter& out, const std::vector<std::string>& words) {
+  out.u32(static_cast<uint32_t>(words.size()));
+  for (const auto& word : words) out.string(word);
+}
+
+std::vector<std::string> take_words(ByteReader& in, size_t most, const char* too_many) {
+  std::vector<std::string> words;
+  const uint32_t count = in.count(4);
+  if (count > most) in.mark_failed(too_many);
+  for (uint32_t k = 0; k < count && !in.failed(); ++k) words.push_back(in.string());
+  return words;
+}
+
 void put(ByteWriter& out, const LoadableKernel& kernel) {
-  out.string({reinterpret_cast<const char*>(kernel.shared_object.data()), kernel.shared_object.size()});
-  out.string(kernel.symbol).string(kernel.id).u8(kernel.terminates).u32(static_cast<uint32_t>(kernel.features.size()));
-  for (const auto& feature : kernel.features) out.string(feature);
+  out.string(kernel.kind);
+  out.string({reinterpret_cast<const char*>(kernel.bytes.data()), kernel.bytes.size()});
+  out.string(kernel.symbol).string(kernel.id).u8(kernel.terminates);
+  put(out, kernel.features);
 }
 
 /// An empty kernel (no bytes, no symbol) is a value too: "none".
 LoadableKernel take_kernel(ByteReader& in) {
   LoadableKernel kernel;
+  kernel.kind = in.string();
   const std::string_view bytes = in.view();
-  kernel.shared_object.assign(bytes.begin(), bytes.end());
+  kernel.bytes.assign(bytes.begin(), bytes.end());
   kernel.symbol = in.string();
   kernel.id = in.string();
   kernel.terminates = in.u8() != 0;
-  const uint32_t features = in.count(4);
-  if (features > kMaxFeatures) in.mark_failed("needs too many features");
-  for (uint32_t f = 0; f < features && !in.failed(); ++f) kernel.features.push_back(in.string());
-  if (!kernel.shared_object.empty() && !is_symbol(kernel.symbol)) in.mark_failed("names a symbol that is none");
+  kernel.features = take_words(in, kMaxFeatures, "needs too many features");
+  if (!kernel.bytes.empty() && !is_symbol(kernel.symbol)) in.mark_failed("names a symbol that is none");
   if (kernel.id.size() > 256) in.mark_failed("has an identifier that is too long");
   return kernel;
 }
@@ -84,7 +97,9 @@ Result<T> finished(const ByteReader& in, T value) {
 
 std::string encode(const WorkerDescription& description) {
   ByteWriter out;
-  out.i64(description.landlock_abi).u8(description.seccomp).string(description.weaker).string(description.build);
+  out.i64(description.landlock_abi).u8(description.seccomp).string(description.weaker).string(description.build).string(description.architecture);
+  put(out, description.kinds);
+  put(out, description.devices);
   return std::move(out).bytes();
 }
 
@@ -95,6 +110,9 @@ Result<WorkerDescription> decode_description(std::string_view payload) {
   description.seccomp = in.u8() != 0;
   description.weaker = in.string();
   description.build = in.string();
+  description.architecture = in.string();
+  description.kinds = take_words(in, kMaxKinds, "says too many kinds of artifacts");
+  description.devices = take_words(in, kMaxKinds, "says too many devices");
   return finished(in, std::move(description));
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "polyweft/runner.h"
 #include "support/framing.h"
@@ -26,6 +27,7 @@ enum class RunnerMessage : uint16_t {
 inline constexpr size_t kMaxArguments = 64;
 inline constexpr size_t kMaxRank = 16;
 inline constexpr size_t kMaxFeatures = 256;
+inline constexpr size_t kMaxKinds = 64;
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 inline constexpr int kMaxThreads = 256;
 
@@ -35,6 +37,9 @@ struct WorkerDescription {
   bool seccomp = false;
   std::string weaker;  ///< what is weaker than it should be; empty: nothing
   std::string build;   ///< support/build_identity.h
+  std::string architecture;            ///< of the machine that it runs on: "x86-64"
+  std::vector<std::string> kinds;      ///< of artifacts that it loads: "elf-shared"
+  std::vector<std::string> devices;    ///< beside the CPU, that it runs kernels on
 };
 
 std::string encode(const WorkerDescription& description);

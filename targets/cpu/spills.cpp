@@ -16,15 +16,18 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "targets/cpu/assembly_reader.h"
+#include "targets/cpu/instruction_set.h"
 
 namespace polyweft::targets {
 namespace {
 
 struct Disassembler {
+  const InstructionSet* set = nullptr;
   std::unique_ptr<llvm::MCRegisterInfo> registers;
   std::unique_ptr<llvm::MCAsmInfo> assembly;
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
@@ -35,24 +38,22 @@ struct Disassembler {
   llvm::MCTargetOptions options;
 };
 
-std::unique_ptr<Disassembler> make_disassembler() {
-  const llvm::Triple triple("x86_64-unknown-linux-gnu");
+std::unique_ptr<Disassembler> make_disassembler(const InstructionSet& set) {
+  set.initialize();
+  const llvm::Triple triple = set.triple();
   std::string problem;
   const auto* target = llvm::TargetRegistry::lookupTarget(triple, problem);
   if (!target) return nullptr;
   auto d = std::make_unique<Disassembler>();
+  d->set = &set;
   d->registers.reset(target->createMCRegInfo(triple));
   d->assembly.reset(target->createMCAsmInfo(*d->registers, triple, d->options));
-  d->subtarget.reset(target->createMCSubtargetInfo(triple, "x86-64", "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512fp16,+avx512bf16,+avx512vnni,+fma,+f16c,+bmi,+bmi2"));
+  d->subtarget.reset(target->createMCSubtargetInfo(triple, set.basic_cpu(), set.all_features()));
   d->instructions.reset(target->createMCInstrInfo());
   d->analysis.reset(target->createMCInstrAnalysis(d->instructions.get()));
   d->context = std::make_unique<llvm::MCContext>(triple, d->assembly.get(), d->registers.get(), d->subtarget.get());
   d->reader.reset(target->createMCDisassembler(*d->subtarget, *d->context));
   return d;
-}
-
-bool is_vector_register(const std::string& name) {
-  return name.size() >= 4 && name[1] == 'M' && name[2] == 'M' && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
 }
 
 struct AddressRange {
@@ -77,8 +78,8 @@ Outline outline_of(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
       if (d.instructions->get(inst.getOpcode()).isBranch() && d.analysis->evaluateBranch(inst, at, size, target) && target <= at)
         out.loops.push_back({target, at + size});
       if (d.instructions->get(inst.getOpcode()).isReturn()) has_frame_pointer = false;
-      has_frame_pointer |= makes_frame_pointer(inst, *d.registers);
-      if (is_vector_store_to_stack(inst, *d.instructions, *d.registers, has_frame_pointer)) out.stores.push_back(at);
+      has_frame_pointer |= d.set->makes_frame_pointer(inst, *d.registers);
+      if (d.set->is_vector_store_to_stack(inst, *d.instructions, *d.registers, has_frame_pointer)) out.stores.push_back(at);
     }
     at += std::max<uint64_t>(size, 1);
   }
@@ -103,33 +104,19 @@ int count_in(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
 
 }  // namespace
 
-// x86 memory operand: base, scale, index, displacement, segment; a store has it first. Stack arrays are addressed with an index.
-// RBP is a register like any other in functions that have no frame pointer.
-bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) {
-  if (!instructions.get(inst.getOpcode()).mayStore() || inst.getNumOperands() < 6) return false;
-  const auto& base = inst.getOperand(0);
-  const auto& index = inst.getOperand(2);
-  if (!base.isReg() || !base.getReg().isValid() || (index.isReg() && index.getReg().isValid())) return false;
-  const std::string base_name = registers.getName(base.getReg());
-  if (base_name != "RSP" && !(base_name == "RBP" && has_frame_pointer)) return false;
-  const auto& value = inst.getOperand(inst.getNumOperands() - 1);
-  return value.isReg() && value.getReg().isValid() && is_vector_register(registers.getName(value.getReg()));
-}
-
-bool makes_frame_pointer(const llvm::MCInst& inst, const llvm::MCRegisterInfo& registers) {
-  if (inst.getNumOperands() != 2 || !inst.getOperand(0).isReg() || !inst.getOperand(1).isReg()) return false;
-  return std::string(registers.getName(inst.getOperand(0).getReg())) == "RBP" && std::string(registers.getName(inst.getOperand(1).getReg())) == "RSP";
-}
-
 int count_spills(const std::vector<unsigned char>& object) {
-  static thread_local const std::unique_ptr<Disassembler> d = make_disassembler();
-  if (!d || !d->reader) return 0;
   const llvm::StringRef bytes(reinterpret_cast<const char*>(object.data()), object.size());
   auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(bytes, "kernel.o"));
   if (!file) {
     llvm::consumeError(file.takeError());
     return 0;
   }
+  const InstructionSet* set = instruction_set_of((*file)->getArch());
+  if (!set) return 0;
+  static thread_local std::map<const InstructionSet*, std::unique_ptr<Disassembler>> made;
+  std::unique_ptr<Disassembler>& d = made[set];
+  if (!d) d = make_disassembler(*set);
+  if (!d || !d->reader) return 0;
   int spills = 0;
   for (const auto& section : (*file)->sections()) {
     if (!section.isText()) continue;
@@ -148,8 +135,8 @@ int count_spills(const AssemblyCode& assembly) {
   bool has_frame_pointer = false;
   for (const PlacedInst& placed : assembly.code) {
     has_frame_pointer &= !assembly.cpu.instructions->get(placed.inst.getOpcode()).isReturn();
-    has_frame_pointer |= makes_frame_pointer(placed.inst, *assembly.cpu.registers);
-    is_spill.push_back(is_vector_store_to_stack(placed.inst, *assembly.cpu.instructions, *assembly.cpu.registers, has_frame_pointer));
+    has_frame_pointer |= assembly.cpu.set->makes_frame_pointer(placed.inst, *assembly.cpu.registers);
+    is_spill.push_back(assembly.cpu.set->is_vector_store_to_stack(placed.inst, *assembly.cpu.instructions, *assembly.cpu.registers, has_frame_pointer));
   }
   const std::vector<Span> loops = loops_of(assembly);
   std::ptrdiff_t most = 0;

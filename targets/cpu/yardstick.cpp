@@ -8,6 +8,7 @@
 #include "ir/instruction.h"
 #include "polyweft/program.h"
 #include "targets/common/lower.h"
+#include "targets/cpu/instruction_set.h"
 #include "targets/cpu/pipeline.h"
 
 namespace polyweft::targets {
@@ -41,8 +42,8 @@ unsigned chains_of(const ir::Instruction* instruction) {
 /// Writes the module: a task that loops, and the kernel that starts one on each thread.
 class Writer {
  public:
-  Writer(llvm::LLVMContext& context, const Unit& unit, const Target& target)
-      : module_(std::make_unique<llvm::Module>("yardstick", context)), b_(context), unit_(unit), target_(target), instruction_(instruction_of(unit)) {}
+  Writer(llvm::LLVMContext& context, const Unit& unit, const Target& target, std::string cpu)
+      : module_(std::make_unique<llvm::Module>("yardstick", context)), b_(context), unit_(unit), target_(target), cpu_(std::move(cpu)), instruction_(instruction_of(unit)) {}
 
   std::unique_ptr<llvm::Module> write(const std::string& symbol, int threads, int64_t iterations) {
     llvm::Type *i32 = b_.getInt32Ty(), *pointer = b_.getPtrTy();
@@ -68,7 +69,7 @@ class Writer {
  private:
   llvm::Function* function(const std::string& name, llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage) {
     auto* f = llvm::Function::Create(type, linkage, name, *module_);
-    f->addFnAttr("target-cpu", "x86-64");
+    f->addFnAttr("target-cpu", cpu_);
     f->addFnAttr("target-features", feature_string(target_));
     f->addFnAttr("prefer-vector-width", std::to_string(target_.vector_bits));
     f->addFnAttr("min-legal-vector-width", std::to_string(target_.vector_bits));
@@ -130,7 +131,7 @@ class Writer {
     for (unsigned k = 0; k < kVectorChains; ++k) sums.push_back(unknown(types[0]));
     const auto sum_of = [&](llvm::Value* sum) -> llvm::Value* {
       if (instruction_) return b_.CreateCall(call, {sum, a, b});
-      if (target_.fuses_products()) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {types[0]}, {a, b, sum});
+      if (target_.can.fused_products) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {types[0]}, {a, b, sum});
       return b_.CreateFAdd(b_.CreateFMul(sum, a), b);
     };
     sums = loop(iterations, sums, [&](std::vector<llvm::Value*> now) {
@@ -159,6 +160,7 @@ class Writer {
   llvm::IRBuilder<> b_;
   const Unit& unit_;
   const Target& target_;
+  std::string cpu_;
   const ir::Instruction* instruction_;
 };
 
@@ -182,7 +184,7 @@ std::optional<Unit> unit_of(const LoopNest& nest, const Target& target) {
   }
   if (most) return Unit{most->name, ElementType::f32};
   if (wide) return Unit{"", ElementType::f64};
-  if (half && !single && target.computes_halves()) return Unit{"", ElementType::f16};
+  if (half && !single && target.can.half_arithmetic) return Unit{"", ElementType::f16};
   if (single || half) return Unit{"", ElementType::f32};
   return std::nullopt;
 }
@@ -205,10 +207,12 @@ Result<CompiledObject> compile_yardstick(const Unit& unit, const Target& target,
   const auto* instruction = instruction_of(unit);
   if (!unit.instruction.empty() && !instruction) return fail("PW0416", "there is no instruction " + unit.instruction);
   if (instruction && !instruction->runs_on(target)) return fail("PW0518", "instruction " + unit.instruction + " does not run on target " + target.name);
+  const auto set = instruction_set_of(target);
+  if (!set) return set.error();
   auto machine = machine_for(target);
   if (!machine) return machine.error();
   llvm::LLVMContext context;
-  auto module = Writer(context, unit, target).write(symbol, threads, yardstick_instructions(unit, instructions) / chains_of(instruction));
+  auto module = Writer(context, unit, target, (*set)->basic_cpu()).write(symbol, threads, yardstick_instructions(unit, instructions) / chains_of(instruction));
   module->setTargetTriple((*machine)->getTargetTriple());
   module->setDataLayout((*machine)->createDataLayout());
   auto bytes = write_machine_code(*module, **machine, llvm::CodeGenFileType::ObjectFile, Pipeline::full, nullptr);

@@ -52,6 +52,12 @@ class Layers(unittest.TestCase):
         self.assertEqual(["include/polyweft/a.h:1: a public header names llvm::Module"], self.tree({"include/polyweft/a.h": "llvm::Module* m;\n"}))
         self.assertEqual([], self.tree({"include/polyweft/a.h": "int isl_version;  // no isl_ctx in here\n"}))
 
+    def test_a_name_of_an_architecture_in_code_for_all_is_caught(self):
+        found = self.tree({"src/driver/a.cpp": 'int f() { return g("avx512f"); }\n', "cost_models/a.cpp": "/* x86\n */ int neon_lanes;\n"})
+        self.assertEqual(["cost_models/a.cpp:2: code that names an architecture (neon); ask the target for a capability or a figure",
+                          "src/driver/a.cpp:1: code that names an architecture (avx); ask the target for a capability or a figure"], sorted(found))
+        self.assertEqual([], self.tree({"src/driver/a.cpp": "int f();  // AVX-512 has 32\n", "targets/cpu/a.cpp": 'bool b = has("avx2");\n'}))
+
     def test_a_third_party_outside_its_home_is_caught(self):
         cases = {"search/a.cpp": "isl/set.h", "src/driver/a.cpp": "llvm/IR/Module.h", "src/cli/a.cpp": "sqlite3.h", "src/ir/a.cpp": "CLI/CLI.hpp"}
         for path, name in cases.items():

@@ -187,9 +187,9 @@ TEST(Classify, objects_that_cannot_be_loaded_are_failed_builds) {
   RunOutcome outcome = run(matrix_task(), request);
   EXPECT_EQ(outcome.status, RunStatus::build_failed);
   EXPECT_EQ(outcome.detail, "the object cannot be loaded: the object has no symbol 'no_such_symbol'");
-  request.candidate.shared_object.resize(request.candidate.shared_object.size() / 2);
+  request.candidate.bytes.resize(request.candidate.bytes.size() / 2);
   EXPECT_EQ(run(matrix_task(), request).status, RunStatus::build_failed);
-  request.candidate.shared_object = {1, 2, 3};
+  request.candidate.bytes = {1, 2, 3};
   EXPECT_EQ(run(matrix_task(), request).status, RunStatus::build_failed);
 }
 
@@ -198,13 +198,13 @@ TEST(Classify, an_object_that_misbehaves_while_it_is_loaded_meets_the_walls) {
       {"-DPW_SOCKET", RunStatus::forbidden_system_call}, {"-DPW_EXEC", RunStatus::forbidden_system_call}, {"-DPW_EXIT", RunStatus::early_exit}};
   for (const auto& [flag, status] : cases) {
     RunRequest request = compare("kernel");
-    request.candidate.shared_object = object_of("constructor_kernel.c", flag);
+    request.candidate.bytes = object_of("constructor_kernel.c", flag);
     const RunOutcome outcome = run(matrix_task(), request);
     EXPECT_EQ(outcome.status, status) << flag << ": " << outcome.detail;
   }
   if (shared_runner().description().landlock_abi == 0) GTEST_SKIP() << "no Landlock here";
   RunRequest request = compare("kernel");
-  request.candidate.shared_object = object_of("constructor_kernel.c", "-DPW_FILE");
+  request.candidate.bytes = object_of("constructor_kernel.c", "-DPW_FILE");
   EXPECT_EQ(run(matrix_task(), request).status, RunStatus::wrong_result);  // the files stayed closed, so it came to the comparison
 }
 

@@ -40,7 +40,7 @@ const std::vector<unsigned char>& object_of(const std::string& file, const std::
 }
 
 LoadableKernel kernel(const std::string& symbol) {
-  return {object_of("kernels.c"), symbol, symbol};
+  return {kElfShared, object_of("kernels.c"), symbol, symbol};
 }
 
 ArgumentSpec input(const std::string& name, ElementType type, std::vector<int64_t> extents) {

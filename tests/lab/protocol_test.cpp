@@ -12,7 +12,7 @@ namespace polyweft::targets {
 namespace {
 
 LoadableKernel some_kernel() {
-  LoadableKernel kernel{{0, 1, 255, 0}, "gemm", "0123"};
+  LoadableKernel kernel{kElfShared, {0, 1, 255, 0}, "gemm", "0123"};
   kernel.terminates = true;
   kernel.features = {"avx2", "fma"};
   return kernel;

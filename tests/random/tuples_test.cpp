@@ -232,7 +232,7 @@ TEST(Tuples, ties_and_nan_give_the_first_index_in_every_schedule) {
       const auto wanted = ir::evaluate(program, {data});
       const auto got = ir::interpret(*nest, {data});
       ASSERT_TRUE(wanted.ok() && got.ok());
-      targets_test::Loaded loaded = targets_test::load(*nest, Target{});
+      targets_test::Loaded loaded = targets_test::load(*nest, *find_target("x86-64"));
       std::vector<TensorData> arguments = {data, make_tensor(ElementType::i64, {kCount})};
       ASSERT_EQ(targets_test::call(loaded.code->address(nest->name), arguments), 0);
       for (int64_t i = 0; i < kCount; ++i) {

@@ -129,8 +129,6 @@ std::string difference(const TensorData& a, const TensorData& b) {
   return "";
 }
 
-namespace {
-
 void fill_promised(TensorData& data, const Buffer& buffer, uint64_t seed) {
   fill(data, seed);
   if (!buffer.values) return;
@@ -138,8 +136,6 @@ void fill_promised(TensorData& data, const Buffer& buffer, uint64_t seed) {
   const auto span = static_cast<uint64_t>(buffer.values->hi - buffer.values->lo);
   for (int64_t k = 0; k < data.elements(); ++k) data.set(k, ir::integer_literal(data.type, buffer.values->lo + static_cast<int64_t>(random() % span)));
 }
-
-}  // namespace
 
 std::string compiled_difference(const LoopNest& nest, const Target& target, uint64_t seed) {
   auto object = targets::compile_object(nest, target);

@@ -22,6 +22,9 @@ TensorData argument_data(const Buffer& buffer);
 /// Seeded values with the type's special ones between them.
 void fill(TensorData& data, uint64_t seed);
 
+/// The same inside the range that the buffer's caller promises.
+void fill_promised(TensorData& data, const Buffer& buffer, uint64_t seed);
+
 /// A halide_buffer_t over a tensor.
 class Argument {
  public:

@@ -45,6 +45,8 @@ TEST_F(Description, what_describe_prints_is_read_back) {
     EXPECT_EQ(again->tlb_pages, target->tlb_pages);
     EXPECT_EQ(again->tlb_miss_cycles, target->tlb_miss_cycles);
     EXPECT_EQ(again->page_start_cycles, target->page_start_cycles);
+    EXPECT_EQ(again->gather_lane_cycles, target->gather_lane_cycles);
+    EXPECT_EQ(again->scatter_lane_cycles, target->scatter_lane_cycles);
     EXPECT_EQ(again->cores, target->cores);
     EXPECT_EQ(again->is_host, target->is_host);
   }
@@ -52,13 +54,17 @@ TEST_F(Description, what_describe_prints_is_read_back) {
 
 TEST_F(Description, refusals) {
   const std::string path = path_.string();
-  auto refused = [&](const std::string& text, const std::string& message) {
+  auto refused = [&](const std::string& body, const std::string& message) {
+    const std::string text = (body.find("architecture") == std::string::npos ? "architecture = \"x86-64\"\n" : "") + body;
     auto target = read(text);
     ASSERT_FALSE(target.ok()) << text;
     EXPECT_EQ(target.error().code, "PW0511");
     EXPECT_EQ(target.error().message, path + ": " + message);
   };
-  refused("architecture = \"vax\"\nfeatures = []", "architecture 'vax' is not one this version builds for; it builds for x86-64");
+  refused("architecture = \"vax\"\nfeatures = []", "architecture 'vax' is not one this version builds for; it builds for aarch64, x86-64");
+  refused("architecture = \"aarch64\"\nfeatures = [\"avx\"]", "'avx' is not a feature this version knows");
+  refused("architecture = \"aarch64\"\nfeatures = []", "code for this architecture needs 'neon'");
+  refused("architecture = \"\"", "it has no 'architecture': aarch64, x86-64");
   refused("cores = 2", "it has no list 'features'");
   refused("features = [\"avx3\"]", "'avx3' is not a feature this version knows");
   refused("features = [1]", "'?' is not a feature this version knows");
@@ -70,6 +76,7 @@ TEST_F(Description, refusals) {
   refused("features = []\ntlb_pages = [64]", kFigures);
   refused("features = []\ntlb_miss_cycles = 7", kFigures);
   refused("features = []\npage_start_cycles = -1.0", kFigures);
+  refused("features = []\ngather_lane_cycles = -1.0", "gather_lane_cycles and scatter_lane_cycles must lie between 0 and 1000");
   refused(std::string(70'000, '#'), "longer than 64 KiB");
   EXPECT_EQ(read("features = [").error().code, "PW0511");
   const auto unknown = find_target("no-such-target");

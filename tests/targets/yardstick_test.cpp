@@ -67,7 +67,7 @@ TEST(Yardstick, runs_on_every_target_of_this_machine_alone_and_on_two_threads) {
     for (int threads : {1, 2}) {
       expect_it_runs({"", ElementType::f32}, target, threads);
       expect_it_runs({"", ElementType::f64}, target, threads);
-      if (target.computes_halves()) expect_it_runs({"", ElementType::f16}, target, threads);
+      if (target.can.half_arithmetic) expect_it_runs({"", ElementType::f16}, target, threads);
       for (const auto& instruction : ir::known_instructions())
         if (instruction.runs_on(target) && (has_tiles || !instruction.is_tile())) expect_it_runs({instruction.name, {}}, target, threads);
     }

@@ -24,6 +24,8 @@ constexpr auto kCodeEntries = std::to_array<Entry>({
     {"PW0519", "The schedule binds loops to the blocks and threads of an accelerator. A CPU runs parallel loops."},
     {"PW0520", "A shape or an assumption of a symbolic kernel could leave 64 bits for some admissible size. Bind the sizes instead."},
     {"PW0521", "A symbolic kernel takes its sizes as arguments: there is nothing to bind, and traces hold decisions for bound sizes."},
+    {"PW0522", "The target's architecture is one that no backend of this build makes code for. 'polyweft targets' lists the targets there are."},
+    {"PW0523", "Not every backend makes every product or answers every question; its machines' documentation says which."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 

@@ -1,0 +1,58 @@
+#include "targets/backend.h"
+
+namespace polyweft::targets {
+
+Target Backend::named(const std::string& name) const {
+  Target target;
+  target.name = name;
+  target.architecture = architecture();
+  derive(target);
+  return target;
+}
+
+Error Backend::lacks(const std::string& what, std::vector<std::string> notes) const {
+  return fail("PW0523", "the backend for " + architecture() + " has no " + what, std::move(notes));
+}
+
+Status Backend::runs_here(const Target& target) const {
+  return fail("PW0517", "a kernel for " + target.name + " does not run on this machine", {"use build, or --target host"});
+}
+
+Status Backend::may_be_named(const std::string&) const {
+  return Ok{};
+}
+
+Result<Bytes> Backend::emit(const LoopNest&, const Target&, Emit, const BuildOptions&) const {
+  return lacks("products of this form");
+}
+
+Result<std::unique_ptr<LoadedKernel>> Backend::load(const LoopNest&, const Target& target, const std::string&) const {
+  if (Status runs = runs_here(target); !runs) return runs.error();
+  return lacks("way to load a kernel into this process");
+}
+
+Result<std::unique_ptr<Runner>> Backend::start_runner(const RunnerOptions&) const {
+  return lacks("runner");
+}
+
+Result<Assembly> Backend::marked_assembly(const LoopNest&, const Target&, const std::string&) const {
+  return lacks("costs of instructions");
+}
+
+Result<ExpectedCode> Backend::expected_code(const LoopNest&, const Target&, int) const {
+  return lacks("costs of instructions");
+}
+
+std::optional<Yardstick> Backend::yardstick(const LoopNest&, const Target&, int, int64_t) const {
+  return std::nullopt;
+}
+
+double Backend::measured_peak_gflops(const Target&, int) const {
+  return 0;
+}
+
+double Backend::measured_memory_gb_s(const Target&, int) const {
+  return 0;
+}
+
+}  // namespace polyweft::targets

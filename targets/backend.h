@@ -1,0 +1,121 @@
+// A backend makes kernels for machines of one architecture. Everybody above asks these questions and names no architecture; registry.h lists the backends.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+#include "polyweft/runner.h"
+#include "polyweft/target.h"
+
+namespace polyweft::targets {
+
+using Bytes = std::vector<unsigned char>;
+
+/// Kernels for the lab are called by our runner only: they answer no bounds queries and do not say what is wrong with arguments, which is a tenth of
+/// the time that a candidate's code takes.
+/// Callers from plain C pass addresses of elements, which are not checked for more than being there.
+enum class Caller : uint8_t { anyone, lab, plain_c };
+struct BuildOptions {
+  std::string symbol;  ///< of the kernel, free by may_be_named(); packs are symbol_pack_TENSOR
+  Caller caller = Caller::anyone;
+};
+
+/// Memory that a call allocates on the device or the host, beside its arguments.
+struct Workspace {
+  std::string name;
+  int64_t bytes = 0;
+};
+/// A function of the artifact that a call of the kernel starts, in this order.
+struct Launch {
+  std::string symbol;
+};
+struct LaunchPlan {
+  std::vector<Launch> launches;
+  std::vector<Workspace> workspaces;
+};
+/// What is known of the code without running it.
+struct CodeFacts {
+  int spills = 0;  ///< vector registers stored to memory inside an innermost loop, the worst one
+};
+/// What a nest becomes for a target, in the form that the backend loads and its runner takes.
+struct Artifact {
+  std::string kind;  ///< what `bytes` are: "elf-shared"
+  Bytes bytes;
+  std::string id;                      ///< 32 hex digits: the same for the same code
+  std::vector<std::string> kernels;    ///< exported symbols, the entry first
+  LaunchPlan plan;
+  std::vector<std::string> features;   ///< of the target: what the machine that runs it must have
+  CodeFacts facts;
+};
+
+/// A kernel of a nest, loaded in this process. Calls must not overlap.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+  /// ABI order, row-major bytes of each argument; const inputs are given unpacked. Gives the kernel's return value.
+  virtual Result<int> call(const std::vector<TensorData*>& arguments) = 0;
+  /// The same on bare memory of the right sizes.
+  virtual Result<int> call_raw(const std::vector<void*>& arguments) = 0;
+  /// Packs const inputs again at the next call.
+  virtual void forget_packed() = 0;
+};
+
+/// A kernel that does nothing but one instruction in registers, on all threads, as fast as it goes.
+struct Yardstick {
+  Artifact artifact;
+  std::string unit;       ///< "f32 multiply-adds"
+  double operations = 0;  ///< of a call
+};
+/// What code is expected to do, by its text.
+struct ExpectedCode {
+  double cycles = 0;  ///< of a call's instructions, if all loads hit the first cache
+  int spills = 0;     ///< as CodeFacts::spills
+};
+
+/// All functions may be called by several threads at once. What a backend has not got it says by PW0523, which these functions give where they are not overridden.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// Target::architecture of its machines. Sorted, unique.
+  virtual std::string architecture() const = 0;
+  /// Targets that have a name, each made by `named` (without features, where that is not overridden).
+  virtual std::vector<std::string> target_names() const { return {}; }
+  virtual Target named(const std::string& name) const;
+  /// The machine that this process runs on, where it is one of this architecture.
+  virtual std::optional<Target> host() const { return std::nullopt; }
+  /// Sets what follows from a description's architecture and features: units, capabilities, is_host. A text of what is wrong with the features, empty: nothing.
+  virtual std::string derive(Target& target) const = 0;
+
+  /// PW0517 where this machine cannot run kernels for the target.
+  virtual Status runs_here(const Target& target) const;
+  /// PW0513 where no product's symbol can have this name.
+  virtual Status may_be_named(const std::string& symbol) const;
+  /// Refuses with PW05xx what it cannot lower.
+  virtual Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const = 0;
+  /// A product for files.
+  virtual Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const;
+  /// The kernel gives the codes of src/ir/kernel_codes.h, and scans the values that a caller has promised.
+  virtual Result<std::unique_ptr<LoadedKernel>> load(const LoopNest& nest, const Target& target, const std::string& symbol) const;
+  /// A process that runs this backend's artifacts and times them; `options.command` is that of the runner for CPUs.
+  virtual Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
+
+  /// Innermost loops of the machine code, marked and costed.
+  virtual Result<Assembly> marked_assembly(const LoopNest& nest, const Target& target, const std::string& symbol) const;
+  /// Costs what building costs, and about as much again.
+  virtual Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, int threads) const;
+  /// At least `instructions` of the unit that bounds the nest on each of `threads` threads; none where no such unit is known.
+  virtual std::optional<Yardstick> yardstick(const LoopNest& nest, const Target& target, int threads, int64_t instructions) const;
+  /// GFLOP/s of multiply-adds of f32 on `threads` threads of this machine, and GB/s past the caches, measured now; 0: not known.
+  virtual double measured_peak_gflops(const Target& target, int threads) const;
+  virtual double measured_memory_gb_s(const Target& target, int threads) const;
+
+ protected:
+  /// PW0523: "the backend for ARCHITECTURE has no WHAT".
+  Error lacks(const std::string& what, std::vector<std::string> notes = {}) const;
+};
+
+}  // namespace polyweft::targets

@@ -1,0 +1,70 @@
+// AArch64 with NEON: objects, assembly and sources. Nothing of it runs in this process, which is x86-64's; kernels are tried under an emulator (tests/aarch64).
+#include "targets/cpu/aarch64/aarch64_backend.h"
+
+#include <algorithm>
+#include <array>
+
+#include "targets/cpu/cpu_backend.h"
+
+namespace polyweft::targets {
+namespace {
+
+constexpr int kNeonBits = 128, kNeonRegisters = 32;
+
+struct ArmLevel {
+  const char* name;
+  std::vector<std::string> features;
+};
+/// The first version of the architecture, and what servers have had since 2018 and 2022. Sorted, features too.
+const std::array<ArmLevel, 3>& arm_levels() {
+  static const std::array<ArmLevel, 3> all = {{{"aarch64", {"neon"}}, {"aarch64-v8.2", {"dotprod", "fullfp16", "neon"}}, {"aarch64-v8.6", {"bf16", "dotprod", "fullfp16", "i8mm", "neon"}}}};
+  return all;
+}
+
+class AArch64Backend final : public CpuBackend {
+ public:
+  std::string architecture() const override { return "aarch64"; }
+  std::vector<std::string> target_names() const override {
+    std::vector<std::string> out;
+    for (const ArmLevel& level : arm_levels()) out.emplace_back(level.name);
+    return out;
+  }
+
+  Target named(const std::string& name) const override {
+    Target target;
+    target.name = name;
+    target.architecture = architecture();
+    for (const ArmLevel& level : arm_levels())
+      if (name == level.name) target.features = level.features;
+    derive(target);
+    return target;
+  }
+
+  std::string derive(Target& target) const override {
+    const auto& known = arm_levels().back().features;
+    for (const auto& feature : target.features)
+      if (!std::binary_search(known.begin(), known.end(), feature)) return "'" + feature + "' is not a feature this version knows";
+    if (!target.has("neon")) return "code for this architecture needs 'neon'";
+    target.vector_bits = kNeonBits;
+    target.vector_registers = kNeonRegisters;
+    target.can.fused_products = true;
+    target.is_host = false;
+    return {};
+  }
+
+  Status runs_here(const Target& target) const override { return Backend::runs_here(target); }
+
+  Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const override {
+    if (what == Emit::shared || what == Emit::static_library)
+      return lacks("runtime to put into a library", {"take --emit object, and link it with Halide's runtime for arm-64-linux"});
+    return CpuBackend::emit(nest, target, what, options);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> aarch64_backend() {
+  return std::make_unique<AArch64Backend>();
+}
+
+}  // namespace polyweft::targets

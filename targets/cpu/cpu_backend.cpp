@@ -1,0 +1,114 @@
+#include "targets/cpu/cpu_backend.h"
+
+#include "support/cpu_features.h"
+#include "support/hash.h"
+#include "targets/c/c_source.h"
+#include "targets/cpu/build.h"
+#include "targets/cpu/calibrate.h"
+#include "targets/cpu/loaded_kernel.h"
+#include "targets/cpu/yardstick.h"
+
+namespace polyweft::targets {
+namespace {
+
+Bytes bytes_of_text(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+
+Result<Bytes> as_bytes(Result<std::string> text) {
+  if (!text) return text.error();
+  return bytes_of_text(*text);
+}
+
+/// halide_* is resolved by whoever loads it.
+Result<Artifact> artifact_of(CompiledObject object, std::vector<std::string> kernels) {
+  auto shared = shared_object(object, kernels, Runtime::external);
+  if (!shared) return shared.error();
+  Artifact out;
+  out.kind = kElfShared;
+  out.bytes = std::move(shared).value();
+  out.id = hex(blake2b_128({reinterpret_cast<const char*>(object.object.data()), object.object.size()}));
+  out.plan.launches = {{kernels.front()}};
+  out.kernels = std::move(kernels);
+  out.features = std::move(object.features);
+  out.facts.spills = object.spills;
+  return out;
+}
+
+}  // namespace
+
+Status CpuBackend::runs_here(const Target& target) const {
+  return cpu_can_run(target.features, "a kernel for " + target.name);
+}
+
+Status CpuBackend::may_be_named(const std::string& symbol) const {
+  return symbol_is_free(symbol);
+}
+
+Result<Artifact> CpuBackend::build(const LoopNest& nest, const Target& target, const BuildOptions& options) const {
+  auto object = compile_object(nest, target, options.symbol, options.caller);
+  if (!object) return object.error();
+  auto out = artifact_of(std::move(object).value(), exported_symbols(nest, options.symbol));
+  if (!out) return out;
+  for (const Buffer& buffer : nest.buffers)
+    if (buffer.scope == Scope::heap && !buffer.within && !nest.symbolic) out->plan.workspaces.push_back({buffer.name, allocated_elements(buffer) * size_bytes(buffer.type)});
+  return out;
+}
+
+Result<Bytes> CpuBackend::emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const {
+  const std::string& symbol = options.symbol;
+  if (what == Emit::assembly) return as_bytes(assembly_text(nest, target, symbol, options.caller));
+  if (what == Emit::llvm) return as_bytes(llvm_text(nest, target, symbol, options.caller));
+  if (what == Emit::header) return bytes_of_text(options.caller == Caller::plain_c ? plain_c_header(nest, symbol) : c_header(nest, symbol));
+  if (what == Emit::c) return as_bytes(c_source(nest, symbol));
+  auto object = compile_object(nest, target, symbol, options.caller);
+  if (!object) return object.error();
+  if (what == Emit::object) return std::move(object->object);
+  if (what == Emit::static_library) return static_library(*object);
+  return shared_object(*object, exported_symbols(nest, symbol), Runtime::inside);
+}
+
+Result<std::unique_ptr<LoadedKernel>> CpuBackend::load(const LoopNest& nest, const Target& target, const std::string& symbol) const {
+  if (Status runs = runs_here(target); !runs) return runs.error();
+  auto object = compile_object(nest, target, symbol);
+  if (!object) return object.error();
+  auto code = load_code(*object);
+  if (!code) return code.error();
+  return loaded_kernel(nest, symbol, std::move(code).value());
+}
+
+Result<std::unique_ptr<Runner>> CpuBackend::start_runner(const RunnerOptions& options) const {
+  return start_local_runner(options);
+}
+
+Result<Assembly> CpuBackend::marked_assembly(const LoopNest& nest, const Target& target, const std::string& symbol) const {
+  auto text = assembly_text(nest, target, symbol);
+  if (!text) return text.error();
+  return targets::marked_assembly(*text, target);
+}
+
+Result<ExpectedCode> CpuBackend::expected_code(const LoopNest& nest, const Target& target, int threads) const {
+  return targets::expected_code(nest, target, threads);
+}
+
+std::optional<Yardstick> CpuBackend::yardstick(const LoopNest& nest, const Target& target, int threads, int64_t instructions) const {
+  constexpr const char* kSymbol = "yardstick";
+  const auto unit = unit_of(nest, target);
+  if (!unit) return std::nullopt;
+  auto object = compile_yardstick(*unit, target, kSymbol, threads, instructions);
+  if (!object) return std::nullopt;
+  auto artifact = artifact_of(std::move(object).value(), {kSymbol});
+  if (!artifact) return std::nullopt;
+  const double operations = threads * operations_of(*unit, target) * static_cast<double>(yardstick_instructions(*unit, instructions));
+  return Yardstick{std::move(artifact).value(), name_of(*unit), operations};
+}
+
+double CpuBackend::measured_peak_gflops(const Target& target, int threads) const {
+  return runs_here(target) ? measured_fma_peak_gflops(target, threads) : 0;
+}
+
+double CpuBackend::measured_memory_gb_s(const Target& target, int threads) const {
+  return runs_here(target) ? targets::measured_memory_gb_s(threads) : 0;
+}
+
+}  // namespace polyweft::targets

@@ -1,0 +1,29 @@
+#include "targets/cpu/instruction_set.h"
+
+#include <array>
+
+#include "targets/cpu/aarch64/aarch64_instructions.h"
+#include "targets/cpu/x86/x86_instructions.h"
+
+namespace polyweft::targets {
+namespace {
+
+std::array<const InstructionSet*, 2> all_sets() {
+  return {&aarch64_instructions(), &x86_instructions()};
+}
+
+}  // namespace
+
+Result<const InstructionSet*> instruction_set_of(const Target& target) {
+  for (const InstructionSet* set : all_sets())
+    if (set->architecture() == target.architecture) return set;
+  return fail("PW0522", "no backend builds for the architecture '" + target.architecture + "' of target " + target.name);
+}
+
+const InstructionSet* instruction_set_of(llvm::Triple::ArchType arch) {
+  for (const InstructionSet* set : all_sets())
+    if (set->triple().getArch() == arch) return set;
+  return nullptr;
+}
+
+}  // namespace polyweft::targets

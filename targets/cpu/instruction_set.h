@@ -1,0 +1,51 @@
+// What differs between the instruction sets of CPUs: LLVM's names for them, the units that code generation may use, and how their machine code is read.
+#pragma once
+
+#include <llvm/TargetParser/Triple.h>
+
+#include <string>
+
+#include "polyweft/target.h"
+#include "targets/common/soft_float.h"
+
+namespace llvm {
+class MCInst;
+class MCInstrInfo;
+class MCRegisterInfo;
+class Target;
+}  // namespace llvm
+
+namespace polyweft::targets {
+
+class InstructionSet {
+ public:
+  virtual ~InstructionSet() = default;
+  virtual std::string architecture() const = 0;
+  virtual llvm::Triple triple() const = 0;
+  /// LLVM's name of the CPU that has the architecture's basic instructions and no others.
+  virtual std::string basic_cpu() const = 0;
+  /// Registers LLVM's back end, once a process.
+  virtual void initialize() const = 0;
+
+  virtual FloatUnits units(const Target& target) const = 0;
+  /// What turns gathers and scatters of LLVM's vectorizers off, as features; empty: they take none.
+  virtual std::string features_against_gathers() const { return {}; }
+
+  /// All instructions that code of this set may have, as features: for reading objects.
+  virtual std::string all_features() const = 0;
+  /// A CPU with the target's units that LLVM has a scheduling model of; the host's own where it has one.
+  virtual std::string modelled_cpu(const Target& target, const llvm::Target& llvm_target) const = 0;
+  /// A vector register to the stack at a constant distance from the stack pointer, or from the frame pointer where there is one.
+  virtual bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const = 0;
+  /// The stack pointer becomes the frame pointer.
+  virtual bool makes_frame_pointer(const llvm::MCInst& inst, const llvm::MCRegisterInfo& registers) const = 0;
+  /// Lanes of the gather or scatter with this name of LLVM's; 0 for any other instruction.
+  virtual int gathered_lanes(const std::string&) const { return 0; }
+};
+
+/// Of the target's architecture; PW0522 where no CPU of ours has it.
+Result<const InstructionSet*> instruction_set_of(const Target& target);
+/// By LLVM's name of the architecture (object files say that); null: none of ours.
+const InstructionSet* instruction_set_of(llvm::Triple::ArchType arch);
+
+}  // namespace polyweft::targets

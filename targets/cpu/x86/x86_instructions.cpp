@@ -1,0 +1,101 @@
+#include "targets/cpu/x86/x86_instructions.h"
+
+#include <llvm/MC/MCInst.h>
+#include <llvm/MC/MCInstrDesc.h>
+#include <llvm/MC/MCInstrInfo.h>
+#include <llvm/MC/MCRegisterInfo.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <memory>
+#include <mutex>
+
+#include "targets/cpu/gather_lanes.h"
+
+namespace polyweft::targets {
+namespace {
+
+bool is_vector_register(const std::string& name) {
+  return name.size() >= 4 && name[1] == 'M' && name[2] == 'M' && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
+}
+
+class X86Instructions final : public InstructionSet {
+ public:
+  std::string architecture() const override { return "x86-64"; }
+  llvm::Triple triple() const override { return llvm::Triple("x86_64-unknown-linux-gnu"); }
+  std::string basic_cpu() const override { return "x86-64"; }
+
+  void initialize() const override {
+    static std::once_flag once;
+    std::call_once(once, [] {
+      LLVMInitializeX86TargetInfo();
+      LLVMInitializeX86Target();
+      LLVMInitializeX86TargetMC();
+      LLVMInitializeX86AsmPrinter();
+      LLVMInitializeX86AsmParser();
+      LLVMInitializeX86Disassembler();
+    });
+  }
+
+  FloatUnits units(const Target& target) const override {
+    FloatUnits out;
+    out.vector_bits = target.vector_bits;
+    out.fma = target.can.fused_products;
+    out.rounding = target.has("sse4.1");
+    out.half = target.has("f16c") || target.has("avx512f");
+    out.half_arithmetic = target.can.half_arithmetic;
+    out.bf16 = target.has("avx512bf16") && target.has("avx512vl") && target.has("avx512bw");
+    out.scale = target.has("avx512f") && target.has("avx512vl");
+    const bool has_narrow_dots = target.has("avxvnni") || (target.has("avx512vnni") && target.has("avx512vl"));
+    out.byte_products = !has_narrow_dots ? 0 : target.has("avx512vnni") ? 512 : 256;
+    out.word_products = target.has("avx512bw") ? 512 : target.has("avx2") ? 256 : target.has("sse2") ? 128 : 0;
+    return out;
+  }
+
+  std::string features_against_gathers() const override { return "+prefer-no-gather,+prefer-no-scatter"; }
+  std::string all_features() const override {
+    return "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512fp16,+avx512bf16,+avx512vnni,+fma,+f16c,+bmi,+bmi2";
+  }
+
+  // LLVM 22 gives 512-bit multiply-adds one port in every Intel model after Skylake's (as the first client had it; servers have two): Skylake's serves for all of them.
+  std::string modelled_cpu(const Target& target, const llvm::Target& llvm_target) const override {
+    const std::string host = target.is_host && target.name == "host" ? llvm::sys::getHostCPUName().str() : "generic";
+    const bool is_amd = host.rfind("znver", 0) == 0;
+    if (target.has("avx512f") && !is_amd) return "skylake-avx512";
+    const std::unique_ptr<llvm::MCSubtargetInfo> info(llvm_target.createMCSubtargetInfo(triple(), host, ""));
+    if (host != "generic" && info && info->getSchedModel().hasInstrSchedModel()) return host;
+    return target.has("avx2") ? "haswell" : "sandybridge";
+  }
+
+  // vmov.. %xmm0, c(%rsp), or c(%rbp) where that is the frame's: a memory operand is base, scale, index, displacement, segment; a store has it first.
+  // Stack arrays are addressed with an index. RBP is a register like any other in functions that have no frame pointer.
+  bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const override {
+    if (!instructions.get(inst.getOpcode()).mayStore() || inst.getNumOperands() < 6) return false;
+    const auto& base = inst.getOperand(0);
+    const auto& index = inst.getOperand(2);
+    if (!base.isReg() || !base.getReg().isValid() || (index.isReg() && index.getReg().isValid())) return false;
+    const std::string base_name = registers.getName(base.getReg());
+    if (base_name != "RSP" && !(base_name == "RBP" && has_frame_pointer)) return false;
+    const auto& value = inst.getOperand(inst.getNumOperands() - 1);
+    return value.isReg() && value.getReg().isValid() && is_vector_register(registers.getName(value.getReg()));
+  }
+
+  // mov %rsp, %rbp
+  bool makes_frame_pointer(const llvm::MCInst& inst, const llvm::MCRegisterInfo& registers) const override {
+    if (inst.getNumOperands() != 2 || !inst.getOperand(0).isReg() || !inst.getOperand(1).isReg()) return false;
+    return std::string(registers.getName(inst.getOperand(0).getReg())) == "RBP" && std::string(registers.getName(inst.getOperand(1).getReg())) == "RSP";
+  }
+
+  int gathered_lanes(const std::string& name) const override { return targets::gathered_lanes(name); }
+};
+
+}  // namespace
+
+const InstructionSet& x86_instructions() {
+  static const X86Instructions set;
+  return set;
+}
+
+}  // namespace polyweft::targets
