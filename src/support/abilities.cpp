@@ -12,7 +12,6 @@ namespace {
 constexpr Ability kAbilities[] = {
     {"code.any_lane", "loops under conditions of lanes run only where a lane has one"},
     {"code.carried_values", "what an iteration computes and later ones want stays in registers"},
-    {"code.cut_rows", "rows that begin and end anywhere as straight blocks"},
     {"code.dense_dots", "integer dot products along two dense rows"},
     {"code.integer_sums", "sums of integers times small constants by few additions"},
     {"code.interleaved_copies", "copies of several rows into one by shuffles"},
@@ -21,7 +20,6 @@ constexpr Ability kAbilities[] = {
     {"code.lane_funnels", "neighbours inside words by one shift"},
     {"code.late_loops", "blocks of products whose first values come late"},
     {"code.pieces", "loops are cut where their conditions change"},
-    {"code.quick_quotients", "quotients by an odd number in two operations and a test"},
     {"code.running_extremes", "running minima and maxima as integers in the order of numbers"},
     {"code.scans", "running values in registers, as vectors"},
     {"code.side_by_side", "operations of long chains by turns"},

@@ -250,30 +250,7 @@ class NestCode {
   };
   Affine lane_0(const Loop& loop) const;
   OpenLanes open_lanes(const Loop& loop) const;
-  // loops over cut rows: nest_cut_rows.cpp
-  /// Vectors written out of a row that begins and ends anywhere.
-  struct CutRow {
-    const Loop *vectors = nullptr, *lanes = nullptr;  ///< the unrolled loop, the vector loop
-    const Compute* compute = nullptr;
-    BufferId buffer = 0;
-    Affine first;                       ///< of the unrolled loop's variable
-    int64_t count = 0;                  ///< vectors
-    std::map<VarId, Affine> at;         ///< variables of loops around that are written out
-    std::optional<Guard> whole;         ///< where this holds all lanes are active
-    std::vector<Affine> late, lengths;  ///< as OpenLanes has them, over the first lane of the first vector
-    Affine line;                        ///< one that the row touches, elements
-    int64_t before = 0, after = 0;      ///< how far the others lie below and above it
-  };
-  std::optional<CutRow> cut_row(const Loop& vectors);
-  bool at_vector(const CutRow& row, int64_t n, const std::function<bool()>& inside);
-  bool add_lines(const CutRow& row, std::vector<Affine>& lines);
-  bool may_run_beside(const Expr& e, BufferId in_place) const;
-  bool is_whole_row_of(const Loop& vectors, const CutRow& row);
-  bool are_same(const Expr& a, const Expr& b) const;
-  bool gather_rows(NodeId id, VarId along, std::vector<Guard>& around, std::vector<CutRow>& rows);
-  void emit_row(const CutRow& row);
-  bool cut_rows_loop(const Loop& loop);  ///< true: emitted
-  bool does_nothing(NodeId id);          ///< but move values to where they are
+  bool does_nothing(NodeId id);  ///< but move values to where they are
   void one_lane(const Loop&, const OpenLanes& open, const std::function<void()>& inside);
   void over_lanes(const Loop&, const std::function<void()>& inside);
   void parallel_loop(const Loop&);

@@ -131,6 +131,36 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
   loads_.clear();
 }
 
+/// Loops and conditions around statements that move values to the cells in which they lie.
+bool NestCode::does_nothing(NodeId id) {
+  if (id == kNoNode) return true;
+  if (idle_.empty()) idle_.assign(nest_.nodes.size(), -1);
+  if (idle_[id] >= 0) return idle_[id] > 0;
+  const Node& node = nest_.nodes[id];
+  bool out = false;
+  if (const auto* seq = std::get_if<Seq>(&node)) {
+    out = std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return does_nothing(child); });
+  } else if (const auto* choice = std::get_if<If>(&node)) {
+    out = does_nothing(choice->then) && does_nothing(choice->otherwise);
+  } else if (const auto* loop = std::get_if<Loop>(&node)) {
+    out = does_nothing(loop->body);
+  } else if (const auto* compute = std::get_if<Compute>(&node); compute && compute->how == Write::store && compute->dst.size() == 1) {
+    const Expr& value = compute->rhs[0];
+    if (value->op == Op::read && value->access.id == compute->dst[0].id && !in_registers(value->access.id) && !is_symbolic(value->access.id) &&
+        !has_data(value->access) && !has_data(compute->dst[0])) {
+      std::vector<Affine> from, to;
+      for (const Subscript& s : value->access.index) from.push_back(s.affine);
+      for (const Subscript& s : compute->dst[0].index) to.push_back(s.affine);
+      const Facts nothing;
+      out = nothing.offset(nest_.buffers[value->access.id], from) == nothing.offset(nest_.buffers[value->access.id], to);
+    } else if (value->op == Op::read) {
+      out = ir::stays_in_place(nest_, *compute, value->access.id);
+    }
+  }
+  idle_[id] = out;
+  return out;
+}
+
 // A loop takes its time for lanes that are all off, too: it is branched around then.
 void NestCode::emit_if_any_lane(NodeId id, std::optional<double> share) {
   if (is_straight(nest_, id, false) || !is_on("code.any_lane")) return emit(id);
@@ -182,7 +212,7 @@ void NestCode::on(const Loop& loop) {
     default: {
       const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
       const bool is_done = (is_on("code.turned_copies") && turning_copy(loop)) || (is_on("code.turned_groups") && turning_groups(loop)) ||
-                           (is_on("code.late_loops") && late_loop(loop)) || (is_on("code.cut_rows") && cut_rows_loop(loop));
+                           (is_on("code.late_loops") && late_loop(loop));
       if (!is_done) with_streams(loop, [&] { in_pieces(loop); });
       for (size_t k = opened.size(); k-- > 0;) {
         free_last();

@@ -33,7 +33,6 @@
 #include "targets/cpu/iterations_at_once.h"
 #include "targets/cpu/kept_values.h"
 #include "targets/cpu/lane_funnels.h"
-#include "targets/cpu/quick_quotients.h"
 #include "targets/cpu/running_extremes.h"
 #include "targets/cpu/side_by_side.h"
 
@@ -146,7 +145,6 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   add("code.carried_values", values_carried_between_iterations);
   add("code.side_by_side", chains_side_by_side);
   add("code.kept_values", values_kept_between_iterations);
-  add("code.quick_quotients", quick_quotients);
   add("code.running_extremes", running_extremes);
   add("code.iterations_at_once", iterations_at_once);
 }

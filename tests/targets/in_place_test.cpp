@@ -90,54 +90,6 @@ TEST(InPlaceNests, lines_of_cut_rows_are_stored_whole_where_no_thread_is_beside)
   EXPECT_GT(masked_stores(cut_rows("parallel")), 0u);
 }
 
-/// Rows of five vectors, cut by `bounds` of the u-th one: inside `whole` all of it is computed by the branch that is written out without bounds.
-std::string rows_of(const std::string& around, const std::string& whole, const std::string& bounds, const std::string& sum, const std::string& other) {
-  const auto row = [&](const std::string& u, const std::string& v, const std::string& of, const std::string& value) {
-    std::string text = "for " + u + " in 0 .. 5 unroll { for " + v + " in " + of + " vector 8 { compute 0(i, 8*" + u + " + " + v + ") store: A[i, 8*" + u + " + " + v +
-                       "] <- " + value + " } }";
-    for (const char* name : {"U", "V"})
-      for (size_t at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, 1, name[0] == 'U' ? u : v);
-    return text;
-  };
-  const std::string cut = row("u", "v", bounds, sum);
-  return in_place_nest("p, i, u, v, w, x, k", "",
-                  around + (whole.empty() ? cut : "if " + whole + " { " + row("w", "x", "0 .. 8", other) + " } else { " + cut + " }") + " }" +
-                      (around.find(" p ") != std::string::npos ? " }\n" : "\n"));
-}
-
-// Rows run as one straight block where their lines are memory of the buffer, and one vector after the other where the first row's are not. Whole rows belong to them
-// where both branches do the same, and only there.
-TEST(InPlaceNests, cut_rows_run_as_one_block) {
-  const std::string sum = "((A[i, 8*U + V] + A[i - 1, 8*U + V]) / 3:f64)", other = "((A[i, 8*U + V] - A[i - 1, 8*U + V]) / 3:f64)";
-  for (const char* bounds : {"max(0, 3*i - 8*u - 5) .. min(8, 2*i - 8*u + 20)", "max(0, i - 8*u) .. min(8, i - 8*u - 1)"})
-    for (const char* from : {"1", "0"})
-      for (const std::string& whole : {std::string(), std::string("i - 6 >= 0")}) {
-        const std::string own = from[0] == '0' ? "max(0, 60 - 60*i - 8*u, " + std::string(bounds + 4) : bounds;  // nothing of row 0
-        const std::string around = std::string("for i in ") + from + " .. 12 { ";
-        expect_same_bits(parsed(rows_of(around, whole, own, sum, sum)));
-        expect_same_bits(parsed(rows_of(around, whole, own, sum, other)));
-        const Target v4 = *find_target("x86-64-v4");
-        const auto blocks = [&](const std::string& value) {
-          auto code = targets::llvm_text(parsed(rows_of(around, whole, own, sum, value)), v4, "p");
-          return code ? count_of(" to <8 x i1>", *code) / 5 : 99;
-        };
-        EXPECT_EQ(blocks(sum), 1u) << bounds << from << whole;
-        EXPECT_EQ(blocks(other), whole.empty() ? 1u : 0u) << bounds << from << whole;
-      }
-}
-
-// Two tasks own lanes of the same lines: their stores have masks.
-TEST(InPlaceNests, cut_rows_of_two_tasks_share_lines) {
-  const std::string around = "for p in 0 .. 2 parallel { for i in 1 .. 12 { ", bounds = "max(0, 19*p - 8*u) .. min(8, 19 + 21*p - 8*u)";
-  const std::string sum = "(((A[i, 8*U + V] + A[i - 1, 8*U + V]) + A[i - 1, 8*U + V]) / 3:f64)";
-  const std::string tasks = rows_of(around, "", bounds, sum, sum);
-  expect_same_bits(parsed(tasks));
-  const Target v4 = *find_target("x86-64-v4");
-  auto code = targets::assembly_text(parsed(tasks), v4);
-  ASSERT_TRUE(code.ok()) << code.error().message;
-  EXPECT_GE(count_of(") {%k", *code), 5u) << *code;
-}
-
 // What moves values to where they are is left out with the loops around it.
 TEST(InPlaceNests, statements_that_move_nothing_have_no_loops) {
   const std::string idle = in_place_nest("i, j", "", "for i in 0 .. 12 { for j in 0 .. 40 { if i + j - 7 >= 0 { compute 0(i, j) store: A[i, j] <- A[i, j] } } }\n");
