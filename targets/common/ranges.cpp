@@ -40,6 +40,11 @@ bool uses(const Affine& e, VarId var) {
 }
 
 Interval Facts::range(const Affine& e) const {
+  constexpr int kMostRemainders = 3;  // taken out of one expression: with n of them each order is another way, n!
+  return range(e, kMostRemainders);
+}
+
+Interval Facts::range(const Affine& e, int remainders) const {
   Interval out{e.constant, e.constant};
   for (const auto& term : e.terms) {
     Interval t{-kFar, kFar};
@@ -57,13 +62,13 @@ Interval Facts::range(const Affine& e) const {
   }
   // k (x - den * floor(x / den)) is a remainder, k times: the row of a ring.
   for (const auto& term : e.terms) {
-    if (!term.quasi || term.quasi->kind != Quasi::Kind::floor_div || term.coeff % term.quasi->den != 0) continue;
+    if (remainders == 0 || !term.quasi || term.quasi->kind != Quasi::Kind::floor_div || term.coeff % term.quasi->den != 0) continue;
     const int64_t times = -term.coeff / term.quasi->den, most = scaled(term.quasi->den - 1, times);
     Affine quotient;
     quotient.terms = {term};
     const Affine others = e - without_exact_quotients(times * term.quasi->e) - quotient;
     if (others.terms.size() >= e.terms.size()) continue;
-    const Interval rest = range(others);
+    const Interval rest = range(others, remainders - 1);
     out = {std::max(out.lo, bounded(rest.lo + std::min<int64_t>(most, 0))), std::min(out.hi, bounded(rest.hi + std::max<int64_t>(most, 0)))};
   }
   return out;

@@ -59,6 +59,7 @@ class Facts {
     Affine rest;
   };
   Split split(const Affine& e, int64_t den) const;
+  Interval range(const Affine& e, int remainders) const;
   std::map<VarId, VarFacts> facts_;
 };
 
