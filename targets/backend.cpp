@@ -2,6 +2,12 @@
 
 namespace polyweft::targets {
 
+Result<int> LoadedKernel::call(const std::vector<TensorData*>& arguments) {
+  std::vector<void*> raw;
+  for (TensorData* data : arguments) raw.push_back(data->bytes.data());
+  return call_raw(raw);
+}
+
 Target Backend::named(const std::string& name) const {
   Target target;
   target.name = name;

@@ -56,7 +56,7 @@ class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
   /// ABI order, row-major bytes of each argument; const inputs are given unpacked. Gives the kernel's return value.
-  virtual Result<int> call(const std::vector<TensorData*>& arguments) = 0;
+  Result<int> call(const std::vector<TensorData*>& arguments);
   /// The same on bare memory of the right sizes.
   virtual Result<int> call_raw(const std::vector<void*>& arguments) = 0;
   /// Packs const inputs again at the next call.

@@ -52,11 +52,6 @@ class JitKernel final : public LoadedKernel {
   bool is_complete() const {
     return entry_ && std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return !s.is_packed || s.pack; });
   }
-  Result<int> call(const std::vector<TensorData*>& arguments) override {
-    std::vector<void*> raw;
-    for (TensorData* data : arguments) raw.push_back(data->bytes.data());
-    return call_raw(raw);
-  }
   Result<int> call_raw(const std::vector<void*>& arguments) override {
     if (arguments.size() != slots_.size()) return fail("PW0654", "wrong number of arguments");
     std::vector<halide_buffer_t*> buffers;

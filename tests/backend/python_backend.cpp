@@ -85,11 +85,6 @@ class PythonKernel final : public LoadedKernel {
     for (BufferId id : nest.arguments) slots_.push_back(slot_of(nest, id));
   }
 
-  Result<int> call(const std::vector<TensorData*>& arguments) override {
-    std::vector<void*> raw;
-    for (TensorData* data : arguments) raw.push_back(data->bytes.data());
-    return call_raw(raw);
-  }
   Result<int> call_raw(const std::vector<void*>& arguments) override {
     if (arguments.size() != slots_.size()) return fail("PW0654", "wrong number of arguments");
     ByteWriter request;

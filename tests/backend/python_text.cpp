@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/python_values.h"
+#include "ir/collapse_reductions.h"
 #include "ir/kernel_codes.h"
 #include "ir/scalar.h"
 
@@ -14,24 +15,6 @@ constexpr int kMostLoops = 20, kMostBlocks = 90, kMostParentheses = 180;  // CPy
 /// Written at subscripts that are read from elements.
 bool depends_on_data(const Access& access) {
   return std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; });
-}
-
-/// The operator that folds a term into a state.
-Op operator_of(Reducer reducer) {
-  switch (reducer) {
-    case Reducer::sum:
-      return Op::add;
-    case Reducer::prod:
-      return Op::mul;
-    case Reducer::max:
-      return Op::max;
-    case Reducer::min:
-      return Op::min;
-    case Reducer::any:
-      return Op::logical_or;
-    default:
-      return Op::logical_and;
-  }
 }
 
 /// The statements of one function.
@@ -126,7 +109,7 @@ class PythonFunction {
     const ExprNode& term = *compute.rhs[0];
     const std::string state = values_.read(compute.dst[0]);
     if (compute.fused) return assign(compute, {values_.fused_sum(term, state)});
-    assign(compute, {values_.operators().apply(operator_of(compute.reducer), term.type, {state, values_.value(term)})});
+    assign(compute, {values_.operators().apply(*ir::combining_op(compute.reducer), term.type, {state, values_.value(term)})});
   }
 
   Texts values_of(const Compute& compute) {
