@@ -1,6 +1,7 @@
 // x86-64: the host by its feature flags, the levels of the System V ABI, and what follows from features.
 #include "targets/cpu/x86/x86_backend.h"
 
+#include <llvm/ADT/StringRef.h>
 #include <llvm/TargetParser/Host.h>
 #include <unistd.h>
 
