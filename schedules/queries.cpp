@@ -67,10 +67,6 @@ bool is_point_loop(const TemplateLoop& loop) {
   return ir::is_point_loop(loop);
 }
 
-bool is_part_loop(const Stage& stage, const TemplateLoop& loop) {
-  return stage.parted == loop.index && loop.name.ends_with(".p");
-}
-
 bool is_register_loop(const TemplateLoop& loop) {
   return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor;
 }
@@ -367,7 +363,7 @@ Status may_run_at_once_along(const NestTemplate& t, uint32_t id, uint32_t index,
 
 Status may_run_at_once(const NestTemplate& t, uint32_t id, uint32_t loop, const std::string& subject) {
   const Stage& stage = t.stages[id];
-  if (!is_part_loop(stage, stage.loops[loop])) {  // parts of a reduction write results of their own
+  if (stage.loops[loop].kind != TemplateLoop::Kind::reduction_part) {  // parts of a reduction write results of their own
     if (auto status = may_run_at_once_along(t, id, stage.loops[loop].index, subject); !status) return status.error();
   } else if (stage.placement.kind != Placement::Kind::at_root) {
     return fail("PW0304", subject + ": the statement runs inside another nest");

@@ -35,8 +35,6 @@ std::string index_name(const NestTemplate& t, const Stage& stage, uint32_t index
 const Equation& equation_of(const NestTemplate& t, const Stage& stage);
 /// The innermost serial or unrolled loop over an index; tile loops are called `i.1`, lanes `i.v`.
 bool is_point_loop(const TemplateLoop& loop);
-/// The loop over parts of a reduction, which have accumulators of their own.
-bool is_part_loop(const Stage& stage, const TemplateLoop& loop);
 bool is_register_loop(const TemplateLoop& loop);
 /// Does one iteration hold all values of the index, whatever the decisions?
 bool runs_once(const Stage& stage, const TemplateLoop& loop);

@@ -20,11 +20,14 @@ namespace polyweft {
 
 /// A loop of a stage. Its variable counts from the start of the enclosing loop of the same index.
 struct TemplateLoop {
+  /// What an iteration does of its index: one value; those of a tile, in steps of one; a lane of a vector; a part of a reduction, which has an accumulator of its own;
+  /// an equal part of the index, for a thread.
+  enum class Kind : uint8_t { point, tile, lanes, reduction_part, thread_part } kind = Kind::point;
   uint32_t index = 0;              ///< number of the equation's index
   Size step;                       ///< distance between iterations; 1 for point loops and lanes
   Mark mark;                       ///< serial, parallel, unroll; vector: `lanes` says how many
   Size lanes;                      ///< of a vector loop; of a loop over parts their number
-  std::string name;                ///< "i.1", "i", "i.v"
+  std::string name;                ///< in traces and nests: "i", "i.1", "i.v", "i.p"
   std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins; serial, outermost over its index
   uint32_t wave = 0;               ///< the outermost of so many tile loops that a wavefront runs over: it counts the sum of their tiles' numbers
   bool operator==(const TemplateLoop&) const = default;

@@ -167,6 +167,7 @@ Result<NestTemplate> overlap(NestTemplate t, const OverlapStep& step) {
       return fail("PW0304", subject + ": two loops over " + level.index);
     if (level.size.decision.empty() && level.size.constant < 1) return fail("PW0304", subject + ": size " + std::to_string(level.size.constant) + " is less than 1");
     TemplateLoop loop;
+    loop.kind = TemplateLoop::Kind::tile;
     loop.index = *member;
     loop.step = level.size;
     loop.name = level.index + ".1";

@@ -48,6 +48,7 @@ Result<NestTemplate> loop_in_parts(NestTemplate t, uint32_t id, const ParallelSt
   for (const auto& other : stage.loops)
     if (other.index == *index && !other.cuts.empty()) return fail("PW0304", subject + ": loop " + other.name + " is split at values of its own", {"take another index"});
   TemplateLoop loop;
+  loop.kind = TemplateLoop::Kind::thread_part;
   loop.index = *index;
   loop.step = Size{std::max<int64_t>(1, (stage.hi[*index] - stage.lo[*index] + step.parts - 1) / step.parts), ""};
   loop.lanes = Size{step.parts, ""};

@@ -48,6 +48,7 @@ Result<NestTemplate> rfactor(NestTemplate t, const RfactorStep& step) {
   for (const auto& loop : stage.loops)
     if (loop.index == *index && !loop.cuts.empty()) return fail("PW0304", subject + ": the index is split");
   TemplateLoop loop;
+  loop.kind = TemplateLoop::Kind::reduction_part;
   loop.index = *index;
   loop.step = Size{std::max<int64_t>(1, (stage.hi[*index] - stage.lo[*index] + step.parts - 1) / step.parts), ""};
   loop.name = step.index + ".p";

@@ -32,6 +32,7 @@ Result<NestTemplate> tile(NestTemplate t, const TileStep& step) {
     if (std::any_of(loops.begin(), loops.end(), [&](const TemplateLoop& l) { return l.index == *index && !l.cuts.empty(); }))
       return fail("PW0304", "tile " + stage.name + ": index " + step.levels[k].index + " is split already", {"tile first, then split the outermost tile loop"});
     TemplateLoop loop;
+    loop.kind = TemplateLoop::Kind::tile;
     loop.index = *index;
     loop.step = step.levels[k].size;
     auto level = 1 + std::count_if(loops.begin(), loops.end(), [&](const TemplateLoop& l) { return l.index == *index && !is_point_loop(l); });

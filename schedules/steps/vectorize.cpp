@@ -46,6 +46,7 @@ Result<NestTemplate> vectorize(NestTemplate t, const VectorizeStep& step) {
   if (auto status = is_own_loop(t, *id, loop, subject); !status) return status.error();
   bool is_tiled = std::any_of(stage.loops.begin(), stage.loops.begin() + *at, [&](const auto& l) { return l.index == loop.index; });
   TemplateLoop lanes = loop;
+  lanes.kind = TemplateLoop::Kind::lanes;
   lanes.name = loop.name + ".v";
   lanes.mark = Mark{MarkKind::vector, 0, "", false};
   lanes.lanes = step.lanes;

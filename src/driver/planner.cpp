@@ -1,7 +1,6 @@
 #include "driver/planner.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "driver/first_choices.h"
@@ -11,7 +10,6 @@
 #include "ir/register_blocks.h"
 #include "ir/suit_target.h"
 #include "ir/vectorize_rows.h"
-#include "poly/band_json.h"
 #include "schedules/sketches/sketches.h"
 
 namespace polyweft {
@@ -59,13 +57,7 @@ Result<schedules::Isl> Planner::isl_for(const Task& t, bool needs_nest) {
     out.recurrence_nest = std::move(*recurrence);
   }
   out.propose_bands = [this, &t] { return isl_.propose_bands(t); };
-  // Sketches begin with the same bands and folds, and each is replayed: nothing is asked twice.
-  using Answers = std::map<std::string, Result<poly::BandFacts>>;
-  out.band_facts = [this, &t, answers = std::make_shared<Answers>()](const poly::BandQuestion& question) {
-    const std::string text = poly::to_json(question).dump();
-    const auto known = answers->find(text);
-    return known != answers->end() ? known->second : answers->emplace(text, isl_.band_facts(t, question)).first->second;
-  };
+  out.band_facts = [this, &t](const poly::BandQuestion& question) { return isl_.band_facts(t, question); };
   return out;
 }
 
@@ -168,30 +160,27 @@ Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   return Plan{ir::left_to_compiler(ir::with_fused_products(std::move(base).value(), workshop_.target().can.fused_products), false), "trace 1\n  autovectorize\n", "base order"};
 }
 
-Result<Plan> Planner::plan(const Program& program, const TaskOptions& task_options) {
-  auto t = task(program, task_options);
-  if (!t) return t.error();
+Result<Plan> Planner::plan(const Task& t, const TaskOptions& task_options) {
   WorkspaceLimit limit(task_options.max_workspace);
   if (!task_options.trace.empty()) {
-    if (auto ok = checked(program); !ok) return ok.error();
-    return plan_by_trace(*t, task_options.trace, limit);
+    if (auto ok = checked(t.source); !ok) return ok.error();
+    return plan_by_trace(t, task_options.trace, limit);
   }
-  auto served = trust_.best(*t);
+  auto served = trust_.best(t);
   if (!served) return served.error();
   if (*served && limit.admits((*served)->nest)) return Plan{std::move((*served)->nest), (*served)->record.trace_text, "record #" + std::to_string((*served)->record.id)};
-  if (auto ok = checked(program); !ok) return ok.error();
-  return plan_by_model(*t, limit);
+  if (auto ok = checked(t.source); !ok) return ok.error();
+  return plan_by_model(t, limit);
 }
 
-Result<Plan> Planner::symbolic_plan(const Program& program, const TaskOptions& task_options) {
+Result<Plan> Planner::symbolic_plan(const Task& t, const TaskOptions& task_options) {
+  const Program& program = t.source;
   if (!task_options.parameters.empty())
     return fail("PW0521", program.name + ": a symbolic kernel has no sizes to bind", {"leave out the parameters: the kernel takes them"});
   if (task_options.max_workspace) return fail("PW0521", program.name + ": the workspace of a symbolic kernel depends on its sizes", {"bind them, or give no bound"});
   if (!task_options.trace.empty()) return fail("PW0521", program.name + ": a symbolic kernel takes no trace", {"traces hold decisions for bound sizes"});
-  auto t = task(program, task_options);
-  if (!t) return t.error();
   if (auto ok = checked(program); !ok) return ok.error();
-  auto nest = isl_.symbolic_nest(*t);
+  auto nest = isl_.symbolic_nest(t);
   if (!nest) return nest.error();
   if (auto ok = polyweft::verify(*nest); !ok) return ok.error();
   const ir::BlockShape shape = ir::block_shape(workshop_.target());

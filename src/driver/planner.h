@@ -43,9 +43,9 @@ class Planner {
   static constexpr size_t kFirstChoices = 6;
   std::vector<Candidate> choices(const Task& task, const std::vector<NestTemplate>& templates, size_t others = kFirstChoices) const;
   /// The options' trace, else the record, else the model's choice. Bounded by the options' workspace.
-  Result<Plan> plan(const Program& program, const TaskOptions& options);
+  Result<Plan> plan(const Task& task, const TaskOptions& options);
   /// The base nest with its sizes left open.
-  Result<Plan> symbolic_plan(const Program& program, const TaskOptions& options);
+  Result<Plan> symbolic_plan(const Task& task, const TaskOptions& options);
   /// PW0409 where the nest is not proven.
   Result<Plan> plan_by_trace(const Task& task, const std::string& trace, WorkspaceLimit limit = WorkspaceLimit(std::nullopt));
   /// PW0712 where the record is of another task, PW0720 and PW0721 where its nest is not proven.

@@ -45,7 +45,7 @@ Result<Task> make_task(const Program& program, const TaskOptions& options, const
   if (auto fit = arguments_have_extents(task.program); !fit) return fit.error();
   task.canonical_text = lang::canonical_text(program);
   task.source_text = program.source_text.empty() ? print(program) : program.source_text;
-  task.key.program = lang::key_of(program);
+  task.key.program = lang::key_of_canonical(task.canonical_text);
   task.key.binding = *binding;
   task.key.cls = options.cls;
   task.key.target = fingerprint(target);

@@ -123,14 +123,15 @@ struct Tuner::Impl {
   Result<LoopNest> nest_of(const TuningRecord& record, const Task& task);
   Result<LoopNest> nest_of(const TuningRecord& record);
   Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);
-  Result<TuneReport> answer(const Program& program, const Task& t, const TuneOptions& tune_options, Clock::time_point start);
+  Result<TuneReport> answer(const Task& t, const TuneOptions& tune_options, Clock::time_point start);
   Result<std::optional<Served>> served(const Task& t, const TuneOptions& tune_options);
   static TuneReport hit(TuningRecord record, const SearchEffort& spent);
-  Result<TuneReport> unmeasured(const Program& program, const Task& t, const TuneOptions& tune_options);
+  Result<TuneReport> unmeasured(const Task& t, const TuneOptions& tune_options);
   Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start,
                             const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work);
   Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start);
-  Result<Plan> base_plan(const Program& program, const TaskOptions& task_options);
+  Result<Plan> base_plan(const Task& t, const TaskOptions& task_options);
+  Result<Plan> plan(const Task& t, const TaskOptions& task_options) { return task_options.symbolic ? planner.symbolic_plan(t, task_options) : planner.plan(t, task_options); }
 
   TunerOptions options;
   Workshop workshop;
@@ -145,7 +146,7 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   const auto start = Clock::now();
   auto t = planner.task(program, tune_options);
   if (!t) return t.error();
-  auto report = answer(program, *t, tune_options, start);
+  auto report = answer(*t, tune_options, start);
   if (!report) return report;
   if (report->flops == 0) report->flops = count_flops(t->program);
   report->wall_s = elapsed_s(start);
@@ -162,7 +163,7 @@ Result<std::optional<Served>> Tuner::Impl::served(const Task& t, const TuneOptio
   return std::optional<Served>();
 }
 
-Result<TuneReport> Tuner::Impl::answer(const Program& program, const Task& t, const TuneOptions& tune_options, Clock::time_point start) {
+Result<TuneReport> Tuner::Impl::answer(const Task& t, const TuneOptions& tune_options, Clock::time_point start) {
   auto record = served(t, tune_options);
   if (!record) return record.error();
   auto spent = stored.effort(t);
@@ -170,9 +171,9 @@ Result<TuneReport> Tuner::Impl::answer(const Program& program, const Task& t, co
   const bool is_search = tune_options.trace.empty();
   const bool may_answer = is_search && !tune_options.refresh && *record && WorkspaceLimit(tune_options.max_workspace).admits((*record)->nest);
   if (may_answer && is_answered(*spent, tune_options)) return hit(std::move((*record)->record), *spent);
-  if (tune_options.budget.count() == 0) return unmeasured(program, t, tune_options);
+  if (tune_options.budget.count() == 0) return unmeasured(t, tune_options);
   if (auto runs = workshop.kernels_run_here(); !runs) return runs.error();
-  if (auto ok = planner.checked(program); !ok) return ok.error();
+  if (auto ok = planner.checked(t.source); !ok) return ok.error();
   std::optional<TuningRecord> old;
   if (*record) old = std::move((*record)->record);
   if (is_search) return search(t, tune_options, std::move(old), start);
@@ -194,8 +195,8 @@ TuneReport Tuner::Impl::hit(TuningRecord record, const SearchEffort& spent) {
 }
 
 // The answer of who may not measure: a proven nest without a time. It is not stored: a look-up serves what was measured here.
-Result<TuneReport> Tuner::Impl::unmeasured(const Program& program, const Task& t, const TuneOptions& tune_options) {
-  auto plan = planner.plan(program, tune_options);
+Result<TuneReport> Tuner::Impl::unmeasured(const Task& t, const TuneOptions& tune_options) {
+  auto plan = planner.plan(t, tune_options);
   if (!plan) return plan.error();
   auto certificate = isl.prove(t, print(plan->nest));
   TuneReport report;
@@ -372,31 +373,31 @@ Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options
   if (auto runs = impl_->workshop.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  auto plan = impl_->planner.plan(program, options);
+  auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
   return load_kernel(impl_->workshop, on_threads(plan->nest, options.threads), task->program, plan->origin);
 }
 
 // The plain loops that a person would write: no record and no rule has a say.
-Result<Plan> Tuner::Impl::base_plan(const Program& program, const TaskOptions& task_options) {
-  auto t = planner.task(program, task_options);
-  if (!t) return t.error();
+Result<Plan> Tuner::Impl::base_plan(const Task& t, const TaskOptions& task_options) {
   if (task_options.symbolic) {
-    auto plan = planner.symbolic_plan(program, task_options);  // refuses what it must
-    auto plain = plan ? isl.symbolic_nest(*t) : Result<LoopNest>(plan.error());
+    auto plan = planner.symbolic_plan(t, task_options);  // refuses what it must
+    auto plain = plan ? isl.symbolic_nest(t) : Result<LoopNest>(plan.error());
     return plain ? Result<Plan>(Plan{std::move(plain).value(), plan->trace, plan->origin}) : plain.error();
   }
-  if (auto ok = planner.checked(program); !ok) return ok.error();
+  if (auto ok = planner.checked(t.source); !ok) return ok.error();
   WorkspaceLimit limit(task_options.max_workspace);
-  auto base = planner.base_nest(*t, limit);
+  auto base = planner.base_nest(t, limit);
   if (!base) return base.error();
   return Plan{std::move(base).value(), "trace 1\n", "base order"};
 }
 
 Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol) {
   if (auto free = impl_->workshop.may_be_named(symbol.empty() ? program.name : symbol); !free) return free.error();
+  auto task = impl_->planner.task(program, options);
+  if (!task) return task.error();
   const bool is_base = emit == Emit::c && options.trace.empty();
-  auto plan = is_base ? impl_->base_plan(program, options) : options.symbolic ? impl_->planner.symbolic_plan(program, options) : impl_->planner.plan(program, options);
+  auto plan = is_base ? impl_->base_plan(*task, options) : impl_->plan(*task, options);
   if (!plan) return plan.error();
   auto bytes = impl_->workshop.product(on_threads(plan->nest, options.threads), emit, symbol, options.abi);
   if (!bytes) return bytes.error();
@@ -405,17 +406,17 @@ Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& opti
 
 Result<std::string> Tuner::show(const Program& program, const TaskOptions& options, ShowStage stage) {
   if (stage == ShowStage::program) return print(program);
-  if (stage == ShowStage::scop || stage == ShowStage::dependences || stage == ShowStage::schedule) {
-    auto task = impl_->planner.task(program, options);
-    if (!task) return task.error();
-    if (auto ok = impl_->planner.checked(program); !ok) return ok.error();
-    return impl_->isl.show(*task, stage == ShowStage::scop ? "scop" : stage == ShowStage::dependences ? "dependences" : "schedule");
-  }
   if (stage == ShowStage::storage) {
     auto found = storage(program, options);
     return found ? Result<std::string>(found->text) : found.error();
   }
-  auto plan = options.symbolic ? impl_->planner.symbolic_plan(program, options) : impl_->planner.plan(program, options);
+  auto task = impl_->planner.task(program, options);
+  if (!task) return task.error();
+  if (stage == ShowStage::scop || stage == ShowStage::dependences || stage == ShowStage::schedule) {
+    if (auto ok = impl_->planner.checked(program); !ok) return ok.error();
+    return impl_->isl.show(*task, stage == ShowStage::scop ? "scop" : stage == ShowStage::dependences ? "dependences" : "schedule");
+  }
+  auto plan = impl_->plan(*task, options);
   if (!plan) return plan.error();
   if (stage == ShowStage::trace) return plan->trace;
   if (stage == ShowStage::loops) return print(plan->nest);
@@ -445,7 +446,9 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
 }
 
 Result<Assembly> Tuner::assembly(const Program& program, const TaskOptions& options) {
-  auto plan = impl_->planner.plan(program, options);
+  auto task = impl_->planner.task(program, options);
+  if (!task) return task.error();
+  auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
   return impl_->workshop.marked_assembly(on_threads(plan->nest, options.threads));
 }
@@ -488,7 +491,7 @@ Result<Roofline> Tuner::roofline(const TuningRecord& record) {
 Result<Storage> Tuner::storage(const Program& program, const TaskOptions& options) {
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  auto plan = impl_->planner.plan(program, options);
+  auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
   return storage_of(plan->nest, task->program);
 }
@@ -611,7 +614,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   if (auto runs = impl_->workshop.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  auto plan = impl_->planner.plan(program, options);
+  auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
   auto base = impl_->planner.base_nest(*task);
   if (!base) return base.error();
@@ -630,7 +633,7 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   if (auto runs = impl_->workshop.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  auto plan = impl_->planner.plan(program, options);
+  auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
   auto base = impl_->planner.base_nest(*task);
   if (!base) return base.error();

@@ -6,7 +6,7 @@
 namespace polyweft::ir {
 
 bool is_point_loop(const TemplateLoop& loop) {
-  return loop.name.find('.') == std::string::npos;
+  return loop.kind == TemplateLoop::Kind::point;
 }
 
 namespace {

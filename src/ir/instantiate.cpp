@@ -301,21 +301,12 @@ Layout Emitter::layout_of(const std::vector<LayoutPart>& parts, const std::vecto
   return layout;
 }
 
-namespace {
-
-/// The loop over parts of a reduction (rfactor).
-bool is_part_of(const Stage& stage, const TemplateLoop& loop) {
-  return stage.parted == loop.index && loop.name.ends_with(".p");
-}
-
-}  // namespace
-
 /// Sizes become numbers; each is rounded up to a multiple of the next smaller one of the same index; parts of a parallel index to a multiple of its register tile.
 std::vector<SizedLoop> Emitter::sized_loops(const Stage& stage) const {
   std::vector<SizedLoop> out;
   for (const TemplateLoop& loop : stage.loops)
     out.push_back({loop.index, size_of(loop.step), loop.mark.kind, loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor ? size_of(loop.lanes) : 0,
-                   loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail, loop.mark.non_temporal, is_part_of(stage, loop), loop.wave});
+                   loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail, loop.mark.non_temporal, loop.kind == TemplateLoop::Kind::reduction_part, loop.wave});
   for (const SizedLoop& vector : std::vector<SizedLoop>(out))
     if (vector.mark == MarkKind::vector && vector.reduced)
       for (SizedLoop& loop : out) loop.lane |= loop.is_register() && loop.index == vector.index;

@@ -227,7 +227,11 @@ std::string canonical_text(const Program& program) {
 }
 
 std::string key_of(const Program& program) {
-  return hex(blake2b_128(canonical_text(program)));
+  return key_of_canonical(canonical_text(program));
+}
+
+std::string key_of_canonical(const std::string& canonical_text) {
+  return hex(blake2b_128(canonical_text));
 }
 
 }  // namespace polyweft::lang

@@ -16,5 +16,6 @@ std::string canonical_text(const Program& program);
 
 /// The first 16 bytes of BLAKE2b of canonical_text(), as 32 hexadecimal digits.
 std::string key_of(const Program& program);
+std::string key_of_canonical(const std::string& canonical_text);
 
 }  // namespace polyweft::lang

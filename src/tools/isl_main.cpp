@@ -1,5 +1,5 @@
 // polyweft-isl: answers polyhedral questions on standard input and output. The parent sets deadline and memory limit and may kill it
-// at any time; nothing is kept from one question to the next.
+// at any time; answers depend on their question alone.
 #include <unistd.h>
 
 #include "support/limits.h"

@@ -2,7 +2,9 @@
 
 #include <isl/version.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ir/bound_program.h"
 #include "ir/normalize.h"
@@ -39,7 +41,7 @@ json refusal(const Error& error) {
   return {{"error", {{"code", error.code}, {"message", error.message}, {"notes", error.notes}, {"diagnostics", describe(error.diagnostics)}}}};
 }
 
-/// What a request is about.
+/// The program that a request is about, at its sizes.
 struct Question {
   Program source;   ///< as parsed, symbolic
   Program program;  ///< bound and normalized
@@ -55,7 +57,7 @@ Result<Program> program_of(const json& request) {
   return fail("PW0002", "the text has no program " + name);
 }
 
-Result<Question> question_of(const json& request) {
+Result<Question> parsed_question(const json& request) {
   auto source = program_of(request);
   if (!source) return source.error();
   auto cls = numerics_class_named(request.at("class").get<std::string>());
@@ -82,42 +84,34 @@ Result<json> check(const json& request) {
   return json{{"errors", describe(report.errors)}, {"warnings", describe(report.warnings)}};
 }
 
-Result<json> base(const json& request) {
-  auto question = question_of(request);
-  if (!question) return question.error();
+Result<json> base(const Question& question, const json& request) {
   poly::BaseOptions options;
   options.workspace_limit_bytes = request.at("workspace");
   options.leanest = request.value("leanest", false);
   const bool of_bounds = request.value("bounds", false);
-  auto nest = poly::base_nest(of_bounds ? ir::bound_program(question->program) : question->program, question->cls, options);
+  auto nest = poly::base_nest(of_bounds ? ir::bound_program(question.program) : question.program, question.cls, options);
   if (!nest) return nest.error();
   return json{{"nest", print(*nest)}};
 }
 
-Result<json> symbolic(const json& request) {
-  auto question = question_of(request);
-  if (!question) return question.error();
-  auto nest = poly::symbolic_nest(normalize(question->source, question->cls), question->cls);
+Result<json> symbolic(const Question& question, const json&) {
+  auto nest = poly::symbolic_nest(normalize(question.source, question.cls), question.cls);
   if (!nest) return nest.error();
   return json{{"nest", print(*nest)}};
 }
 
-Result<json> show(const json& request) {
-  auto question = question_of(request);
-  if (!question) return question.error();
+Result<json> show(const Question& question, const json& request) {
   std::string stage = request.at("stage");
   Result<std::string> text = fail("PW0605", "unknown stage " + stage + " in a request");
-  if (stage == "scop") text = poly::show_scop(normalize(question->source, question->cls));
-  if (stage == "dependences") text = poly::show_dependences(normalize(question->source, question->cls));
-  if (stage == "schedule") text = poly::show_schedule(question->program);
+  if (stage == "scop") text = poly::show_scop(normalize(question.source, question.cls));
+  if (stage == "dependences") text = poly::show_dependences(normalize(question.source, question.cls));
+  if (stage == "schedule") text = poly::show_schedule(question.program);
   if (!text) return text.error();
   return json{{"text", *text}};
 }
 
-Result<json> dependences(const json& request) {
-  auto question = question_of(request);
-  if (!question) return question.error();
-  auto found = poly::dependences(normalize(question->source, question->cls));
+Result<json> dependences(const Question& question, const json&) {
+  auto found = poly::dependences(normalize(question.source, question.cls));
   if (!found) return found.error();
   json out = json::array();
   for (const poly::ShownDependence& d : *found)
@@ -133,13 +127,11 @@ std::string isl_release() {
   return begin == std::string::npos ? text : text.substr(begin, end - begin);
 }
 
-Result<json> prove(const json& request) {
-  auto question = question_of(request);
-  if (!question) return question.error();
+Result<json> prove(const Question& question, const json& request) {
   auto nest = parse_loop_nest(request.at("nest").get<std::string>());
   if (!nest) return nest.error();
-  poly::NestCheck verdict = poly::check_nest(question->program, *nest);
-  if (nest->cls != question->cls) return fail("PW0406", "the nest is of class " + std::string(name_of(nest->cls)) + ", not " + name_of(question->cls));
+  poly::NestCheck verdict = poly::check_nest(question.program, *nest);
+  if (nest->cls != question.cls) return fail("PW0406", "the nest is of class " + std::string(name_of(nest->cls)) + ", not " + name_of(question.cls));
   return json{{"verdict", static_cast<int>(verdict.verdict)},
               {"why", verdict.code.empty() ? verdict.message : verdict.code + ": " + verdict.message},
               {"checker", poly::kCheckerVersion},
@@ -147,36 +139,46 @@ Result<json> prove(const json& request) {
               {"ms", verdict.ms}};
 }
 
-Result<json> band(const json& request) {
-  auto question = question_of(request);
-  if (!question) return question.error();
-  auto facts = poly::band_facts(question->program, poly::question_from(request.at("question")));
+Result<json> band(const Question& question, const json& request) {
+  auto facts = poly::band_facts(question.program, poly::question_from(request.at("question")));
   if (!facts) return facts.error();
   return poly::to_json(*facts);
 }
 
-Result<json> bands(const json& request) {
-  auto question = question_of(request);
-  if (!question) return question.error();
-  auto proposals = poly::propose_bands(question->program);
+Result<json> bands(const Question& question, const json&) {
+  auto proposals = poly::propose_bands(question.program);
   if (!proposals) return proposals.error();
   json out = json::array();
   for (const poly::BandProposal& proposal : *proposals) out.push_back(poly::to_json(proposal));
   return out;
 }
 
+/// Requests about one program follow one another: the last program is kept.
+Result<const Question*> question_of(const json& request) {
+  thread_local std::string text;
+  thread_local std::optional<Question> kept;
+  std::string asked;
+  for (const char* field : {"source", "file", "program", "class", "binding"}) asked += request.at(field).dump() + '\n';
+  if (!kept || text != asked) {
+    auto question = parsed_question(request);
+    if (!question) return question.error();
+    kept = std::move(question).value();
+    text = std::move(asked);
+  }
+  return &*kept;
+}
+
 Result<json> answered(const json& request) {
-  std::string op = request.at("op");
+  static const std::map<std::string, Result<json> (*)(const Question&, const json&)> kAboutProgram = {
+      {"base", base}, {"symbolic", symbolic}, {"show", show}, {"dependences", dependences}, {"band", band}, {"bands", bands}, {"prove", prove}};
+  const std::string op = request.at("op");
   if (op == "hello") return json{{"build", build_identity()}};
   if (op == "check") return check(request);
-  if (op == "base") return base(request);
-  if (op == "symbolic") return symbolic(request);
-  if (op == "show") return show(request);
-  if (op == "dependences") return dependences(request);
-  if (op == "band") return band(request);
-  if (op == "bands") return bands(request);
-  if (op == "prove") return prove(request);
-  return fail("PW0605", "unknown operation " + op + " in a request");
+  const auto answer = kAboutProgram.find(op);
+  if (answer == kAboutProgram.end()) return fail("PW0605", "unknown operation " + op + " in a request");
+  auto question = question_of(request);
+  if (!question) return question.error();
+  return answer->second(**question, request);
 }
 
 }  // namespace
