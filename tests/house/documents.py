@@ -1,4 +1,5 @@
-"""What README.md and docs/ name must be there: links, scripts, examples, presets, and the verbs and options of the command line; scripts must be scripts."""
+"""What README.md and docs/ name must be there: links, files, presets, and the verbs and options of the command line. Their prose has lines of
+120 columns at most; tables and code blocks may be wider. Scripts must be scripts."""
 
 import functools
 import json
@@ -10,14 +11,17 @@ import sys
 
 LINK = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
 NAMED_FILE = re.compile(r"(?<![\w/.-])((?:scripts|examples|tests|docs|bench|cmake)/[\w./-]*[\w])")
+SOURCE = re.compile(r"`((?:src|targets|schedules|cost_models|search|db|include)/[\w./-]*\w)`")
 PRESET = re.compile(r"--preset[ =]([\w-]+)")
 CODE_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 OPTION = re.compile(r"^--?[A-Za-z][\w-]*")
+FENCE = re.compile(r"^\s*```")
+WIDTH = 120
 
 
 def documents(root):
-    pages = [os.path.join("docs", name) for name in sorted(os.listdir(os.path.join(root, "docs"))) if name.endswith(".md")]
-    return ["README.md"] + pages
+    found = [os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(root, "docs")) for name in names if name.endswith(".md")]
+    return ["README.md"] + sorted(os.path.relpath(page, root) for page in found)
 
 
 def commands(text):
@@ -34,7 +38,24 @@ def file_problems(root, page, text):
     missing = [name for name in LINK.findall(text) if not os.path.exists(os.path.join(root, base, name))]
     missing += [name for name in NAMED_FILE.findall(text) if not os.path.exists(os.path.join(root, name)) and not name.isupper() and "NAME" not in name
                 and "FOLDER" not in name and not os.path.exists(os.path.join(root, base, name))]
+    missing += [name for name in SOURCE.findall(text) if not source_is_there(root, name)]
     return [f"{page}: {name} is not there" for name in missing]
+
+
+def source_is_there(root, name):
+    """A file or folder, or the stem of a source and its header. FOLDER, NAME and file names in capitals stand for any."""
+    stands_for_any = re.search(r"[A-Z]{3}", name)
+    return stands_for_any or any(os.path.exists(os.path.join(root, name + ending)) for ending in ("", ".cpp", ".h"))
+
+
+def width_problems(page, text):
+    out, in_code = [], False
+    for number, line in enumerate(text.splitlines(), 1):
+        fence = FENCE.match(line)
+        in_code = in_code != bool(fence)
+        if not (fence or in_code or line.lstrip().startswith("|")) and len(line) > WIDTH:
+            out.append(f"{page}:{number}: prose of {len(line)} columns, at most {WIDTH}")
+    return out
 
 
 def preset_problems(root, page, text):
@@ -89,6 +110,7 @@ def problems(root, help_of):
         with open(os.path.join(root, page), encoding="utf-8") as f:
             text = f.read()
         out += file_problems(root, page, text) + preset_problems(root, page, text) + command_problems(page, text, help_of)
+        out += width_problems(page, text)
         if page == "README.md":
             out += first_block_problems(text)
     return out

@@ -36,6 +36,19 @@ class Documents(unittest.TestCase):
     def test_a_file_that_is_not_there_is_caught(self):
         self.assertEqual(["docs/a.md: examples/01_gemm.weft is not there"], self.found({"docs/a.md": "see `examples/01_gemm.weft`"}))
 
+    def test_a_source_that_is_not_there_is_caught(self):
+        source = {"src/ir/a.h": "", "src/ir/b.cpp": ""}
+        self.assertEqual([], self.found({**source, "docs/a.md": "`src/ir`, `src/ir/a`, `src/ir/b.cpp`, `schedules/steps/NAME.cpp`"}))
+        self.assertEqual(["docs/a.md: src/ir/c is not there"], self.found({**source, "docs/a.md": "`src/ir/c`"}))
+
+    def test_pages_in_folders_are_read(self):
+        self.assertEqual(["docs/b/a.md: c.md is not there"], self.found({"docs/b/a.md": "[c](c.md)"}))
+
+    def test_wide_prose_is_caught(self):
+        wide = "x " * 61
+        self.assertEqual([], self.found({"docs/a.md": f"| {wide} |\n\n```\n{wide}\n```\n{wide[:120]}\n"}))
+        self.assertEqual(["docs/a.md:2: prose of 122 columns, at most 120"], self.found({"docs/a.md": f"one\n{wide}\n"}))
+
     def test_a_script_that_is_none_is_caught(self):
         for text in ("#!/ usr / bin / env bash\n", "true\n", SCRIPT + "if true\n"):
             self.assertEqual(["scripts/soak: is no executable bash script"], self.found({"scripts/soak": text}))
