@@ -1,5 +1,5 @@
-"""What README.md and docs/ name must be there: links, files, presets, and the verbs and options of the command line. Their prose has lines of
-120 columns at most; tables and code blocks may be wider. Scripts must be scripts."""
+"""What README.md and docs/ name must be there: links, files, presets, and the verbs and options of the command line.
+Their prose has lines of 120 columns at most; tables and code blocks may be wider. Scripts must be scripts."""
 
 import functools
 import json
@@ -20,7 +20,8 @@ WIDTH = 120
 
 
 def documents(root):
-    found = [os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(root, "docs")) for name in names if name.endswith(".md")]
+    folders = os.walk(os.path.join(root, "docs"))
+    found = [os.path.join(folder, name) for folder, _, names in folders for name in names if name.endswith(".md")]
     return ["README.md"] + sorted(os.path.relpath(page, root) for page in found)
 
 
@@ -44,8 +45,8 @@ def file_problems(root, page, text):
 
 def source_is_there(root, name):
     """A file or folder, or the stem of a source and its header. FOLDER, NAME and file names in capitals stand for any."""
-    stands_for_any = re.search(r"[A-Z]{3}", name)
-    return stands_for_any or any(os.path.exists(os.path.join(root, name + ending)) for ending in ("", ".cpp", ".h"))
+    path = os.path.join(root, name)
+    return re.search(r"[A-Z]{3}", name) or any(os.path.exists(path + ending) for ending in ("", ".cpp", ".h"))
 
 
 def width_problems(page, text):
