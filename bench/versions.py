@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Two builds of polyweft side by side: what each makes of the same programs and of the traces of schedules/library, called in turns in one process, one thread.
+
+    bench/versions.py --before OLD/polyweft [--polyweft build/release/src/cli/polyweft] [--suite floor examples recurrences
+                      polybench language library random] [--only TEXT] [--target x86-64-v3] [--random FOLDER] [--json FILE]
+                      [--measure-with 'chrt -r 10']
+
+Kernels of the same bytes are not timed and count as 1. A ratio above 1: the new build's kernel is faster. What only one of
+the two builds makes is listed; what neither makes (a trace for a unit that this machine lacks) is counted as refused.
+"""
+
+import argparse
+import glob
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import ablation
+import floor
+import floor_cases
+from examples import ROOT
+
+SLOWER = 0.92
+
+
+def library_cases(folder):
+    """A file of a program for each trace, which stands in the lines of the trace that begin with '#|'."""
+    out = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "schedules", "library", "*.trace"))):
+        with open(path, encoding="utf-8") as f:
+            lines = [line[2:].strip("\n").removeprefix(" ") for line in f if line.startswith("#|")]
+        stem = os.path.splitext(os.path.basename(path))[0]
+        program = os.path.join(folder, stem + ".weft")
+        with open(program, "w", encoding="utf-8") as f:
+            f.write("\n".join(lines) + "\n")
+        out.append({"suite": "library", "path": program, "name": stem, "sizes": {}, "trace": path})
+    return out
+
+
+def kernel_of(binary, case, options, path):
+    """Makes the library; gives its bytes, or a text that says why there is none."""
+    words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
+    words += ["--target", options.target] if options.target else []
+    words += ["--trace", case["trace"]] if "trace" in case else []
+    try:
+        floor.run([binary, "build", os.path.join(ROOT, case["path"]), *words, "--emit", "shared", "--abi", "c", "--name",
+                   "kernel_of_floor", "-o", path])
+        with open(path, "rb") as f:
+            return f.read()
+    except (RuntimeError, subprocess.TimeoutExpired) as problem:
+        return str(problem)
+
+
+def row_of(case, options, host):
+    row = {k: case[k] for k in ("suite", "name", "sizes")}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {name: os.path.join(folder, name + ".so") for name in ("before", ablation.ALL)}
+        made = {name: kernel_of(binary, case, options, paths[name])
+                for name, binary in (("before", options.before), (ablation.ALL, options.polyweft))}
+        missing = [name for name, code in made.items() if isinstance(code, str)]
+        if missing:
+            row["refused" if len(missing) == 2 else "problem"] = made[missing[0]]
+            return row
+        if made["before"] == made[ablation.ALL]:
+            return dict(row, ratio=[1.0, 1.0, 1.0], same=True)
+        job = dict(case, folder=folder, symbol="kernel_of_floor", libraries=paths, host=host)
+        words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
+        source = os.path.join(folder, "plain.c")
+        try:
+            floor.run([options.polyweft, "build", os.path.join(ROOT, case["path"]), *words, "--emit", "c", "--name", job["symbol"], "-o", source])
+            with open(source, encoding="utf-8") as f:
+                job["arguments"] = floor.arguments_in(f.read())
+            paths["reference"] = floor.compiled(floor.REFERENCE, source, os.path.join(folder, "reference.so"))
+            file = os.path.join(folder, "job.json")
+            with open(file, "w", encoding="utf-8") as f:
+                json.dump(job, f)
+            measured = json.loads(floor.run([*shlex.split(options.measure_with), sys.executable, ablation.__file__, "--measure", file], timeout=900))
+            if "before" not in measured["ratio"]:
+                return dict(row, problem=f"wrong: {measured['wrong']}")
+            return dict(row, ratio=measured["ratio"]["before"], ns=measured["ns"])
+        except (RuntimeError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
+            return dict(row, problem=str(problem))
+
+
+def table(rows):
+    lines = [f"{'suite':<14}{'programs':>9}{'same code':>11}{'geomean':>9}{'least':>8}{'refused':>9}{'problems':>10}"]
+    for suite in [*dict.fromkeys(row["suite"] for row in rows), "all"]:
+        some = [row for row in rows if suite in (row["suite"], "all")]
+        ratios = [row["ratio"][0] for row in some if "ratio" in row]
+        count = lambda key: sum(key in row for row in some)
+        mean, least = (statistics.geometric_mean(ratios), min(ratios)) if ratios else (1, 1)
+        lines.append(f"{suite:<14}{len(ratios):>9}{count('same'):>11}{mean:>9.3f}{least:>8.2f}{count('refused'):>9}{count('problem'):>10}")
+    slower = [f"{row['suite']}/{row['name']} {row['ratio'][0]:.2f}" for row in rows if "ratio" in row and row["ratio"][2] < SLOWER]
+    return "\n".join([*lines, f"below {SLOWER}: " + (", ".join(slower) or "none")])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", required=True)
+    parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
+    parser.add_argument("--suite", nargs="*", choices=(*floor_cases.SUITES, "library"), default=[*floor_cases.SUITES[:-1], "library"])
+    parser.add_argument("--only", help="programs whose suite/name holds this text")
+    parser.add_argument("--target", help="of the kernels")
+    parser.add_argument("--random", help="folder of the suite random")
+    parser.add_argument("--measure-with", default="", help="words before the process that measures")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        host = os.path.join(folder, "host.so")
+        floor.run(["gcc", "-O2", "-shared", "-fPIC", "-o", host, os.path.join(ROOT, "bench", "floor", "host.c")])
+        cases = [c for s in options.suite for c in (library_cases(folder) if s == "library" else floor_cases.suite(s, options.random))]
+        for case in cases:
+            if options.only and options.only not in case["suite"] + "/" + case["name"]:
+                continue
+            row = row_of(case, options, host)
+            rows.append(row)
+            said = "same code" if row.get("same") else f"{row['ratio'][0]:.2f}" if "ratio" in row else row.get("problem") or "refused: " + row["refused"]
+            print(f"{case['suite'] + '/' + case['name']:<60}{said}"[:200], flush=True)
+            if options.json:
+                with open(options.json, "w", encoding="utf-8") as f:
+                    json.dump(rows, f, indent=1)
+    print("\n" + table(rows))
+    return 1 if any("problem" in row for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
