@@ -20,6 +20,7 @@ constexpr Ability kAbilities[] = {
     {"code.lane_funnels", "neighbours inside words by one shift"},
     {"code.late_loops", "blocks of products whose first values come late"},
     {"code.pieces", "loops are cut where their conditions change"},
+    {"code.scalar_replacement", "values of earlier iterations and elements that a loop does not move stay in registers"},
     {"code.running_extremes", "running minima and maxima as integers in the order of numbers"},
     {"code.scans", "running values in registers, as vectors"},
     {"code.side_by_side", "operations of long chains by turns"},

@@ -5,6 +5,7 @@
 #include "ir/instruction.h"
 #include "ir/interpreter.h"
 #include "ir/normalize.h"
+#include "ir/passes/passes.h"
 #include "ir/seeded_data.h"
 #include "poly/base_nest.h"
 #include "poly/check.h"
@@ -97,6 +98,7 @@ class Judge {
 
   void compare() {
     interpret();
+    run_passes();
     check();
     compile();
   }
@@ -199,6 +201,29 @@ class Judge {
     bool undetermined = !pair_.whole_numbers && std::isinf(wanted_.bound[k][at]);
     bool equal = same_value(got, wanted) || (is_float(got.type) && got.f == wanted.f);
     if (!equal && !within && !undetermined) object("values", place(k, e, got, wanted) + ", bound " + std::to_string(wanted_.bound[k][at]));
+  }
+
+  /// Behind each pass of code generation the nest computes the same terms, bit by bit.
+  void run_passes() {
+    ir::PassOptions options;
+    options.scalars.vector_bits = int64_t{128} << pair_.data_seed % 3;
+    options.scalars.carried_values = options.scalars.promoted_cells = pair_.data_seed % 2 ? 24 : 12;
+    LoopNest nest = nest_;
+    for (const ir::NestPass& pass : ir::nest_passes()) {
+      nest = pass.run(std::move(nest), options);
+      const std::string kind = "pass " + std::string(pass.name);
+      LoopNest with_registers = nest;
+      with_registers.auto_vectorized = with_registers.avoids_gathers = false;
+      if (auto status = verify(with_registers); !status) object(kind, words(status.error()) + "\n" + print(nest));
+      ir::InterpreterOptions how;
+      how.with_tags = true;
+      auto got = ir::interpret(nest, inputs_, how);
+      if (!got) object(kind, words(got.error()) + "\n" + print(nest));
+      const bool is_same = got->written == run_.written && got->tags == run_.tags;
+      bool has_same_bits = true;
+      for (size_t k = 0; k < run_.tensors.size(); ++k) has_same_bits &= got->tensors[k].bytes == run_.tensors[k].bytes;
+      if (!is_same || !has_same_bits) object(kind, std::string(is_same ? "other bits" : "other terms") + "\n" + print(nest));
+    }
   }
 
   void check() {

@@ -1,4 +1,4 @@
-#include "targets/common/ranges.h"
+#include "ir/passes/ranges.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 #include "support/integer_division.h"
 
-namespace polyweft::targets {
+namespace polyweft::ir {
 namespace {
 
 constexpr int64_t kFar = INT64_MAX / 4;
@@ -33,28 +33,22 @@ std::string key_of(const Affine& e) {
   return out + "+" + std::to_string(e.constant);
 }
 
-bool uses(const Affine& e, VarId var) {
-  std::vector<VarId> used;
-  collect_variables(e, used);
-  return std::find(used.begin(), used.end(), var) != used.end();
-}
-
-Interval Facts::range(const Affine& e) const {
+IntegerRange ValueFacts::range(const Affine& e) const {
   constexpr int kMostRemainders = 3;  // taken out of one expression: with n of them each order is another way, n!
   return range(e, kMostRemainders);
 }
 
-Interval Facts::range(const Affine& e, int remainders) const {
-  Interval out{e.constant, e.constant};
+IntegerRange ValueFacts::range(const Affine& e, int remainders) const {
+  IntegerRange out{e.constant, e.constant};
   for (const auto& term : e.terms) {
-    Interval t{-kFar, kFar};
+    IntegerRange t{-kFar, kFar};
     if (!term.quasi) {
       if (const auto it = facts_.find(term.var); it != facts_.end()) t = {it->second.lo, it->second.hi};
     } else if (term.quasi->kind == Quasi::Kind::floor_div) {
-      const Interval inner = range(term.quasi->e);
+      const IntegerRange inner = range(term.quasi->e);
       t = {floor_quotient(inner.lo, term.quasi->den), floor_quotient(inner.hi, term.quasi->den)};
     } else {
-      const Interval x = range(term.quasi->e), lo = range(term.quasi->lo), hi = range(term.quasi->hi);
+      const IntegerRange x = range(term.quasi->e), lo = range(term.quasi->lo), hi = range(term.quasi->hi);
       t = {std::min(std::max(x.lo, lo.lo), hi.lo), std::min(std::max(x.hi, lo.hi), hi.hi)};
     }
     const int64_t a = scaled(t.lo, term.coeff), b = scaled(t.hi, term.coeff);
@@ -68,14 +62,14 @@ Interval Facts::range(const Affine& e, int remainders) const {
     quotient.terms = {term};
     const Affine others = e - without_exact_quotients(times * term.quasi->e) - quotient;
     if (others.terms.size() >= e.terms.size()) continue;
-    const Interval rest = range(others, remainders - 1);
+    const IntegerRange rest = range(others, remainders - 1);
     out = {std::max(out.lo, bounded(rest.lo + std::min<int64_t>(most, 0))), std::min(out.hi, bounded(rest.hi + std::max<int64_t>(most, 0)))};
   }
   return out;
 }
 
-Interval Facts::range_by_neighbours(const Affine& e) const {
-  Interval out = range(e);
+IntegerRange ValueFacts::range_by_neighbours(const Affine& e) const {
+  IntegerRange out = range(e);
   for (const auto& term : e.terms) {
     const auto known = term.quasi || term.coeff < 0 ? facts_.end() : facts_.find(term.var);
     if (known == facts_.end()) continue;
@@ -84,7 +78,7 @@ Interval Facts::range_by_neighbours(const Affine& e) const {
   return out;
 }
 
-void Facts::assume(const Affine& e) {
+void ValueFacts::assume(const Affine& e) {
   for (const auto& term : e.terms) {
     const auto known = term.quasi ? facts_.end() : facts_.find(term.var);
     if (known == facts_.end()) continue;
@@ -92,7 +86,7 @@ void Facts::assume(const Affine& e) {
     std::erase_if(others.terms, [&](const Term& other) { return !other.quasi && other.var == term.var; });
     const int64_t most = range(others).hi, unit = std::max<int64_t>(known->second.divisor, 1);  // coeff * v >= -most
     if (most >= kFar) continue;
-    VarFacts narrower = known->second;
+    VariableFacts narrower = known->second;
     if (term.coeff > 0)
       narrower.lo = std::max(narrower.lo, ceil_quotient(ceil_quotient(-most, term.coeff), unit) * unit);
     else
@@ -101,7 +95,7 @@ void Facts::assume(const Affine& e) {
   }
 }
 
-void Facts::assume(const Guard& g, bool holds) {
+void ValueFacts::assume(const Guard& g, bool holds) {
   switch (g.kind) {
     case Guard::Kind::ge0:
       return assume(holds ? g.e : Affine::of(-1) - g.e);
@@ -118,16 +112,16 @@ void Facts::assume(const Guard& g, bool holds) {
   }
 }
 
-std::optional<bool> Facts::decide(const Guard& g) const {
+std::optional<bool> ValueFacts::decide(const Guard& g) const {
   switch (g.kind) {
     case Guard::Kind::ge0: {
-      const Interval r = range(g.e);
+      const IntegerRange r = range(g.e);
       if (r.lo >= 0) return true;
       if (r.hi < 0) return false;
       return std::nullopt;
     }
     case Guard::Kind::eq0: {
-      const Interval r = range(g.e);
+      const IntegerRange r = range(g.e);
       if (r.lo == 0 && r.hi == 0) return true;
       if (r.lo > 0 || r.hi < 0) return false;
       return std::nullopt;
@@ -151,7 +145,7 @@ std::optional<bool> Facts::decide(const Guard& g) const {
   return std::nullopt;
 }
 
-Facts::Split Facts::split(const Affine& e, int64_t den) const {
+ValueFacts::Split ValueFacts::split(const Affine& e, int64_t den) const {
   Split out;
   out.multiple.constant = floor_quotient(e.constant, den) * den;
   out.rest.constant = e.constant - out.multiple.constant;
@@ -165,10 +159,10 @@ Facts::Split Facts::split(const Affine& e, int64_t den) const {
   return out;
 }
 
-Affine Facts::quotient(const Affine& e, int64_t den) const {
+Affine ValueFacts::quotient(const Affine& e, int64_t den) const {
   if (den == 1) return e;
   const Split s = split(e, den);
-  const Interval r = range_by_neighbours(s.rest);
+  const IntegerRange r = range_by_neighbours(s.rest);
   Affine out;
   if (r.lo >= 0 && r.hi < den) {
     out.constant = s.multiple.constant / den;
@@ -187,15 +181,15 @@ Affine Facts::quotient(const Affine& e, int64_t den) const {
   return floor_div(e, den);
 }
 
-Affine Facts::remainder(const Affine& e, int64_t den) const {
+Affine ValueFacts::remainder(const Affine& e, int64_t den) const {
   if (den == 1) return Affine::of(0);
   const Split s = split(e, den);
-  const Interval r = range_by_neighbours(s.rest);
+  const IntegerRange r = range_by_neighbours(s.rest);
   if (r.lo >= 0 && r.hi < den) return s.rest;
   return modulo(s.rest, den);
 }
 
-Affine Facts::simplify(const Affine& e) const {
+Affine ValueFacts::simplify(const Affine& e) const {
   Affine out = Affine::of(e.constant);
   for (const auto& term : e.terms) {
     if (!term.quasi) {
@@ -214,7 +208,7 @@ Affine Facts::simplify(const Affine& e) const {
   return out;
 }
 
-Affine Facts::offset(const Buffer& buffer, const std::vector<Affine>& index) const {
+Affine ValueFacts::offset(const Buffer& buffer, const std::vector<Affine>& index) const {
   const auto& pieces = buffer.layout.pieces;
   std::vector<Affine> rest = index;
   for (const auto& fold : buffer.folds) rest[fold.dim] = remainder(rest[fold.dim], fold.window);
@@ -236,7 +230,7 @@ Affine Facts::offset(const Buffer& buffer, const std::vector<Affine>& index) con
   return without_exact_quotients(out);
 }
 
-Affine Facts::without_exact_quotients(const Affine& e) const {
+Affine ValueFacts::without_exact_quotients(const Affine& e) const {
   Affine out = Affine::of(e.constant);
   for (const auto& term : e.terms) {
     Affine one;
@@ -248,7 +242,7 @@ Affine Facts::without_exact_quotients(const Affine& e) const {
   return out;
 }
 
-int64_t Facts::divisor(const Affine& e) const {
+int64_t ValueFacts::divisor(const Affine& e) const {
   int64_t out = std::abs(e.constant);
   for (const auto& term : e.terms) {
     int64_t divisor = 1;
@@ -259,8 +253,8 @@ int64_t Facts::divisor(const Affine& e) const {
   return out;
 }
 
-int64_t Facts::known_divisor(const Affine& e) const {
+int64_t ValueFacts::known_divisor(const Affine& e) const {
   return std::gcd<int64_t>(64, divisor(e));
 }
 
-}  // namespace polyweft::targets
+}  // namespace polyweft::ir

@@ -1,0 +1,71 @@
+#include "ir/passes/loop_context.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace polyweft::ir {
+
+LoopContext::LoopContext(const LoopNest& nest) : nest_(nest) {
+  for (size_t p = 0; p < nest.params.size() && !nest.symbolic; ++p)
+    values_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
+}
+
+Affine LoopContext::fold(const Affine& e) const {
+  return facts_.simplify(substitute(e, values_));
+}
+
+Guard LoopContext::fold(const Guard& g) const {
+  Guard out;
+  out.kind = g.kind;
+  if (g.kind == Guard::Kind::ge0 || g.kind == Guard::Kind::eq0) out.e = fold(g.e);
+  for (const Guard& part : g.of) out.of.push_back(fold(part));
+  return out;
+}
+
+Access LoopContext::fold(const Access& access) const {
+  Access out = access;
+  for (Subscript& s : out.index) s.affine = fold(s.affine);
+  return out;
+}
+
+VariableFacts LoopContext::facts_of(const Loop& loop) const {
+  constexpr int64_t kFar = INT64_MAX / 4, kKnown = INT64_MAX / 8;
+  VariableFacts out;
+  out.lo = -kFar;
+  out.hi = kFar;
+  for (const Affine& e : loop.lo.of) out.lo = std::max(out.lo, facts_.range(fold(e)).lo);
+  for (const Affine& e : loop.hi.of) {
+    const Affine end = fold(e);
+    out.hi = std::min(out.hi, facts_.range(end).hi - 1);
+    if (!end.is_constant()) out.at_most.push_back(end - Affine::of(1));
+  }
+  out.divisor = loop.step;
+  for (const Affine& e : loop.lo.of) out.divisor = std::gcd(out.divisor, facts_.divisor(fold(e)));
+  // The last value taken: lo + step * floor((hi - lo) / step), where lo is a constant.
+  if (loop.lo.of.size() == 1 && fold(loop.lo.of[0]).is_constant() && out.hi < kKnown && out.hi >= out.lo)
+    out.hi = out.lo + (out.hi - out.lo) / loop.step * loop.step;
+  if (out.divisor > 1 && out.hi < kKnown) out.hi -= ((out.hi % out.divisor) + out.divisor) % out.divisor;
+  return out;
+}
+
+std::optional<int64_t> LoopContext::constant_length(const Loop& loop) const {
+  if (loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return std::nullopt;
+  const Affine length = fold(loop.hi.of[0]) - fold(loop.lo.of[0]);
+  return length.is_constant() ? std::optional(length.constant) : std::nullopt;
+}
+
+bool LoopContext::is_entered(const Loop& loop) const {
+  for (const Affine& lo : loop.lo.of)
+    for (const Affine& hi : loop.hi.of)
+      if (facts_.range(fold(hi) - fold(lo)).lo <= 0) return false;
+  return true;
+}
+
+Guard has_iterations(const Loop& loop) {
+  std::vector<Guard> all;
+  for (const Affine& lo : loop.lo.of)
+    for (const Affine& hi : loop.hi.of) all.push_back(guard_ge0(hi - lo - Affine::of(1)));
+  return all.size() == 1 ? all[0] : guard_all(std::move(all));
+}
+
+}  // namespace polyweft::ir
