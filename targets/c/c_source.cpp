@@ -4,7 +4,7 @@
 
 #include "ir/axes.h"
 #include "targets/c/body.h"
-#include "targets/common/halide_abi.h"
+#include "targets/cpu/halide_abi.h"
 
 namespace polyweft::targets {
 namespace {

@@ -56,6 +56,11 @@ class InstructionHooks {
   /// out[l] = table[index[l]]: a table of a whole cache line in a register, elements of 4 or 8 bytes, indices of as many. Asked where can().line_permutes.
   virtual llvm::Value* looked_up(llvm::IRBuilder<>&, llvm::Value*, llvm::Value*) const { return nullptr; }
 
+  /// Elements `late` and up of the first vector, then those of the second that fill a vector up. Asked where can().line_permutes.
+  virtual llvm::Value* joined(llvm::IRBuilder<>& b, llvm::Value* first, llvm::Value* second, unsigned late) const;
+  /// The same vector, and nothing that code generation sees through; as it is where there is no way to say so.
+  virtual llvm::Value* opaque(llvm::IRBuilder<>&, llvm::Value* vector) const { return vector; }
+
   /// The unit that multiplies tiles; null: there is none, and loops of tile instructions become plain loops.
   virtual const TileUnit* tile_unit() const { return nullptr; }
 

@@ -1,7 +1,5 @@
 #include "targets/common/math_code.h"
 
-#include <llvm/IR/IntrinsicsX86.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -37,30 +35,8 @@ struct LlvmMathBuilder {
   llvm::Value* fma(llvm::Value* x, llvm::Value* y, llvm::Value* z) { return floats.fma(x, y, z); }
   llvm::Value* sqrt(llvm::Value* x) { return b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x); }
   llvm::Value* floor(llvm::Value* x) { return floats.floor(x); }
-  unsigned bits_of(llvm::Value* x) const { return lanes * (x->getType()->getScalarType()->isFloatTy() ? 32 : 64); }
-  bool scales(llvm::Value* x) const { return floats.units().scale && (bits_of(x) == 128 || bits_of(x) == 256 || bits_of(x) == 512); }
-  llvm::Value* scale(llvm::Value* x, llvm::Value* k) {
-    const bool single = x->getType()->getScalarType()->isFloatTy();
-    const unsigned bits = bits_of(x);
-    namespace id = llvm::Intrinsic;
-    const llvm::Intrinsic::ID of_single = bits == 512   ? id::x86_avx512_mask_scalef_ps_512
-                                          : bits == 256 ? id::x86_avx512_mask_scalef_ps_256
-                                                        : id::x86_avx512_mask_scalef_ps_128;
-    const llvm::Intrinsic::ID of_double = bits == 512   ? id::x86_avx512_mask_scalef_pd_512
-                                          : bits == 256 ? id::x86_avx512_mask_scalef_pd_256
-                                                        : id::x86_avx512_mask_scalef_pd_128;
-    // Results below the normal numbers cost a microcode assist, 250 cycles a vector: lanes whose result is 0 (|x| < 1.5; a masked score of -inf) are left out.
-    llvm::Value* stays = b.CreateFCmpUGE(k, single ? f32(-150.5) : f64(-1075.5));
-    const unsigned flags = std::max(lanes, 8U);
-    if (lanes < flags) {
-      std::vector<int> padded;
-      for (unsigned lane = 0; lane < flags; ++lane) padded.push_back(static_cast<int>(std::min(lane, lanes)));
-      stays = b.CreateShuffleVector(stays, llvm::Constant::getNullValue(stays->getType()), padded);
-    }
-    std::vector<llvm::Value*> arguments = {x, k, llvm::Constant::getNullValue(x->getType()), b.CreateBitCast(stays, b.getIntNTy(flags))};
-    if (bits == 512) arguments.push_back(b.getInt32(4));  // the rounding mode of the thread
-    return b.CreateIntrinsic(single ? of_single : of_double, {}, arguments);
-  }
+  bool scales(llvm::Value* x) const { return floats.hooks().scales(x->getType()); }
+  llvm::Value* scale(llvm::Value* x, llvm::Value* k) { return floats.hooks().scale(b, x, k); }
 
   llvm::Value* lt(llvm::Value* x, llvm::Value* y) { return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOLT(x, y) : b.CreateICmpSLT(x, y); }
   llvm::Value* eq(llvm::Value* x, llvm::Value* y) { return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOEQ(x, y) : b.CreateICmpEQ(x, y); }

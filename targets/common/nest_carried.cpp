@@ -105,7 +105,7 @@ std::vector<NestCode::Carried> NestCode::carried_along(const Loop& loop, const V
     for (size_t k = 0; k < instances.size(); ++k) add_carried(loop, instances, k, out);
   facts_ = outside;
   // The compiler's own passes split what has no room in registers; elsewhere the values stay where they are.
-  const size_t most = scalar_.units().scale ? 24 : 12;
+  const auto most = static_cast<size_t>(scalar_.can().carried_values);
   return nest_.auto_vectorized || out.size() <= most ? out : std::vector<Carried>{};
 }
 

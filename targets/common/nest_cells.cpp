@@ -66,7 +66,7 @@ std::vector<NestCode::Cell> NestCode::cells_to_keep(const Streams& streams) cons
   }
   std::vector<Cell> out;
   uint64_t registers = 0;
-  const uint64_t most = scalar_.units().scale ? 26 : 12;
+  const auto most = static_cast<uint64_t>(scalar_.can().promoted_cells);
   for (const auto& [key, cell] : streams.cells) {
     if (refused[cell.at.buffer]) continue;
     out.push_back(cell);

@@ -24,6 +24,7 @@
 #include "targets/common/llvm.h"
 #include "targets/common/nest_walk.h"
 #include "targets/common/ranges.h"
+#include "targets/common/runtime_hooks.h"
 #include "targets/common/scalar_code.h"
 
 namespace polyweft::targets {
@@ -44,13 +45,19 @@ struct Refusal {
   Error error;
 };
 
+/// What the backend completes.
+struct TargetHooks {
+  const InstructionHooks& instructions;
+  const RuntimeHooks& runtime;
+};
+
 /// Does the expression read the buffer?
 bool reads(const Expr& e, BufferId id);
 
 class NestCode {
  public:
-  /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere.
-  NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases, FloatUnits units);
+  /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere. The hooks must outlive this.
+  NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases, const TargetHooks& hooks);
 
   llvm::IRBuilder<>& builder() { return b_; }
   void emit(NodeId id);
@@ -298,12 +305,11 @@ class NestCode {
     const Loop* lanes = nullptr;
     const Compute* compute = nullptr;
     std::array<const Access*, 2> reads = {};
-    int64_t products = 4;  ///< that an instruction adds to a lane
+    int64_t products = 0;  ///< that an instruction adds to a lane
   };
   std::optional<Dots> dots_of(const Loop& loop) const;
   bool dense_dots(const Loop& loop, const Affine& lo, int64_t trips);
   llvm::Value* load_dense(const Access& read, int64_t vectors);
-  llvm::Value* dot(const Dots& dots, llvm::Value* state, llvm::Value* a, llvm::Value* b);
 
   // copies across the order of memory: nest_transpose.cpp
   struct Turn {
@@ -425,7 +431,6 @@ class NestCode {
   llvm::Value* picked(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t second);
   llvm::Value* picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
   llvm::Value* aligned_load(BufferId id, const Affine& offset);
-  llvm::Value* joined(llvm::Value* first, llvm::Value* second, int64_t late, int64_t element_bytes);
   llvm::Value* load_part(BufferId id, const Affine& offset, int64_t by);
   llvm::Value* operation_before_turn(const ExprNode& node, const std::vector<llvm::Value*>& args);
   void note_aligned(BufferId id, const Place& place, llvm::Value* value);
@@ -502,13 +507,9 @@ class NestCode {
   bool gather_tiles(NodeId id, BufferId buffer, Tiles& tiles);
   bool gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& tiles);
   bool is_zero_init(NodeId id, BufferId buffer) const;
-  struct TileMove {
-    llvm::Value* pointer = nullptr;
-    int64_t distance = 0;  ///< of rows, in bytes
-  };
   struct TileCopy {
     bool is_load = false, emits = false;
-    std::multimap<int, TileMove>* into = nullptr;  ///< where to note the moves, by tile
+    std::multimap<int, TileRows>* into = nullptr;  ///< where to note the moves, by tile
   };
   bool copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCopy how, std::vector<int>& moved);
   bool start_tiles(const std::vector<NodeId>& parts, BufferId buffer, const Tiles& tiles, bool emits);
@@ -527,7 +528,8 @@ class NestCode {
   int free_tile(const std::vector<int>& pinned);
   llvm::Value* staged(const TilePlace& place, int number);
   llvm::Value* pointer_to(BufferId buffer, const Affine& offset);
-  void move_tile(llvm::Intrinsic::ID how, int number, llvm::Value* pointer, int64_t distance);
+  void load_tile(int number, TileRows from, TileUse use = TileUse::again);
+  void store_tile(int number, TileRows to);
 
   // blocks of tiles in a pipeline: nest_late.cpp
   static constexpr VarId kLateRow = 0x7ffffd00;  ///< the first of some rows of a reader
@@ -541,15 +543,15 @@ class NestCode {
   };
   struct Late {
     llvm::Value* is_later = nullptr;  ///< i1: there is a block before
-    std::multimap<int, TileMove> moves;
+    std::multimap<int, TileRows> moves;
     std::set<int> waiting;  ///< tiles that still hold sums of the block before
   };
   std::optional<int64_t> iterations(const Loop& loop) const;
   std::optional<LateBlock> late_block(const Loop& loop);
   bool are_products_apart(const LateBlock& block) const;
-  std::multimap<int, TileMove> moves_of(const LateBlock& block);
-  std::multimap<int, TileMove> moves_home(const LateBlock& block);
-  void copy_rows(const TileMove& from, const TileMove& to, llvm::Value* first, int64_t count);
+  std::multimap<int, TileRows> moves_of(const LateBlock& block);
+  std::multimap<int, TileRows> moves_home(const LateBlock& block);
+  void copy_rows(const TileRows& from, const TileRows& to, llvm::Value* first, int64_t count);
   void make_room(int number);
   void late_block_body(const LateBlock& block, llvm::Value* is_later);
   void rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count);
@@ -565,6 +567,7 @@ class NestCode {
   ir::LoopFrequency frequency_of(const Loop& loop) const;
 
   const LoopNest& nest_;
+  const TargetHooks hooks_;
   const ir::Frequencies* frequencies_ = nullptr;
   int expected_threads_ = 1;
   llvm::Function* function_;

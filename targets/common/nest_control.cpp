@@ -12,12 +12,13 @@ constexpr uint64_t kTaskAlignment = 64;
 
 }  // namespace
 
-NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases, FloatUnits units)
+NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases, const TargetHooks& hooks)
     : module_(module),
       nest_(nest),
+      hooks_(hooks),
       function_(function),
       b_(module.getContext()),
-      scalar_(b_, nest.cls, units),
+      scalar_(b_, nest.cls, hooks.instructions),
       bases_(std::move(bases)),
       registers_(nest.buffers.size(), false),
       short_(nest.buffers.size(), false),

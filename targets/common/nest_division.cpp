@@ -36,7 +36,7 @@ constexpr unsigned kSlowDivisionBits = 512;  ///< narrower divisions are no slow
 bool NestCode::divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const {
   if (node.op != Op::div || (node.type != ElementType::f32 && node.type != ElementType::f64)) return false;
   if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(d); number && number->getValueAPF().getExactInverse(nullptr)) return false;
-  if (!scalar_.units().fma || lanes_.width == 1 || ScalarCode::lanes(a) != lanes_.width || ScalarCode::lanes(d) != 1) return false;
+  if (!scalar_.can().fused_products || lanes_.width == 1 || ScalarCode::lanes(a) != lanes_.width || ScalarCode::lanes(d) != 1) return false;
   return is_small_odd(d) || (nest_.cls != NumericsClass::strict && lanes_.width * 8 * static_cast<unsigned>(size_bytes(node.type)) >= kSlowDivisionBits);
 }
 

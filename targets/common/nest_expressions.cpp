@@ -54,8 +54,8 @@ llvm::Value* NestCode::first_lanes(int64_t count) {
   return llvm::ConstantVector::get(bits);
 }
 
-// LLVM 22 without AVX-512 splits a masked load in halves and, where one half of the mask is known to be false only in part of its uses, loads
-// that half whole. So a constant mask that turns off half of the lanes is not a constant any more where it meets a condition.
+// LLVM 22 splits a masked load, where the target has no masks of single lanes, in halves and, where one half of the mask is known to be false only in part of its uses,
+// loads that half whole. So a constant mask that turns off half of the lanes is not a constant any more where it meets a condition.
 llvm::Value* NestCode::both_masks(llvm::Value* outer, llvm::Value* condition) {
   if (!outer) return condition;
   auto* constant = llvm::dyn_cast<llvm::Constant>(outer);
@@ -93,13 +93,13 @@ bool NestCode::fits_32_bits(const Affine& e) const {
 
 /// In vectors and along innermost loops that are left to the compiler, what 32 bits hold is computed in as many: there are twice
 /// the lanes then, also of the gathers that take it. The compiler's own vectors without gathers worth the name read
-/// along 64-bit subscripts better: pyramid with AVX2, 189 against 270 us. What an innermost loop does not move stays in 64 bits: LLVM writes equal rows of a ring in
-/// two ways once they are cut to 32, compares them before the loop and takes them for two that overlap.
+/// along 64-bit subscripts better: pyramid with vectors of 256 bits, 189 against 270 us. What an innermost loop does not move stays in 64 bits: LLVM writes equal rows of
+/// a ring in two ways once they are cut to 32, compares them before the loop and takes them for two that overlap.
 bool NestCode::is_short(const Quasi& q) const {
   const auto is_of = [&](VarId var) { return moves(q.e, var) || moves(q.lo, var) || moves(q.hi, var); };
   const bool is_of_lanes = lanes_.width > 1 && is_of(kLane);
   const bool is_clamp = q.kind == Quasi::Kind::clamp;
-  const bool is_left = nest_.auto_vectorized && scalar_.units().scale && !open_.empty() && is_of(open_.back().var);
+  const bool is_left = nest_.auto_vectorized && scalar_.can().gathers && !open_.empty() && is_of(open_.back().var);
   if ((!is_left && !is_of_lanes) || !fits_32_bits(q.e)) return false;
   return is_clamp ? fits_32_bits(q.lo) && fits_32_bits(q.hi) : q.den <= INT32_MAX;
 }
@@ -297,7 +297,7 @@ llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
   for (const Expr& operand : operands) {
     llvm::Value* value = expression(operand);
     const bool is_carried = out && lanes_.width == 1 && reads_carried(operand);
-    out = !out ? value : is_carried && scalar_.has_masked_extremes(node.type) ? scalar_.masked_extreme(node, out, value) : scalar_.apply(node, {out, value});
+    out = !out ? value : is_carried && scalar_.has_chained_extremes(node.type) ? scalar_.chained_extreme(node, out, value) : scalar_.apply(node, {out, value});
   }
   return out;
 }

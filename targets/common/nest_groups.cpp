@@ -1,9 +1,9 @@
-// Lanes whose elements lie S apart, as where elements of a batch of small matrices are the lanes: [b, 3, 3] has S = 9. What lies between them is what other accesses of the
-// statements want, so that pieces of rows are loaded whole and turned in registers, where gathers ask memory for each lane of each access; stores wait for
-// their neighbours and are turned back.
+// Lanes whose elements lie S apart, as where elements of a batch of small matrices are the lanes: [b, 3, 3] has S = 9. What lies between them is what other accesses of
+// the statements want, so that pieces of rows are loaded whole and turned in registers, where gathers ask memory for each lane of each access; stores wait for their
+// neighbours and are turned back.
 //
 //   row of lane 0:  a0 b0 c0 d0 ..        columns:  a0 a1 a2 ..   as many as a piece of 16 bytes has: one load and V/w - 1 insertions a register, then log2(w) rounds of
-//   row of lane 1:  a1 b1 c1 d1 ..                  b0 b1 b2 ..   exchanges inside the pieces. Few columns (S <= 4, AVX-512): whole vectors and permutations of two.
+//   row of lane 1:  a1 b1 c1 d1 ..                  b0 b1 b2 ..   exchanges inside the pieces. Few columns (S <= 4, can().line_permutes): permutations of two vectors.
 //
 // A store waits until all columns of its rows are there, a load or another store may meet it, or control flow parts or joins.
 #include <algorithm>
@@ -91,7 +91,7 @@ bool NestCode::lies_inside(BufferId id, const Affine& first, int64_t count) cons
 
 bool NestCode::permutes_columns(ElementType type, int64_t stride) const {
   const int64_t bytes = size_bytes(type);
-  return stride == 2 || (stride <= kMostPermuted && scalar_.units().scale && bytes >= 4 && bytes * static_cast<int64_t>(lanes_.width) <= kLineBytes);
+  return stride == 2 || (stride <= kMostPermuted && scalar_.can().line_permutes && bytes >= 4 && bytes * static_cast<int64_t>(lanes_.width) <= kLineBytes);
 }
 
 llvm::Value* NestCode::load_strided(const Access& access) {

@@ -1,7 +1,6 @@
-// Buffers of the heap: one halide_malloc a call for all of them, and one a task for those of a parallel loop (ir/workspace.h), outside all serial loops. A block that
+// Buffers of the heap: one allocation a call for all of them, and one a task for those of a parallel loop (ir/workspace.h), outside all serial loops. A block that
 // each iteration took and gave back would cost it two calls and, where the allocator returns large blocks to the system, the mapping of every page anew.
 #include "ir/workspace.h"
-#include "targets/common/halide_abi.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
@@ -40,21 +39,18 @@ class BufferOf {
 
 }  // namespace
 
-// Aligned by hand; on failure everything live in this function is freed and the kernel returns Halide's code.
+// Aligned by hand; on failure everything live in this function is freed and the kernel returns its code.
 llvm::Value* NestCode::allocate(llvm::Value* bytes) {
   auto& context = module_.getContext();
-  auto malloc_function = module_.getOrInsertFunction("halide_malloc", b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty());
-  auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy());
-  llvm::cast<llvm::Function>(malloc_function.getCallee())->setReturnDoesNotAlias();
   llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
-  llvm::Value* raw = b_.CreateCall(malloc_function, {null, b_.CreateAdd(bytes, b_.getInt64(2 * kAlignment))});
+  llvm::Value* raw = hooks_.runtime.allocate(b_, b_.CreateAdd(bytes, b_.getInt64(2 * kAlignment)));
   llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "out_of_memory", function_);
   llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "allocated", function_);
   b_.CreateCondBr(b_.CreateICmpEQ(raw, null), failed, good, llvm::MDBuilder(context).createBranchWeights(1, 1000));
   b_.SetInsertPoint(failed);
-  for (llvm::Value* live : heap_) b_.CreateCall(free_function, {null, live});
+  for (llvm::Value* live : heap_) hooks_.runtime.release(b_, live);
   if (tiles_on_) release_tiles();
-  b_.CreateRet(b_.getInt32(static_cast<uint32_t>(kOutOfMemory)));
+  b_.CreateRet(b_.getInt32(static_cast<uint32_t>(hooks_.runtime.out_of_memory())));
   b_.SetInsertPoint(good);
   llvm::Value* address = b_.CreateAnd(b_.CreateAdd(b_.CreatePtrToInt(raw, b_.getInt64Ty()), b_.getInt64(kAlignment - 1)), b_.getInt64(~(kAlignment - 1)));
   heap_.push_back(raw);
@@ -62,8 +58,7 @@ llvm::Value* NestCode::allocate(llvm::Value* bytes) {
 }
 
 void NestCode::free_last() {
-  auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy());
-  b_.CreateCall(free_function, {llvm::ConstantPointerNull::get(b_.getPtrTy()), heap_.back()});
+  hooks_.runtime.release(b_, heap_.back());
   heap_.pop_back();
 }
 

@@ -16,7 +16,7 @@ void NestCode::note_aligned(BufferId id, const Place& place, llvm::Value* value)
 std::optional<NestCode::TurnedLines> NestCode::turned_lines(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
-  if (!scalar_.units().scale || buffer.scope != Scope::heap || bytes < 4 || width * bytes != kLineBytes) return std::nullopt;
+  if (!scalar_.can().line_permutes || buffer.scope != Scope::heap || bytes < 4 || width * bytes != kLineBytes) return std::nullopt;
   if (has_data(access)) return std::nullopt;
   const Affine offset = offset_of(access, nullptr);
   if (!uses(offset - Affine::variable(kLane, offset.coefficient(kLane)), kLane)) return std::nullopt;
@@ -36,17 +36,17 @@ llvm::Value* NestCode::load_turned(const Access& access) {
   const auto lines = turned_lines(access);
   if (!lines) return nullptr;
   const ElementType type = nest_.buffers[access.id].type;
-  const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(type), turn = lines->turn;
+  const auto width = static_cast<int64_t>(lanes_.width), turn = lines->turn;
   if (lanes_.prefetch)
     for (const Affine& line : {lines->low, lines->high}) prefetch(access, place_at(access.id, line));
-  if (!lanes_.mask) return joined(aligned_load(access.id, lines->low), aligned_load(access.id, lines->high), width - turn, bytes);
+  if (!lanes_.mask) return scalar_.hooks().joined(b_, aligned_load(access.id, lines->low), aligned_load(access.id, lines->high), static_cast<unsigned>(width - turn));
   const Place low = place_at(access.id, lines->low), high = place_at(access.id, lines->high);
   if (!lanes_.start || !lies_in_whole_lines(access.id, low))
-    return joined(load_part(access.id, lines->low, turn - width), load_part(access.id, lines->high, turn), width - turn, bytes);
+    return scalar_.hooks().joined(b_, load_part(access.id, lines->low, turn - width), load_part(access.id, lines->high, turn), static_cast<unsigned>(width - turn));
   // A line that no active lane needs may be nobody's memory; the other one is not.
   llvm::Value* low_or_high = b_.CreateSelect(b_.CreateICmpSLT(lanes_.start, b_.getInt64(static_cast<uint64_t>(turn))), low.pointer, high.pointer);
   llvm::Value* high_or_low = b_.CreateSelect(b_.CreateICmpSGT(lanes_.count, b_.getInt64(static_cast<uint64_t>(turn))), high.pointer, low.pointer);
-  return joined(load_line(low_or_high, type), load_line(high_or_low, type), width - turn, bytes);
+  return scalar_.hooks().joined(b_, load_line(low_or_high, type), load_line(high_or_low, type), static_cast<unsigned>(width - turn));
 }
 
 llvm::Value* NestCode::load_line(llvm::Value* pointer, ElementType type) {
@@ -79,17 +79,6 @@ llvm::Value* NestCode::aligned_load(BufferId id, const Affine& offset) {
   return known.value;
 }
 
-/// Lanes `late` and up of the first, then of the second. LLVM 22 takes a permutation for it, which needs its indices in a register and overwrites an operand.
-llvm::Value* NestCode::joined(llvm::Value* first, llvm::Value* second, int64_t late, int64_t element_bytes) {
-  auto* call = llvm::FunctionType::get(first->getType(), {first->getType(), first->getType()}, false);
-  const std::string text = (element_bytes == 8 ? "valignq $$" : "valignd $$") + std::to_string(late) + ", $1, $2, $0";
-  llvm::CallInst* out = b_.CreateCall(call, llvm::InlineAsm::get(call, text, "=v,v,v", false), {first, second});
-  out->setDoesNotAccessMemory();
-  out->setDoesNotThrow();
-  out->addFnAttr(llvm::Attribute::WillReturn);  // where nobody needs it, it vanishes
-  return out;
-}
-
 /// An operation on lanes of two pairs of vectors, all turned alike, is done to the whole vectors: neighbours, which begin where this one ends, then share what it makes
 /// of them, and one result is turned instead of two operands. The lanes beside the wanted ones are numbers of memory too; nobody reads what becomes of them.
 llvm::Value* NestCode::operation_before_turn(const ExprNode& node, const std::vector<llvm::Value*>& args) {
@@ -111,7 +100,7 @@ llvm::Value* NestCode::operation_before_turn(const ExprNode& node, const std::ve
 llvm::Value* NestCode::load_between(BufferId id, const Place& place) {
   const Buffer& buffer = nest_.buffers[id];
   const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
-  if (!streams_ || streams_->stored[id] || !sharers_[id].empty() || !scalar_.units().scale || buffer.scope != Scope::heap || lanes_.mask || place.offsets ||
+  if (!streams_ || streams_->stored[id] || !sharers_[id].empty() || !scalar_.can().line_permutes || buffer.scope != Scope::heap || lanes_.mask || place.offsets ||
       place.stride != 1)
     return nullptr;
   const int64_t late = (place.offset.constant % width + width) % width;
@@ -120,7 +109,7 @@ llvm::Value* NestCode::load_between(BufferId id, const Place& place) {
   llvm::Value* first = aligned_load(id, before);
   llvm::Value* second = aligned_load(id, before + Affine::of(width));
   streams_->has_neighbours = true;
-  return joined(first, second, late, bytes);
+  return scalar_.hooks().joined(b_, first, second, static_cast<unsigned>(late));
 }
 
 }  // namespace polyweft::targets

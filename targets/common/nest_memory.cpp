@@ -1,5 +1,4 @@
 // Accesses to memory: places, loads and stores, and the statements that they serve.
-#include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
 #include <numeric>
@@ -179,26 +178,23 @@ llvm::Instruction* NestCode::store_place(const Place& place, ElementType type, l
     if (lanes_.mask) return b_.CreateMaskedStore(reversed, first, element, b_.CreateVectorReverse(lanes_.mask));
     return b_.CreateAlignedStore(reversed, first, element);
   }
-  const bool masks_elements = scalar_.units().scale || size_bytes(type) >= 4;
+  const bool masks_elements = scalar_.can().masked_vectors || size_bytes(type) >= 4;
   if (!place.offsets && place.stride == 2 && lanes_.width >= 4 && masks_elements) return store_spread(place, raw, element);
   return b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, full_mask());
 }
 
 /// Elements at places that differ from lane to lane, of a buffer that one vector holds: a permutation of it, where a gather asks memory for each lane. Null for
-/// larger buffers and without AVX-512.
+/// larger buffers, and where the target has no such permutations.
 llvm::Value* NestCode::load_of_table(const Buffer& buffer, const Place& place) {
   const int64_t elements = allocated_elements(buffer), width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
-  if (!place.offsets || !scalar_.units().scale || elements > width || elements < 1 || (bytes != 4 && bytes != 8) || bytes * width != kLineBytes) return nullptr;
+  if (!place.offsets || !scalar_.can().line_permutes || elements > width || elements < 1 || (bytes != 4 && bytes != 8) || bytes * width != kLineBytes) return nullptr;
   llvm::Type* memory = scalar_.memory_type(buffer.type);
   auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
   const llvm::Align element(static_cast<uint64_t>(bytes));
   llvm::Value* table = elements == width ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, place.pointer, element))
                                          : b_.CreateMaskedLoad(vector, place.pointer, element, first_lanes(elements), llvm::Constant::getNullValue(vector));
   llvm::Value* index = b_.CreateSExtOrTrunc(place.offsets, llvm::FixedVectorType::get(b_.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes_.width));
-  const llvm::Intrinsic::ID permute = bytes == 8 ? (is_float(buffer.type) ? llvm::Intrinsic::x86_avx512_permvar_df_512 : llvm::Intrinsic::x86_avx512_permvar_di_512)
-                                      : is_float(buffer.type) ? llvm::Intrinsic::x86_avx512_permvar_sf_512
-                                                              : llvm::Intrinsic::x86_avx512_permvar_si_512;
-  return scalar_.from_memory(b_.CreateIntrinsic(permute, {table, index}), buffer.type);
+  return scalar_.from_memory(scalar_.hooks().looked_up(b_, table, index), buffer.type);
 }
 
 /// An address that was not needed after all.

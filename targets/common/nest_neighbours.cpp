@@ -4,8 +4,6 @@
 //
 // Under a mask: vectors that lie inside the buffer are loaded whole. Where only the first lanes are active, known here, the others' elements are left out. Elsewhere each
 // vector has a mask of its own: element e is loaded where an active lane uses it. Lanes that are off hold zeros.
-#include <llvm/IR/InlineAsm.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +12,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr int64_t kAvxBytes = 32;  ///< of a vector without AVX-512; LLVM 22 splits masked loads of more, and loads parts that are off
+constexpr int64_t kMaskedBytes = 32;  ///< of a vector where the target has no masks of single lanes; LLVM 22 splits masked loads of more, and loads parts that are off
 
 /// Where each lane's element lies from that of the lowest.
 struct Neighbours {
@@ -136,7 +134,7 @@ llvm::Value* NestCode::picked_of_few(BufferId id, const Affine& low, const std::
 /// Each vector by the mask of the elements that active lanes use, or whole where it lies inside. Null where the target has no such loads.
 llvm::Value* NestCode::picked_of_active(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span) {
   const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(nest_.buffers[id].type);
-  const bool masks_elements = scalar_.units().scale || (bytes >= 4 && bytes * width <= kAvxBytes);
+  const bool masks_elements = scalar_.can().masked_vectors || (bytes >= 4 && bytes * width <= kMaskedBytes);
   if (!masks_elements) return nullptr;
   llvm::Value* parts[2] = {};
   for (int64_t half = 0; half < (span > width ? 2 : 1); ++half) {
@@ -206,8 +204,9 @@ bool NestCode::lies_in_whole_lines(BufferId id, const Place& place) const {
   const Buffer& buffer = nest_.buffers[id];
   const auto width = static_cast<int64_t>(lanes_.width);
   const bool has_active = is_in_place_ ? lanes_.start != nullptr : is_integer(buffer.type) && lanes_.active > 0;
-  return has_active && lanes_.mask && !lanes_.guarded && scalar_.units().scale && !place.offsets && place.stride == 1 && width * size_bytes(buffer.type) == kLineBytes &&
-         place.alignment >= kLineBytes && buffer.scope == Scope::heap && !is_symbolic(id) && allocated_elements(buffer) % width == 0;
+  return has_active && lanes_.mask && !lanes_.guarded && scalar_.can().masked_vectors && !place.offsets && place.stride == 1 &&
+         width * size_bytes(buffer.type) == kLineBytes && place.alignment >= kLineBytes && buffer.scope == Scope::heap && !is_symbolic(id) &&
+         allocated_elements(buffer) % width == 0;
 }
 
 /// The line stored whole too, its other lanes as they were. Null where another thread may write them meanwhile.
@@ -220,10 +219,7 @@ llvm::Instruction* NestCode::store_whole(BufferId id, const Place& place, llvm::
   llvm::Value* raw = scalar_.to_memory(scalar_.splat(value, lanes_.width), type);
   llvm::Value* old = b_.CreateAlignedLoad(llvm::FixedVectorType::get(memory, lanes_.width), place.pointer, line);
   // LLVM would make a masked store of it again.
-  auto* same = llvm::FunctionType::get(old->getType(), {old->getType()}, false);
-  llvm::CallInst* hidden = b_.CreateCall(same, llvm::InlineAsm::get(same, "", "=v,0", false), {old});
-  hidden->setDoesNotAccessMemory();
-  hidden->setDoesNotThrow();
+  llvm::Value* hidden = scalar_.hooks().opaque(b_, old);
   return b_.CreateAlignedStore(b_.CreateSelect(mask, raw, hidden), place.pointer, line);
 }
 

@@ -117,7 +117,7 @@ std::optional<NestCode::Scan> NestCode::scan_along(const Loop& loop) {
       for (const Access& access : *accesses) bytes = std::max(bytes, size_bytes(nest_.buffers[access.id].type));
   }
   facts_ = outside;
-  out.lanes = scalar_.units().vector_bits / 8 / bytes;
+  out.lanes = scalar_.can().vector_bits / 8 / bytes;
   out.vectors = *length / std::max<int64_t>(out.lanes, 1);
   if (!fits || out.chains.empty() || out.lanes < kFewestLanes || out.vectors < kFewestVectors) return std::nullopt;
   return out;

@@ -1,23 +1,24 @@
-// Parallel loops: tasks of halide_do_par_for, each a function of its own.
+// Parallel loops: tasks of the runtime, each a function of its own.
 #include <cmath>
 
-#include "targets/common/lower.h"
+#include "targets/common/code_layout.h"
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 
-// i32 task(context, number, closure): loads what the closure holds and calls `work` with begin + number * step at the end.
+// A task loads what the closure holds and calls `work` with begin + number * step at the end.
 void NestCode::unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step) {
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(module_.getContext(), "entry", task));
   std::vector<llvm::Value*> values;
   for (unsigned k = 0; k < work->arg_size(); ++k)
-    values.push_back(builder.CreateLoad(work->getArg(k)->getType(), builder.CreateInBoundsGEP(builder.getInt64Ty(), task->getArg(2), builder.getInt64(k))));
-  llvm::Value* number = builder.CreateMul(builder.CreateSExt(task->getArg(1), builder.getInt64Ty()), builder.getInt64(static_cast<uint64_t>(step)));
+    values.push_back(
+        builder.CreateLoad(work->getArg(k)->getType(), builder.CreateInBoundsGEP(builder.getInt64Ty(), hooks_.runtime.task_closure(task), builder.getInt64(k))));
+  llvm::Value* number = builder.CreateMul(builder.CreateSExt(hooks_.runtime.task_number(task), builder.getInt64Ty()), builder.getInt64(static_cast<uint64_t>(step)));
   values.back() = builder.CreateAdd(values.back(), number);
   builder.CreateRet(builder.CreateCall(work, values));
 }
 
-// Iterations become tasks of halide_do_par_for: a function of its own over a closure of base addresses and loop variables.
+// Iterations become tasks: a function of its own over a closure of base addresses and loop variables.
 void NestCode::parallel_loop(const Loop& loop) {
   auto& context = module_.getContext();
   llvm::Value* lo = bound(loop.lo, true);
@@ -45,8 +46,7 @@ void NestCode::parallel_loop(const Loop& loop) {
   std::vector<llvm::Type*> unpacked(buffers.size(), pointer);
   unpacked.resize(buffers.size() + variables.size() + 1, i64);
   auto* work = llvm::Function::Create(llvm::FunctionType::get(i32, unpacked, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_work", module_);
-  auto* task =
-      llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i32, pointer}, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
+  auto* task = llvm::Function::Create(hooks_.runtime.task_type(context), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
   work->setAlignment(llvm::Align(kCodeLine));
   work->setAttributes(attributes);
   task->setAttributes(attributes);
@@ -63,7 +63,7 @@ void NestCode::parallel_loop(const Loop& loop) {
       if (bases_[id] && llvm::isa<llvm::GlobalVariable>(bases_[id])) bases[id] = bases_[id];
     unsigned m = 0;
     for (BufferId id : buffers) bases[id] = work->getArg(m++);
-    NestCode inner(module_, nest_, work, bases, scalar_.units());
+    NestCode inner(module_, nest_, work, bases, hooks_);
     auto& ib = inner.builder();
     llvm::BasicBlock* first = llvm::BasicBlock::Create(context, "entry", work);
     llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);
@@ -87,15 +87,12 @@ void NestCode::parallel_loop(const Loop& loop) {
   llvm::Value* span = b_.CreateAdd(b_.CreateSub(hi, lo), b_.getInt64(static_cast<uint64_t>(loop.step - 1)));
   llvm::Value* tasks =
       b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSDiv(span, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(0)), i32);
-  auto do_par_for = module_.getOrInsertFunction("halide_do_par_for", i32, pointer, pointer, i32, i32, pointer);
-  llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
-  llvm::Value* code = b_.CreateCall(do_par_for, {null, task, b_.getInt32(0), tasks, closure});
+  llvm::Value* code = hooks_.runtime.run_tasks(b_, task, tasks, closure);
   llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "task_failed", function_);
   llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "tasks_done", function_);
   b_.CreateCondBr(b_.CreateICmpNE(code, b_.getInt32(0)), failed, good);
   b_.SetInsertPoint(failed);
-  auto free_function = module_.getOrInsertFunction("halide_free", b_.getVoidTy(), pointer, pointer);
-  for (llvm::Value* live : heap_) b_.CreateCall(free_function, {null, live});
+  for (llvm::Value* live : heap_) hooks_.runtime.release(b_, live);
   b_.CreateRet(code);
   b_.SetInsertPoint(good);
   loads_.clear();

@@ -1,7 +1,5 @@
 // Operands of a tile unit in parts: a tile of f32 as three of bf16 whose sum it is, cut on the stack before the products that use them, or for the next iteration among
 // the products of this one.
-#include <llvm/IR/IntrinsicsX86.h>
-
 #include <algorithm>
 
 #include "targets/common/nest_code.h"
@@ -14,16 +12,15 @@ constexpr int kPartTiles = 3;
 
 }  // namespace
 
-/// Rows of a tile of f32 on the stack as three of bf16 whose sum it is: the first 8 bits of each significand, the next 8, the last 8. What is infinite has no rest. Cells
-/// of even and of odd numbers are taken apart once, so that each part is put together by a shift and an OR and not by a permutation of halves of words, which takes three
-/// operations.
+/// Rows of a tile of f32 on the stack as three of bf16 (TileUnit::in_bf16_parts). Cells of even and of odd numbers are taken apart once, so that each part is put
+/// together by a shift and an OR and not by a permutation of halves of words, which takes three operations.
 void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end) {
-  constexpr int kLanes = 16, kInfinityToZero = 0x00880000, kAsRounded = 4, kOrAnd = 0xf8;
-  auto *floats = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes), *words = llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes);
+  constexpr int kLanes = 16;
+  const TileUnit& unit = *hooks_.instructions.tile_unit();
+  auto* floats = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes);
   std::vector<int> turns[2];
   for (int k = 0; k < kLanes; ++k) turns[0].push_back(2 * k), turns[1].push_back(2 * k + 1);
   const int64_t cells = place.trips[1] * (place.trips.size() > 2 ? place.trips[2] : 1);
-  llvm::Value* first_part = b_.CreateVectorSplat(kLanes, b_.getInt32(0xffff0000));
   llvm::Value* zero = llvm::Constant::getNullValue(floats);
   for (int64_t row = begin; row < std::min(end, place.trips[0]); ++row) {
     llvm::Value* loaded[2];
@@ -36,25 +33,12 @@ void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Va
       if (here == kLanes) loaded[half] = b_.CreateAlignedLoad(floats, pointer, llvm::Align(4));
       if (here > 0 && here < kLanes) loaded[half] = b_.CreateMaskedLoad(floats, pointer, llvm::Align(4), llvm::ConstantVector::get(exists), zero);
     }
-    llvm::Value* parts[kPartTiles][2];
-    for (int turn = 0; turn < 2; ++turn) {
-      llvm::Value* rest = b_.CreateShuffleVector(loaded[0], loaded[1], turns[turn]);
-      for (int part = 0; part < kPartTiles; ++part) {
-        parts[part][turn] = b_.CreateBitCast(rest, words);
-        if (part + 1 == kPartTiles) break;
-        llvm::Value* less = b_.CreateFSub(rest, b_.CreateBitCast(b_.CreateAnd(parts[part][turn], first_part), floats));
-        if (part == 0)
-          less =
-              b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_fixupimm_ps_512, {},
-                                 {less, rest, b_.CreateVectorSplat(kLanes, b_.getInt32(kInfinityToZero)), b_.getInt32(0), b_.getInt16(0xffff), b_.getInt32(kAsRounded)});
-        rest = less;
-      }
-    }
-    for (int part = 0; part < kPartTiles; ++part) {
-      llvm::Value* to = b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>((part * kTileRows + row) * kTileRowBytes)));
-      llvm::Value* word =
-          b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_pternlog_d_512, {}, {b_.CreateLShr(parts[part][0], 16), parts[part][1], first_part, b_.getInt32(kOrAnd)});
-      b_.CreateAlignedStore(word, to, llvm::Align(64));
+    std::array<std::array<llvm::Value*, kPartTiles>, 2> parts;
+    for (size_t turn = 0; turn < 2; ++turn) parts[turn] = unit.in_bf16_parts(b_, b_.CreateShuffleVector(loaded[0], loaded[1], turns[turn]));
+    for (size_t part = 0; part < kPartTiles; ++part) {
+      const int64_t at = (static_cast<int64_t>(part) * kTileRows + row) * kTileRowBytes;
+      llvm::Value* to = b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>(at)));
+      b_.CreateAlignedStore(unit.joined_halves(b_, parts[0][part], parts[1][part]), to, llvm::Align(64));
     }
   }
 }

@@ -1,6 +1,4 @@
 // Sums that stay in tiles: which tiles a buffer of sums is, how they begin and where they go when nothing is added any more.
-#include <llvm/IR/IntrinsicsX86.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -95,10 +93,10 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
   const int64_t element = size_bytes(nest_.buffers[buffer].type);
   if (sum == tiles.end() || sum->second.second.distance != own->strides[0] * element) return false;
   moved.push_back(sum->second.first);
-  if (how.into) how.into->emplace(sum->second.first, TileMove{pointer_to(other.id, far->first), far->strides[0] * element});
-  if (how.emits)
-    move_tile(is_load ? llvm::Intrinsic::x86_tileloadd64 : llvm::Intrinsic::x86_tilestored64, sum->second.first, pointer_to(other.id, far->first),
-              far->strides[0] * element);
+  if (how.into) how.into->emplace(sum->second.first, TileRows{pointer_to(other.id, far->first), far->strides[0] * element});
+  if (!how.emits) return true;
+  const TileRows rows{pointer_to(other.id, far->first), far->strides[0] * element};
+  is_load ? load_tile(sum->second.first, rows) : store_tile(sum->second.first, rows);
   return true;
 }
 
@@ -119,7 +117,7 @@ bool NestCode::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, co
     const int64_t cells = kTileRows * (kTileRowBytes / size_bytes(nest_.buffers[buffer].type));
     if (static_cast<int64_t>(tiles.size()) * cells != allocated_elements(nest_.buffers[buffer])) return false;
     for (const auto& [key, sum] : tiles)
-      if (emits) b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero, {}, {b_.getInt8(static_cast<uint8_t>(sum.first))});
+      if (emits) hooks_.instructions.tile_unit()->clear(b_, sum.first);
     return true;
   }
   std::vector<int> moved;
@@ -147,7 +145,7 @@ size_t NestCode::hold_tiles(const std::vector<NodeId>& parts, size_t begin, size
   const bool goes_on = !rest.empty() && copies(false);
   if (goes_on) copies(true);
   for (const auto& [key, sum] : tiles)
-    if (!goes_on) move_tile(llvm::Intrinsic::x86_tilestored64, sum.first, pointer_to(id, sum.second.first), sum.second.distance);
+    if (!goes_on) store_tile(sum.first, {pointer_to(id, sum.second.first), sum.second.distance});
   std::erase_if(sums_, [&](const auto& sum) { return sum.first.first == id; });
   loads_.clear();
   return goes_on ? parts.size() : end;
@@ -179,7 +177,7 @@ void NestCode::allocate_tiles(BufferId id, NodeId body) {
     loads_.clear();
     if (starts_in_tiles) start_tiles(before, id, tiles, true);
     for (const auto& [key, sum] : tiles)
-      if (!starts_in_tiles) move_tile(llvm::Intrinsic::x86_tileloadd64, sum.first, pointer_to(id, sum.second.first), sum.second.distance);
+      if (!starts_in_tiles) load_tile(sum.first, {pointer_to(id, sum.second.first), sum.second.distance});
     next = tiles.empty() ? parts.size() : hold_tiles(parts, begin, end, id, tiles);
   }
   around_tiles_ = around_before;

@@ -1,16 +1,13 @@
-// Tile units (AMX): eight registers of 16 rows of 64 bytes, one configuration for all of them, switched on once in a function.
+// Tile units (TileUnit): eight registers of 16 rows of 64 bytes, switched on once in a function.
 //
 // Registers are numbered here and not by LLVM: sums take the first numbers and stay in them over the loops that only add to them (nest_tile_sums.cpp), operands
 // share the others and are loaded once for all that use them between two loops. A sum's home in memory is a stack buffer, which all other
 // code sees. Tiles at edges are whole tiles: what lies beyond is in cells that nobody reads, or is made zero where it would be added up.
-#include <llvm/IR/IntrinsicsX86.h>
-
 #include <algorithm>
 #include <bit>
 #include <numeric>
 #include <utility>
 
-#include "targets/common/lower.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
@@ -26,21 +23,9 @@ bool is_tile_operand(const ir::Instruction::Operand& operand) {
 
 }  // namespace
 
-// Palette 1, rows and bytes a row (Intel's LDTILECFG).
-llvm::Constant* tile_configuration(llvm::Module& module) {
-  if (auto* known = module.getGlobalVariable("tile_configuration", true)) return known;
-  std::vector<uint8_t> bytes(64, 0);
-  bytes[0] = 1;
-  for (size_t tile = 0; tile < kTiles; ++tile) bytes[16 + 2 * tile] = kTileRowBytes, bytes[48 + tile] = kTileRows;
-  auto* data = llvm::ConstantDataArray::get(module.getContext(), bytes);
-  auto* global = new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::InternalLinkage, data, "tile_configuration");
-  global->setAlignment(llvm::Align(64));
-  return global;
-}
-
 // Which nodes hold tile instructions and no parallel loop: tasks configure for themselves, and may run on this thread as well.
 void NestCode::scan_for_tiles() {
-  if (!has_tiles(nest_)) return;
+  if (!hooks_.instructions.tile_unit() || !has_tiles(nest_)) return;
   tile_nodes_.assign(nest_.nodes.size(), false);
   tile_order_.resize(kTiles);
   std::iota(tile_order_.begin(), tile_order_.end(), 0);
@@ -71,7 +56,7 @@ void NestCode::with_tiles(NodeId id) {
   const bool used_before = uses_tiles_;
   uses_tiles_ = false;
   tiles_on_ = true;
-  tile_settings_ = {b_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {tile_configuration(module_)})};
+  tile_settings_ = {hooks_.instructions.tile_unit()->switch_on(b_)};
   emit(id);
   release_tiles();
   tiles_on_ = false;
@@ -82,7 +67,7 @@ void NestCode::with_tiles(NodeId id) {
 }
 
 void NestCode::release_tiles() {
-  tile_settings_.push_back(b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::x86_tilerelease, {}));
+  tile_settings_.push_back(hooks_.instructions.tile_unit()->switch_off(b_));
 }
 
 /// Where an access moves by a constant distance along each of the loops, and by these alone: the distances.
@@ -191,9 +176,14 @@ llvm::Value* NestCode::pointer_to(BufferId buffer, const Affine& offset) {
   return pointer;
 }
 
-void NestCode::move_tile(llvm::Intrinsic::ID how, int number, llvm::Value* pointer, int64_t distance) {
+void NestCode::load_tile(int number, TileRows from, TileUse use) {
   uses_tiles_ = true;
-  b_.CreateIntrinsic(how, {}, {b_.getInt8(static_cast<uint8_t>(number)), pointer, b_.getInt64(static_cast<uint64_t>(distance))});
+  hooks_.instructions.tile_unit()->load(b_, number, from, use);
+}
+
+void NestCode::store_tile(int number, TileRows to) {
+  uses_tiles_ = true;
+  hooks_.instructions.tile_unit()->store(b_, number, to);
 }
 
 /// The number that was not used for longest, of those that hold neither a sum nor a pinned operand.
@@ -214,7 +204,7 @@ int NestCode::free_tile(const std::vector<int>& pinned) {
 }
 
 /// Does each block of sums read tiles of its own that are gone from the first cache when they are read again? Then they should not push out the
-/// other operand's, which the next block reads again (tileloaddt1: a product of 1024 x 1024 bytes takes 0.83 of the time).
+/// other operand's, which the next block reads again (a product of 1024 x 1024 bytes takes 0.83 of the time).
 bool NestCode::passes_by(const TilePlace& place) const {
   constexpr int64_t kHalfOfFirstCache = 24 << 10;
   if (place.is_staged || around_tiles_ == 0) return false;
@@ -236,8 +226,8 @@ int NestCode::tile_of(const TilePlace& place, int part, const std::vector<int>& 
     llvm::Value* pointer = place.parts > 1   ? b_.CreateInBoundsGEP(b_.getInt8Ty(), in_parts(place), b_.getInt64(static_cast<uint64_t>(part * kTileRows * kTileRowBytes)))
                            : place.is_staged ? staged(place, number)
                                              : pointer_to(place.buffer, place.first);
-    const auto how = !is_copied && passes_by(place) ? llvm::Intrinsic::x86_tileloaddt164 : llvm::Intrinsic::x86_tileloadd64;
-    move_tile(how, number, pointer, is_copied ? kTileRowBytes : place.distance);
+    const TileUse use = !is_copied && passes_by(place) ? TileUse::once : TileUse::again;
+    load_tile(number, {pointer, is_copied ? kTileRowBytes : place.distance}, use);
     if (!is_copied) prefetch_tile(place, pointer);
     tile_numbers_[key] = number;
     loads_[key] = {pointer};
@@ -351,7 +341,11 @@ void NestCode::keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t prod
   llvm::Value* turn = b_.CreateAnd(b_.CreateUDiv(iv, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(static_cast<uint64_t>(every - 1)));
   const int operand = tile_order_.back();
   branch(
-      b_.CreateICmpEQ(turn, b_.getInt64(static_cast<uint64_t>(every - 1))), [&] { move_tile(llvm::Intrinsic::x86_tilestored64, operand, unread_, 0); }, [] {});
+      b_.CreateICmpEQ(turn, b_.getInt64(static_cast<uint64_t>(every - 1))),
+      [&] {
+        store_tile(operand, {unread_, 0});
+      },
+      [] {});
 }
 
 // D += A * B on tiles. D is in a tile already, or comes from memory and goes back.
@@ -367,7 +361,7 @@ void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
   const TilePlace& result = plan->front();
   std::vector<int> numbers = {is_held ? held->second.first : free_tile({})};
   llvm::Value* home = is_held ? nullptr : pointer_to(result.buffer, result.first);
-  if (!is_held) move_tile(llvm::Intrinsic::x86_tileloadd64, numbers[0], home, result.distance);
+  if (!is_held) load_tile(numbers[0], {home, result.distance});
   llvm::Type* number_type = b_.getInt8Ty();
   auto function = module_.getOrInsertFunction(match.instruction->call, llvm::FunctionType::get(b_.getVoidTy(), {number_type, number_type, number_type}, false));
   const auto number = [&](int n) { return b_.getInt8(static_cast<uint8_t>(n)); };
@@ -396,7 +390,7 @@ void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
   }
   uses_tiles_ = true;
   if (is_held) return;
-  move_tile(llvm::Intrinsic::x86_tilestored64, numbers[0], home, result.distance);
+  store_tile(numbers[0], {home, result.distance});
   loads_.clear();
 }
 

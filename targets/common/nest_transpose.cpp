@@ -90,26 +90,27 @@ Held shuffled(llvm::IRBuilder<>& b, const Held& x, const Held& y, const std::vec
   return out;
 }
 
-// The same value in the same register, and nothing that code generation sees through. It tries to fold every shuffle into those before it, in a time that
-// grows with all paths through the rounds: 25 of the 43 ms that a packed product's selection took.
-llvm::Value* opaque(llvm::IRBuilder<>& b, llvm::Value* value) {
-  auto* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
-  return b.CreateCall(type, llvm::InlineAsm::get(type, "", "=v,0", false), {value});
-}
+/// Where rounds of exchanges are emitted.
+struct Emission {
+  llvm::IRBuilder<>& b;
+  const InstructionHooks& hooks;
+};
 
-// The rounds of a square: elements are exchanged inside parts, then parts among vectors. `done` is a distance whose exchange has happened already.
-std::vector<llvm::Value*> after_rounds(llvm::IRBuilder<>& b, std::vector<Held> held, unsigned element_bytes, unsigned done) {
+// The rounds of a square: elements are exchanged inside parts, then parts among vectors. `done` is a distance whose exchange has happened already. Code generation tries
+// to fold every shuffle into those before it, in a time that grows with all paths through the rounds: 25 of the 43 ms that a packed product's selection took. So rounds
+// are opaque to each other.
+std::vector<llvm::Value*> after_rounds(Emission in, std::vector<Held> held, unsigned element_bytes, unsigned done) {
   const auto lanes = static_cast<unsigned>(held.size()), part = std::min(lanes, kShuffleBytes / element_bytes);
   for (unsigned distance = 1; distance < lanes; distance *= 2) {
     if (distance == done) continue;
     if ((distance > 1 || done > 0) && lanes >= 8 && element_bytes >= 4)  // full registers; smaller squares have few paths
-      for (Held& h : held) h.value = opaque(b, h.value);
+      for (Held& h : held) h.value = in.hooks.opaque(in.b, h.value);
     for (unsigned r = 0; r < lanes; ++r) {
       if (r & distance) continue;
       const Held x = held[r], y = held[r + distance];
       const bool inside = distance < part;
-      held[r] = shuffled(b, x, y, inside ? interleaved(lanes, part, distance, false) : every_other_part(lanes, part, false));
-      held[r + distance] = shuffled(b, x, y, inside ? interleaved(lanes, part, distance, true) : every_other_part(lanes, part, true));
+      held[r] = shuffled(in.b, x, y, inside ? interleaved(lanes, part, distance, false) : every_other_part(lanes, part, false));
+      held[r + distance] = shuffled(in.b, x, y, inside ? interleaved(lanes, part, distance, true) : every_other_part(lanes, part, true));
     }
   }
   std::vector<llvm::Value*> columns(lanes);
@@ -118,24 +119,25 @@ std::vector<llvm::Value*> after_rounds(llvm::IRBuilder<>& b, std::vector<Held> h
 }
 
 // Rows to columns in log2(lanes) rounds.
-std::vector<llvm::Value*> transposed(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& rows, unsigned element_bytes) {
+std::vector<llvm::Value*> transposed(Emission in, const std::vector<llvm::Value*>& rows, unsigned element_bytes) {
   const auto lanes = static_cast<unsigned>(rows.size());
   std::vector<Held> held(lanes);
   for (unsigned r = 0; r < lanes; ++r) {
     held[r].value = rows[r];
     for (unsigned c = 0; c < lanes; ++c) held[r].cell.push_back(r * lanes + c);
   }
-  return after_rounds(b, std::move(held), element_bytes, 0);
+  return after_rounds(in, std::move(held), element_bytes, 0);
 }
 
 // The same of rows in memory. Where they fill registers of four parts, one round is made by loads: the second half of a register is filled from memory by any of the
 // ports that add, while exchanges in registers share one port. Row r begins at at_row(r).
-std::vector<llvm::Value*> transposed_rows(llvm::IRBuilder<>& b, llvm::FixedVectorType* row, const std::function<llvm::Value*(unsigned)>& at_row, llvm::Align align) {
+std::vector<llvm::Value*> transposed_rows(Emission in, llvm::FixedVectorType* row, const std::function<llvm::Value*(unsigned)>& at_row, llvm::Align align) {
+  llvm::IRBuilder<>& b = in.b;
   const unsigned lanes = row->getNumElements(), bytes = row->getScalarSizeInBits() / 8, half = lanes / 2, part = kShuffleBytes / bytes;
   if (lanes * bytes != kLineBytes) {
     std::vector<llvm::Value*> rows;
     for (unsigned r = 0; r < lanes; ++r) rows.push_back(b.CreateAlignedLoad(row, at_row(r), align));
-    return transposed(b, rows, bytes);
+    return transposed(in, rows, bytes);
   }
   auto* half_row = llvm::FixedVectorType::get(row->getElementType(), half);
   std::vector<int> both;
@@ -153,7 +155,7 @@ std::vector<llvm::Value*> transposed_rows(llvm::IRBuilder<>& b, llvm::FixedVecto
   std::vector<Held> held(lanes);
   for (unsigned r = 0; r < lanes; ++r)
     if (!(r & part)) held[r] = halves(r, 0), held[r + part] = halves(r, half);
-  return after_rounds(b, std::move(held), bytes, part);
+  return after_rounds(in, std::move(held), bytes, part);
 }
 
 }  // namespace
@@ -253,9 +255,9 @@ void NestCode::turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, 
           columns
               ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, row_at(r), align, b_.CreateSelect(b_.CreateICmpSGT(rows, b_.getInt64(r)), column_mask, none), zero))
               : b_.CreateAlignedLoad(vector, row_at(r), align);
-    return transposed(b_, in, bytes);
+    return transposed({b_, scalar_.hooks()}, in, bytes);
   };
-  const auto out = !columns && fixed_rows == lanes ? transposed_rows(b_, vector, row_at, align) : masked_rows();
+  const auto out = !columns && fixed_rows == lanes ? transposed_rows({b_, scalar_.hooks()}, vector, row_at, align) : masked_rows();
   llvm::Value* row_mask = rows ? below(rows) : below(b_.getInt64(fixed_rows));
   for (unsigned c = 0; c < lanes; ++c) {
     llvm::Value* at = step_from(to, turn.to.coefficient(turn.columns->var), c);
@@ -375,7 +377,7 @@ bool NestCode::turning_groups(const Loop& outer) {
       bind_variable(outer.var, column, column_facts);
       const llvm::Align align(static_cast<uint64_t>(bytes));
       const auto out = transposed_rows(
-          b_, vector, [&](unsigned r) { return at(src, from, from_row, r); }, align);
+          {b_, scalar_.hooks()}, vector, [&](unsigned r) { return at(src, from, from_row, r); }, align);
       for (int64_t c = 0; c < kSide; ++c) b_.CreateAlignedStore(out[static_cast<size_t>(c)], at(dst, to, to_column, c), align);
       clear_caches();
     });

@@ -1,7 +1,5 @@
 #include "targets/common/scalar_code.h"
 
-#include <llvm/IR/IntrinsicsX86.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/PatternMatch.h>
 
 #include <limits>
@@ -25,7 +23,7 @@ unsigned width_of(ElementType type) {
 
 }  // namespace
 
-ScalarCode::ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls, FloatUnits units) : b_(builder), float_(builder, units), cls_(cls) {}
+ScalarCode::ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls, const InstructionHooks& hooks) : b_(builder), float_(builder, hooks), cls_(cls) {}
 
 llvm::Type* ScalarCode::register_type(ElementType type) const {
   if (type == ElementType::f64) return b_.getDoubleTy();
@@ -84,39 +82,13 @@ llvm::Value* ScalarCode::bf16_bits(llvm::Value* value) {
   llvm::Value* known = nullptr;
   if (match(value, m_BitCast(m_Shl(m_ZExt(m_Value(known)), m_SpecificInt(16)))) && known->getType()->getScalarType()->isIntegerTy(16) && lanes(known) == lanes(value))
     return known;
-  if (float_.units().bf16 && lanes(value) >= 4 && llvm::isPowerOf2_32(lanes(value))) return bf16_by_unit(value);
+  if (llvm::Value* converted = hooks().bf16_bits(b_, value)) return converted;
   llvm::Value* bits = b_.CreateBitCast(value, like(b_.getInt32Ty(), value));
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), integer(bits, 1));
   llvm::Value* rounded = b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(odd, integer(bits, 0x7fff))), 16);
   llvm::Value* quiet = b_.CreateOr(b_.CreateLShr(bits, 16), integer(bits, 0x40));
   llvm::Value* is_nan = b_.CreateFCmpUNO(value, value);
   return b_.CreateTrunc(b_.CreateSelect(is_nan, quiet, rounded), like(b_.getInt16Ty(), value));
-}
-
-llvm::Value* ScalarCode::lanes_of(llvm::Value* vector, unsigned first, unsigned count) {
-  std::vector<int> from(count);
-  std::iota(from.begin(), from.end(), static_cast<int>(first));
-  return b_.CreateShuffleVector(vector, from);
-}
-
-// The unit takes numbers with the exponent 0 for zero. They get the exponent 1 for it, whose last digit is worth as much, and lose it again: a carry out
-// of the digits gives 2^-126 as it should.
-llvm::Value* ScalarCode::bf16_by_unit(llvm::Value* value) {
-  const unsigned width = lanes(value);
-  if (width > 32) {
-    llvm::Value *low = bf16_by_unit(lanes_of(value, 0, width / 2)), *high = bf16_by_unit(lanes_of(value, width / 2, width / 2));
-    std::vector<int> both(width);
-    std::iota(both.begin(), both.end(), 0);
-    return b_.CreateShuffleVector(low, high, both);
-  }
-  llvm::Value* bits = b_.CreateBitCast(value, like(b_.getInt32Ty(), value));
-  llvm::Value* is_tiny = b_.CreateICmpEQ(b_.CreateAnd(bits, integer(bits, 0x7f800000)), integer(bits, 0));
-  llvm::Value* normal = b_.CreateBitCast(b_.CreateSelect(is_tiny, b_.CreateOr(bits, integer(bits, 0x00800000)), bits), value->getType());
-  auto* words = llvm::FixedVectorType::get(b_.getInt16Ty(), width);
-  llvm::Value* out = width < 32 ? b_.CreateFPTrunc(normal, llvm::FixedVectorType::get(b_.getBFloatTy(), width))
-                                : b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtne2ps2bf16_512, {}, {lanes_of(normal, 16, 16), lanes_of(normal, 0, 16)});
-  out = b_.CreateBitCast(out, words);
-  return b_.CreateSelect(is_tiny, b_.CreateSub(out, integer(out, 0x80)), out);
 }
 
 llvm::Value* ScalarCode::to_memory(llvm::Value* value, ElementType type) {
@@ -157,23 +129,12 @@ llvm::Value* ScalarCode::minimum(bool max, ElementType type, llvm::Value* a, llv
   return out;
 }
 
-bool ScalarCode::has_masked_extremes(ElementType type) const {
-  return units().scale && cls_ != NumericsClass::strict && (type == ElementType::f32 || type == ElementType::f64);
+bool ScalarCode::has_chained_extremes(ElementType type) const {
+  return hooks().has_chained_extremes() && cls_ != NumericsClass::strict && (type == ElementType::f32 || type == ElementType::f64);
 }
 
-// The instruction gives its second operand where one is no number; where the first is none, the mask leaves the first. A comparison of whole registers makes the mask
-// in one operation; that of a bit comes by way of the flags and a general register, which took 1.4 times as long in two recurrences of `max`.
-llvm::Value* ScalarCode::masked_extreme(const ExprNode& node, llvm::Value* a, llvm::Value* b) {
-  const bool is_single = node.type == ElementType::f32, is_max = node.op == Op::max;
-  auto* vector = llvm::FixedVectorType::get(a->getType(), is_single ? 4 : 2);
-  const auto low = [&](llvm::Value* v) { return b_.CreateInsertElement(llvm::PoisonValue::get(vector), v, b_.getInt64(0)); };
-  constexpr int kThisRounding = 4, kOrdered = 7;
-  const llvm::Intrinsic::ID compare = is_single ? llvm::Intrinsic::x86_avx512_mask_cmp_ss : llvm::Intrinsic::x86_avx512_mask_cmp_sd;
-  llvm::Value* mask = b_.CreateIntrinsic(compare, {low(a), low(a), b_.getInt32(kOrdered), b_.getInt8(0xff), b_.getInt32(kThisRounding)});
-  const llvm::Intrinsic::ID id = is_single ? (is_max ? llvm::Intrinsic::x86_avx512_mask_max_ss_round : llvm::Intrinsic::x86_avx512_mask_min_ss_round)
-                                           : (is_max ? llvm::Intrinsic::x86_avx512_mask_max_sd_round : llvm::Intrinsic::x86_avx512_mask_min_sd_round);
-  llvm::Value* out = b_.CreateIntrinsic(id, {low(a), low(b), low(a), mask, b_.getInt32(kThisRounding)});
-  return b_.CreateExtractElement(out, b_.getInt64(0));
+llvm::Value* ScalarCode::chained_extreme(const ExprNode& node, llvm::Value* a, llvm::Value* b) {
+  return hooks().chained_extreme(b_, node.op == Op::max, a, b);
 }
 
 // Floor division: x // 0 = x % 0 = 0, least // -1 wraps; no trap: the divisor is replaced where it would. That by a power of two shifts and masks.

@@ -12,9 +12,11 @@ namespace polyweft::targets {
 
 class ScalarCode {
  public:
-  ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls, FloatUnits units);
+  /// The hooks must outlive this.
+  ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls, const InstructionHooks& hooks);
 
-  FloatUnits units() const { return float_.units(); }
+  const InstructionHooks& hooks() const { return float_.hooks(); }
+  const InstructionCapabilities& can() const { return hooks().can(); }
   /// In registers and in memory.
   llvm::Type* register_type(ElementType type) const;
   llvm::Type* memory_type(ElementType type) const;
@@ -24,9 +26,9 @@ class ScalarCode {
   /// Operands of one shape (all scalar or all of one vector width).
   llvm::Value* apply(const ExprNode& node, std::vector<llvm::Value*> args);
   llvm::Value* combine(Reducer reducer, ElementType type, llvm::Value* state, llvm::Value* value);
-  /// The greatest or least of two scalars as one instruction behind b: the test for a NaN in a runs beside what makes b. AVX-512, f32 and f64, the sign of a zero free.
-  bool has_masked_extremes(ElementType type) const;
-  llvm::Value* masked_extreme(const ExprNode& node, llvm::Value* a, llvm::Value* b);
+  /// Is the greater or lesser of two scalars one instruction behind the second (InstructionHooks::chained_extreme)? f32 and f64, where the sign of a zero is free.
+  bool has_chained_extremes(ElementType type) const;
+  llvm::Value* chained_extreme(const ExprNode& node, llvm::Value* a, llvm::Value* b);
   /// One step of a fused sum: a half is rounded once where the chip can, else as a float and then as a half; both are contractions.
   llvm::Value* fma(ElementType type, llvm::Value* a, llvm::Value* b, llvm::Value* c);
   llvm::Value* convert(llvm::Value* value, ElementType from, ElementType to, bool saturate);
@@ -41,7 +43,7 @@ class ScalarCode {
 
  private:
   /// Halves that the chip itself computes with.
-  bool is_native_half(ElementType type) const { return type == ElementType::f16 && units().half_arithmetic; }
+  bool is_native_half(ElementType type) const { return type == ElementType::f16 && can().half_arithmetic; }
   /// A native half as a float, which holds it exactly; others as they are.
   llvm::Value* widened(llvm::Value* value, ElementType type);
   llvm::Value* binary(Op op, ElementType type, llvm::Value* a, llvm::Value* b);
@@ -53,8 +55,6 @@ class ScalarCode {
   llvm::Value* round_narrow(llvm::Value* value, ElementType type);
   llvm::Value* round_to_odd(llvm::Value* value);
   llvm::Value* bf16_bits(llvm::Value* value);
-  llvm::Value* bf16_by_unit(llvm::Value* value);
-  llvm::Value* lanes_of(llvm::Value* vector, unsigned first, unsigned count);
   llvm::Value* float_to_int(llvm::Value* value, ElementType to);
   llvm::Value* floats_to_ints(llvm::Value* value, ElementType to);
   llvm::Value* clamp_int(llvm::Value* value, bool source_signed, ElementType to);

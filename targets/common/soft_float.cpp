@@ -141,7 +141,7 @@ llvm::Constant* FloatCode::integer(llvm::Value* shape, uint64_t value) const {
 }
 
 llvm::Value* FloatCode::fma(llvm::Value* x, llvm::Value* y, llvm::Value* z) {
-  if (units_.fma) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
+  if (hooks_.can().fused_products) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
   return is_single(x) ? fma_through_double(x, y, z) : fma_lane_by_lane(x, y, z);
 }
 
@@ -191,18 +191,18 @@ llvm::Value* FloatCode::rounded_by_addition(llvm::Value* x) {
 }
 
 llvm::Value* FloatCode::round_even(llvm::Value* x) {
-  return units_.rounding ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x) : rounded_by_addition(x);
+  return hooks_.can().rounding ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x) : rounded_by_addition(x);
 }
 
 llvm::Value* FloatCode::floor(llvm::Value* x) {
-  if (units_.rounding) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x);
+  if (hooks_.can().rounding) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x);
   llvm::Value* near = rounded_by_addition(x);
   llvm::Value* below = b_.CreateFSub(near, llvm::ConstantFP::get(x->getType(), 1.0));
   return with_sign_of(b_.CreateSelect(b_.CreateFCmpOGT(near, x), below, near), x);
 }
 
 llvm::Value* FloatCode::ceil(llvm::Value* x) {
-  if (units_.rounding) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, x);
+  if (hooks_.can().rounding) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, x);
   llvm::Value* near = rounded_by_addition(x);
   llvm::Value* above = b_.CreateFAdd(near, llvm::ConstantFP::get(x->getType(), 1.0));
   return with_sign_of(b_.CreateSelect(b_.CreateFCmpOLT(near, x), above, near), x);
@@ -211,7 +211,7 @@ llvm::Value* FloatCode::ceil(llvm::Value* x) {
 // A half's exponent and fraction as those of a float are the value times 2^-112; subnormals included, as ours are never flushed.
 llvm::Value* FloatCode::from_half_bits(llvm::Value* bits) {
   llvm::Type* f32 = like(b_.getFloatTy(), bits);
-  if (units_.half) return b_.CreateFPExt(b_.CreateBitCast(bits, like(b_.getHalfTy(), bits)), f32);
+  if (hooks_.can().half_conversions) return b_.CreateFPExt(b_.CreateBitCast(bits, like(b_.getHalfTy(), bits)), f32);
   llvm::Value* wide = b_.CreateZExt(bits, like(b_.getInt32Ty(), bits));
   llvm::Value* magnitude = b_.CreateAnd(wide, integer(wide, 0x7fff));
   llvm::Value* moved = b_.CreateShl(magnitude, 13);
@@ -226,7 +226,7 @@ llvm::Value* FloatCode::from_half_bits(llvm::Value* bits) {
 // a subnormal half, so adding 0.5 rounds as wanted and leaves the half's bits at the end.
 llvm::Value* FloatCode::half_bits(llvm::Value* x) {
   llvm::Type* i16 = like(b_.getInt16Ty(), x);
-  if (units_.half) return b_.CreateBitCast(b_.CreateFPTrunc(x, like(b_.getHalfTy(), x)), i16);
+  if (hooks_.can().half_conversions) return b_.CreateBitCast(b_.CreateFPTrunc(x, like(b_.getHalfTy(), x)), i16);
   llvm::Value* bits = b_.CreateBitCast(x, like(b_.getInt32Ty(), x));
   llvm::Value* magnitude = b_.CreateAnd(bits, integer(bits, 0x7fffffff));
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 13), integer(bits, 1));

@@ -12,10 +12,11 @@
 #include <chrono>
 
 #include "ir/instruction.h"
-#include "targets/common/lower.h"
+#include "targets/common/code_layout.h"
 #include "targets/common/nest_walk.h"
 #include "targets/cpu/expected_cycles.h"
 #include "targets/cpu/instruction_set.h"
+#include "targets/cpu/lower.h"
 #include "targets/cpu/pipeline.h"
 #include "targets/cpu/spills.h"
 #include "targets/cpu/trip_counts.h"
@@ -119,10 +120,10 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;
   options.plain_pointers = caller == Caller::plain_c;
-  options.units = (*set)->units(target);
+  const auto instructions = (*set)->hooks(target);
   Lowered out;
   out.context = std::make_unique<llvm::LLVMContext>();
-  auto module = lower(*out.context, nest, options);
+  auto module = lower(*out.context, nest, *instructions, options);
   if (!module) return module.error();
   out.module = std::move(module).value();
   out.machine = *machine;

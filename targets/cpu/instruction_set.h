@@ -3,10 +3,11 @@
 
 #include <llvm/TargetParser/Triple.h>
 
+#include <memory>
 #include <string>
 
 #include "polyweft/target.h"
-#include "targets/common/soft_float.h"
+#include "targets/common/instruction_hooks.h"
 
 namespace llvm {
 class MCInst;
@@ -27,7 +28,8 @@ class InstructionSet {
   /// Registers LLVM's back end, once a process.
   virtual void initialize() const = 0;
 
-  virtual FloatUnits units(const Target& target) const = 0;
+  /// What code generation may use of the target's instructions.
+  virtual std::unique_ptr<InstructionHooks> hooks(const Target& target) const = 0;
   /// What turns gathers and scatters of LLVM's vectorizers off, as features; empty: they take none.
   virtual std::string features_against_gathers() const { return {}; }
 

@@ -26,7 +26,7 @@
 #include <cstdlib>
 
 #include "support/abilities.h"
-#include "targets/common/lower.h"
+#include "targets/common/code_layout.h"
 #include "targets/cpu/carried_values.h"
 #include "targets/cpu/conditional_moves.h"
 #include "targets/cpu/integer_sums.h"

@@ -1,13 +1,12 @@
 #include "targets/cpu/yardstick.h"
 
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <algorithm>
 
 #include "ir/instruction.h"
 #include "polyweft/program.h"
-#include "targets/common/lower.h"
+#include "targets/common/instruction_hooks.h"
 #include "targets/cpu/instruction_set.h"
 #include "targets/cpu/pipeline.h"
 
@@ -42,8 +41,14 @@ unsigned chains_of(const ir::Instruction* instruction) {
 /// Writes the module: a task that loops, and the kernel that starts one on each thread.
 class Writer {
  public:
-  Writer(llvm::LLVMContext& context, const Unit& unit, const Target& target, std::string cpu)
-      : module_(std::make_unique<llvm::Module>("yardstick", context)), b_(context), unit_(unit), target_(target), cpu_(std::move(cpu)), instruction_(instruction_of(unit)) {}
+  Writer(llvm::LLVMContext& context, const Unit& unit, const Target& target, const InstructionSet& set)
+      : module_(std::make_unique<llvm::Module>("yardstick", context)),
+        b_(context),
+        unit_(unit),
+        target_(target),
+        cpu_(set.basic_cpu()),
+        hooks_(set.hooks(target)),
+        instruction_(instruction_of(unit)) {}
 
   std::unique_ptr<llvm::Module> write(const std::string& symbol, int threads, int64_t iterations) {
     llvm::Type *i32 = b_.getInt32Ty(), *pointer = b_.getPtrTy();
@@ -143,9 +148,10 @@ class Writer {
   }
 
   void tiles(int64_t iterations) {
-    b_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {tile_configuration(*module_)});
+    const TileUnit& unit = *hooks_->tile_unit();
+    unit.switch_on(b_);
     llvm::Type* i8 = b_.getInt8Ty();
-    for (uint8_t tile = 0; tile < 8; ++tile) b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero, {}, {b_.getInt8(tile)});
+    for (int tile = 0; tile < static_cast<int>(ir::kLiveTiles); ++tile) unit.clear(b_, tile);
     auto call = module_->getOrInsertFunction(instruction_->call, llvm::FunctionType::get(b_.getVoidTy(), {i8, i8, i8}, false));
     loop(iterations, {}, [&](const std::vector<llvm::Value*>& none) {
       for (unsigned part = 0; part < parts_of(*instruction_); ++part)
@@ -153,7 +159,7 @@ class Writer {
           b_.CreateCall(call, {b_.getInt8(sum), b_.getInt8(static_cast<uint8_t>(4 + sum / 2)), b_.getInt8(static_cast<uint8_t>(6 + sum % 2))});
       return none;
     });
-    b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::x86_tilerelease, {});
+    unit.switch_off(b_);
   }
 
   std::unique_ptr<llvm::Module> module_;
@@ -161,6 +167,7 @@ class Writer {
   const Unit& unit_;
   const Target& target_;
   std::string cpu_;
+  std::unique_ptr<InstructionHooks> hooks_;
   const ir::Instruction* instruction_;
 };
 
@@ -212,7 +219,7 @@ Result<CompiledObject> compile_yardstick(const Unit& unit, const Target& target,
   auto machine = machine_for(target);
   if (!machine) return machine.error();
   llvm::LLVMContext context;
-  auto module = Writer(context, unit, target, (*set)->basic_cpu()).write(symbol, threads, yardstick_instructions(unit, instructions) / chains_of(instruction));
+  auto module = Writer(context, unit, target, **set).write(symbol, threads, yardstick_instructions(unit, instructions) / chains_of(instruction));
   module->setTargetTriple((*machine)->getTargetTriple());
   module->setDataLayout((*machine)->createDataLayout());
   auto bytes = write_machine_code(*module, **machine, llvm::CodeGenFileType::ObjectFile, Pipeline::full, nullptr);

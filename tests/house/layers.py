@@ -1,6 +1,6 @@
 """Reads the #include lines of a source tree and lists what breaks the house rules: an edge between layers that must not be, a cycle,
 a third party outside its home, a public header that names one, too many public headers, an architecture's name in code that serves all of them,
-a file that is too long."""
+an architecture's or an ABI's name anywhere in what backends share, a file that is too long."""
 
 import os
 import re
@@ -27,6 +27,8 @@ HOMES = [  # third party (by its headers), the folders that may include it
 SOURCE_TOPS = ["include", "src", "schedules", "search", "cost_models", "targets", "db"]
 OTHER_TOPS = ["tests", "bench", "examples", "cmake", "scripts"]  # length alone
 ARCHITECTURE = re.compile(r"x86|aarch64|(?<![a-z])(?:avx|amx|sse\d|neon|znver|skylake|[xyz]mm\d)", re.IGNORECASE)
+ONE_KIND = re.compile(r"halide|targets/(?!common/|instructions|backend)\w+/|(?<![a-z])(?:vnni|f16c|fma3|arch_prctl|ldtilecfg|v?pdpb|v?pmadd|vscalef|vperm|valign)|IntrinsicsX|\b(?:intel|amd|arm)\b", re.IGNORECASE)
+SHARED = "targets/common/"  # serves any machine: names neither an architecture nor the ABI of one kind of backend, in comments neither
 NAMELESS = ("include/", "src/ir/", "src/driver/", "schedules/", "search/", "cost_models/")  # their code knows capabilities and figures of a target
 MAX_LINES, MAX_PUBLIC = 800, 15
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
@@ -118,9 +120,16 @@ def architecture_problems(path, lines):
             for number, line in enumerate(code, 1) if (match := ARCHITECTURE.search(line.split("//")[0]))]
 
 
+def shared_problems(path, lines):
+    if not path.startswith(SHARED):
+        return []
+    return [f"{path}:{number}: names {match[0]}, which one kind of machine has; make it a hook that a backend completes"
+            for number, line in enumerate(lines, 1) if (match := ARCHITECTURE.search(line) or ONE_KIND.search(line))]
+
+
 def file_problems(root, path, graph):
     lines = read_lines(root, path)
-    out = length_problem(path, lines) + architecture_problems(path, lines)
+    out = length_problem(path, lines) + architecture_problems(path, lines) + shared_problems(path, lines)
     for number, line in enumerate(lines, 1):
         match = INCLUDE.match(line)
         if path.startswith("include/"):

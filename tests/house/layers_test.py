@@ -52,6 +52,12 @@ class Layers(unittest.TestCase):
         self.assertEqual(["include/polyweft/a.h:1: a public header names llvm::Module"], self.tree({"include/polyweft/a.h": "llvm::Module* m;\n"}))
         self.assertEqual([], self.tree({"include/polyweft/a.h": "int isl_version;  // no isl_ctx in here\n"}))
 
+    def test_a_name_of_a_machine_in_what_backends_share_is_caught_in_comments_too(self):
+        found = self.tree({"targets/common/a.cpp": "// AVX-512 has it\nint sum;\ncall(\"halide_malloc\");\n// the farm\n", "targets/cpu/a.cpp": "// halide_free\n",
+                     "targets/common/b.h": "#include <llvm/IR/IntrinsicsX86.h>\n// an ARM core\n#include \"targets/cpu/b.h\"\n"})
+        self.assertEqual([f"targets/common/{where}: names {what}, which one kind of machine has; make it a hook that a backend completes"
+                          for where, what in (("a.cpp:1", "AVX"), ("a.cpp:3", "halide"), ("b.h:1", "X86"), ("b.h:2", "ARM"), ("b.h:3", "targets/cpu/"))], sorted(found))
+
     def test_a_name_of_an_architecture_in_code_for_all_is_caught(self):
         found = self.tree({"src/driver/a.cpp": 'int f() { return g("avx512f"); }\n', "cost_models/a.cpp": "/* x86\n */ int neon_lanes;\n"})
         self.assertEqual(["cost_models/a.cpp:2: code that names an architecture (neon); ask the target for a capability or a figure",

@@ -6,6 +6,7 @@
 #include <llvm/MC/MCRegisterInfo.h>
 #include <llvm/Support/TargetSelect.h>
 
+#include <memory>
 #include <mutex>
 
 namespace polyweft::targets {
@@ -35,12 +36,12 @@ class AArch64Instructions final : public InstructionSet {
   }
 
   // NEON has fused multiply-adds, rounding to integers (frintm, frintp, frintn) and conversions of halves (fcvtl, fcvtn) since its first version.
-  FloatUnits units(const Target& target) const override {
-    FloatUnits out;
-    out.vector_bits = target.vector_bits;
-    out.fma = out.rounding = out.half = true;
-    out.half_arithmetic = target.can.half_arithmetic;
-    return out;
+  std::unique_ptr<InstructionHooks> hooks(const Target& target) const override {
+    InstructionCapabilities can;
+    can.vector_bits = target.vector_bits;
+    can.fused_products = can.rounding = can.half_conversions = true;
+    can.half_arithmetic = target.can.half_arithmetic;
+    return std::make_unique<InstructionHooks>(can);
   }
 
   std::string all_features() const override { return "+neon,+fullfp16,+dotprod,+i8mm,+bf16"; }

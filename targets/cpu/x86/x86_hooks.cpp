@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "targets/cpu/x86/x86_tiles.h"
@@ -35,7 +36,7 @@ unsigned lanes_of(const llvm::Value* value) {
 llvm::Constant* integer(const llvm::Value* shape, uint64_t value) {
   return llvm::ConstantInt::get(shape->getType(), value);
 }
-bool is_single(llvm::Type* type) {
+bool has_singles(llvm::Type* type) {
   return type->getScalarType()->isFloatTy();
 }
 bool is_one_byte(ElementType type) {
@@ -46,6 +47,12 @@ llvm::Value* some_lanes(llvm::IRBuilder<>& b, llvm::Value* vector, unsigned firs
   std::vector<int> from(count);
   std::iota(from.begin(), from.end(), static_cast<int>(first));
   return b.CreateShuffleVector(vector, from);
+}
+
+llvm::CallInst* without_effects(llvm::CallInst* call) {
+  call->setDoesNotAccessMemory();
+  call->setDoesNotThrow();
+  return call;
 }
 
 class X86Hooks final : public InstructionHooks {
@@ -125,7 +132,7 @@ class X86Hooks final : public InstructionHooks {
   // vscalefps and vscalefpd
   llvm::Value* scale(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* k) const override {
     namespace id = llvm::Intrinsic;
-    const bool single = is_single(x->getType());
+    const bool single = has_singles(x->getType());
     const unsigned lanes = lanes_of(x), bits = lanes * (single ? 32 : 64);
     const llvm::Intrinsic::ID of_single = bits == 512   ? id::x86_avx512_mask_scalef_ps_512
                                           : bits == 256 ? id::x86_avx512_mask_scalef_ps_256
@@ -151,7 +158,7 @@ class X86Hooks final : public InstructionHooks {
   // The instruction gives its second operand where one is no number; where the first is none, the mask leaves the first. A comparison of whole registers makes the mask
   // in one operation; that of a bit comes by way of the flags and a general register, which took 1.4 times as long in two recurrences of `max`.
   llvm::Value* chained_extreme(llvm::IRBuilder<>& b, bool is_max, llvm::Value* x, llvm::Value* y) const override {
-    const bool single = is_single(x->getType());
+    const bool single = has_singles(x->getType());
     auto* vector = llvm::FixedVectorType::get(x->getType(), single ? 4 : 2);
     const auto low = [&](llvm::Value* v) { return b.CreateInsertElement(llvm::PoisonValue::get(vector), v, b.getInt64(0)); };
     constexpr int kThisRounding = 4, kOrdered = 7;
@@ -169,6 +176,19 @@ class X86Hooks final : public InstructionHooks {
     const llvm::Intrinsic::ID wide = is_float ? llvm::Intrinsic::x86_avx512_permvar_df_512 : llvm::Intrinsic::x86_avx512_permvar_di_512;
     const llvm::Intrinsic::ID narrow = is_float ? llvm::Intrinsic::x86_avx512_permvar_sf_512 : llvm::Intrinsic::x86_avx512_permvar_si_512;
     return b.CreateIntrinsic(table->getType()->getScalarSizeInBits() == 64 ? wide : narrow, {table, index});
+  }
+
+  // LLVM 22 takes a permutation for it, which needs its indices in a register and overwrites an operand.
+  llvm::Value* joined(llvm::IRBuilder<>& b, llvm::Value* first, llvm::Value* second, unsigned late) const override {
+    auto* type = llvm::FunctionType::get(first->getType(), {first->getType(), first->getType()}, false);
+    const std::string text = (first->getType()->getScalarSizeInBits() == 64 ? "valignq $$" : "valignd $$") + std::to_string(late) + ", $1, $2, $0";
+    llvm::CallInst* out = without_effects(b.CreateCall(type, llvm::InlineAsm::get(type, text, "=v,v,v", false), {first, second}));
+    out->addFnAttr(llvm::Attribute::WillReturn);  // where nobody needs it, it vanishes
+    return out;
+  }
+  llvm::Value* opaque(llvm::IRBuilder<>& b, llvm::Value* vector) const override {
+    auto* type = llvm::FunctionType::get(vector->getType(), {vector->getType()}, false);
+    return without_effects(b.CreateCall(type, llvm::InlineAsm::get(type, "", "=v,0", false), {vector}));
   }
 
   const TileUnit* tile_unit() const override { return &x86_tile_unit(); }

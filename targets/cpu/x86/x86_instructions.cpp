@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "targets/cpu/gather_lanes.h"
+#include "targets/cpu/x86/x86_hooks.h"
 
 namespace polyweft::targets {
 namespace {
@@ -39,21 +40,7 @@ class X86Instructions final : public InstructionSet {
     });
   }
 
-  FloatUnits units(const Target& target) const override {
-    FloatUnits out;
-    out.vector_bits = target.vector_bits;
-    out.fma = target.can.fused_products;
-    out.rounding = target.has("sse4.1");
-    out.half = target.has("f16c") || target.has("avx512f");
-    out.half_arithmetic = target.can.half_arithmetic;
-    out.bf16 = target.has("avx512bf16") && target.has("avx512vl") && target.has("avx512bw");
-    out.scale = target.has("avx512f") && target.has("avx512vl");
-    const bool has_narrow_dots = target.has("avxvnni") || (target.has("avx512vnni") && target.has("avx512vl"));
-    out.byte_products = !has_narrow_dots ? 0 : target.has("avx512vnni") ? 512 : 256;
-    out.word_products = target.has("avx512bw") ? 512 : target.has("avx2") ? 256 : target.has("sse2") ? 128 : 0;
-    return out;
-  }
-
+  std::unique_ptr<InstructionHooks> hooks(const Target& target) const override { return x86_hooks(target); }
   std::string features_against_gathers() const override { return "+prefer-no-gather,+prefer-no-scatter"; }
   std::string all_features() const override {
     return "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512fp16,+avx512bf16,+avx512vnni,+fma,+f16c,+bmi,+bmi2";

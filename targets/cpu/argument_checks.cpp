@@ -1,9 +1,9 @@
-#include "targets/common/argument_checks.h"
+#include "targets/cpu/argument_checks.h"
 
 #include <algorithm>
 #include <map>
 
-#include "targets/common/halide_abi.h"
+#include "targets/cpu/halide_abi.h"
 
 namespace polyweft::targets {
 namespace {
@@ -301,7 +301,7 @@ void ArgumentChecks::write_refusal(llvm::Module& module) {
   std::vector<uint32_t> words;
   for (const Shape& shape : shapes_) {
     words.insert(words.end(), {static_cast<uint32_t>(shape.code | shape.bits << 8), static_cast<uint32_t>(shape.extents.size()), shape.has_elements,
-                                 shape.has_elements ? static_cast<uint32_t>(shape.alignment - 1) : 0});
+                               shape.has_elements ? static_cast<uint32_t>(shape.alignment - 1) : 0});
     int64_t stride = 1;
     for (int64_t extent : shape.extents) {
       words.insert(words.end(), {static_cast<uint32_t>(extent), static_cast<uint32_t>(stride)});

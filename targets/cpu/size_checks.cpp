@@ -1,10 +1,10 @@
-#include "targets/common/size_checks.h"
+#include "targets/cpu/size_checks.h"
 
 #include "ir/kernel_codes.h"
-#include "targets/common/argument_checks.h"
-#include "targets/common/halide_abi.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/ranges.h"
+#include "targets/cpu/argument_checks.h"
+#include "targets/cpu/halide_abi.h"
 
 namespace polyweft::targets {
 namespace {

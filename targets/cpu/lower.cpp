@@ -1,7 +1,6 @@
 // Functions around the nest: the halide_buffer_t ABI of the kernel and its pack functions.
-#include "targets/common/lower.h"
+#include "targets/cpu/lower.h"
 
-#include <llvm/IR/InlineAsm.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
@@ -10,18 +9,17 @@
 #include "ir/kernel_codes.h"
 #include "ir/scalar.h"
 #include "ir/walk_nest.h"
-#include "targets/common/argument_checks.h"
-#include "targets/common/halide_abi.h"
+#include "targets/common/code_layout.h"
 #include "targets/common/nest_code.h"
-#include "targets/common/size_checks.h"
+#include "targets/cpu/argument_checks.h"
+#include "targets/cpu/halide_abi.h"
+#include "targets/cpu/halide_runtime.h"
+#include "targets/cpu/size_checks.h"
 
 namespace polyweft::targets {
 namespace {
 
 constexpr int kAddressIsNull = -12;  // halide_error_code_t
-
-// Linux, x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).
-constexpr uint64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
 
 // Bodies up to this size (LLVM's instructions) become part of the function that checks the arguments: a jump, moves of addresses and a second
 // vzeroupper count in a product of 4 x 4. Larger ones gained nothing from it, and apart the checks cannot cost them registers.
@@ -29,8 +27,8 @@ constexpr int64_t kInlinedInstructions = 200;
 
 class ModuleCode {
  public:
-  ModuleCode(llvm::LLVMContext& context, const LoopNest& nest, const LowerOptions& options)
-      : module_(std::make_unique<llvm::Module>(nest.name, context)), nest_(nest), options_(options), b_(context) {
+  ModuleCode(llvm::LLVMContext& context, const LoopNest& nest, const InstructionHooks& instructions, const LowerOptions& options)
+      : module_(std::make_unique<llvm::Module>(nest.name, context)), nest_(nest), hooks_{instructions, halide_runtime()}, options_(options), b_(context) {
     if (options.expected_threads > 0) frequencies_ = ir::frequencies_of(nest);
   }
 
@@ -64,7 +62,7 @@ class ModuleCode {
 
   void add_constants() {
     bases_.assign(nest_.buffers.size(), nullptr);
-    ScalarCode scalar(b_, nest_.cls, options_.units);
+    ScalarCode scalar(b_, nest_.cls, hooks_.instructions);
     for (BufferId id = 0; id < nest_.buffers.size(); ++id) {
       const Buffer& buffer = nest_.buffers[id];
       if (buffer.scope != Scope::constant) continue;
@@ -293,7 +291,7 @@ class ModuleCode {
       argument->setName(nest_.buffers[arguments[a]].name);
       bases[arguments[a]] = argument;
     }
-    NestCode code(*module_, nest_, body, bases, options_.units);
+    NestCode code(*module_, nest_, body, bases, hooks_);
     if (frequencies_) code.expect(*frequencies_, options_.expected_threads);
     code.builder().SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", body));
     llvm::BasicBlock* entry = code.builder().GetInsertBlock();
@@ -304,9 +302,9 @@ class ModuleCode {
     code.fence_after(root);
     code.builder().CreateRet(code.builder().getInt32(0));
     code.builder().SetInsertPoint(entry);
-    if (code.uses_tiles()) {
+    if (llvm::Function* permission = code.uses_tiles() ? tile_permission() : nullptr) {
       auto* refused = llvm::BasicBlock::Create(b_.getContext(), "no_tiles", body);
-      code.builder().CreateCondBr(code.builder().CreateCall(tile_permission()), start, refused, llvm::MDBuilder(b_.getContext()).createBranchWeights(1000, 1));
+      code.builder().CreateCondBr(code.builder().CreateCall(permission), start, refused, llvm::MDBuilder(b_.getContext()).createBranchWeights(1000, 1));
       code.builder().SetInsertPoint(refused);
       code.builder().CreateRet(code.builder().getInt32(ir::kNoTileUnit));
     } else {
@@ -319,38 +317,8 @@ class ModuleCode {
     return code.instructions();
   }
 
-  // Whether this process may use tiles. Linux gives their 8 KB of state to whoever asks, for all threads at once; it is asked until it has said yes.
-  llvm::Function* tile_permission() {
-    static constexpr const char* kTilePermission = "tile.permission";  // no kernel's name has a dot
-    if (auto* known = module_->getFunction(kTilePermission)) return known;
-    auto& context = b_.getContext();
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getInt1Ty(), false), llvm::GlobalValue::InternalLinkage, kTilePermission, *module_);
-    f->setAttributes(module_->getFunction(options_.symbol)->getAttributes());
-    f->addFnAttr(llvm::Attribute::NoInline);
-    auto* given = new llvm::GlobalVariable(*module_, b_.getInt8Ty(), false, llvm::GlobalValue::InternalLinkage, b_.getInt8(0), "tiles_permitted");
-    auto* ask = llvm::BasicBlock::Create(context, "ask", f, nullptr);
-    auto* keep = llvm::BasicBlock::Create(context, "keep", f);
-    auto* yes = llvm::BasicBlock::Create(context, "yes", f);
-    auto* no = llvm::BasicBlock::Create(context, "no", f);
-    auto* entry = llvm::BasicBlock::Create(context, "entry", f, ask);
-    llvm::IRBuilder<> b(entry);
-    auto* known = b.CreateAlignedLoad(b.getInt8Ty(), given, llvm::Align(1));
-    known->setAtomic(llvm::AtomicOrdering::Monotonic);
-    b.CreateCondBr(b.CreateICmpNE(known, b.getInt8(0)), yes, ask);
-    b.SetInsertPoint(ask);
-    llvm::Type* i64 = b.getInt64Ty();
-    auto* call = llvm::InlineAsm::get(llvm::FunctionType::get(i64, {i64, i64, i64}, false), "syscall", "={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory}", true);
-    llvm::Value* answer = b.CreateCall(call, {b.getInt64(kArchPrctl), b.getInt64(kRequestPermission), b.getInt64(kTileData)});
-    b.CreateCondBr(b.CreateICmpEQ(answer, b.getInt64(0)), keep, no);
-    b.SetInsertPoint(keep);
-    b.CreateAlignedStore(b.getInt8(1), given, llvm::Align(1))->setAtomic(llvm::AtomicOrdering::Monotonic);
-    b.CreateBr(yes);
-    b.SetInsertPoint(yes);
-    b.CreateRet(b.getTrue());
-    b.SetInsertPoint(no);
-    b.CreateRet(b.getFalse());
-    return f;
-  }
+  /// Null where no process needs one.
+  llvm::Function* tile_permission() { return hooks_.instructions.tile_unit()->permission(*module_, module_->getFunction(options_.symbol)->getAttributes()); }
 
   void pack_bytes(const std::string& name, const Buffer& packed) {
     const std::vector<llvm::Type*> sizes(nest_.symbolic ? nest_.params.size() : 0, b_.getInt64Ty());
@@ -368,6 +336,7 @@ class ModuleCode {
 
   std::unique_ptr<llvm::Module> module_;
   const LoopNest& nest_;
+  const TargetHooks hooks_;
   const LowerOptions& options_;
   std::optional<ir::Frequencies> frequencies_;
   llvm::IRBuilder<> b_;
@@ -376,9 +345,9 @@ class ModuleCode {
 
 }  // namespace
 
-Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest, const LowerOptions& options) {
+Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest, const InstructionHooks& instructions, const LowerOptions& options) {
   try {
-    auto module = ModuleCode(context, nest, options).run();
+    auto module = ModuleCode(context, nest, instructions, options).run();
     std::string problems;
     llvm::raw_string_ostream stream(problems);
     if (llvm::verifyModule(*module, &stream)) return fail("PW0599", "internal: the lowered module is malformed: " + stream.str().substr(0, 2000));

@@ -1,0 +1,10 @@
+// The functions of Halide's runtime that kernels for CPUs call: halide_malloc, halide_free, halide_do_par_for.
+#pragma once
+
+#include "targets/common/runtime_hooks.h"
+
+namespace polyweft::targets {
+
+const RuntimeHooks& halide_runtime();
+
+}  // namespace polyweft::targets
