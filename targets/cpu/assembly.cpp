@@ -45,7 +45,7 @@ class Marker {
     const llvm::MCInstrDesc& desc = machine_.instructions->get(inst.getOpcode());
     const bool moves_data = machine_.instructions->getName(inst.getOpcode()).str().find("PREFETCH") == std::string::npos && !desc.isCall() && !desc.isReturn();
     Mark out;
-    out.fma = is_multiply_add(inst, *machine_.instructions);
+    out.fma = is_multiply_add(inst, machine_.described());
     out.vector = out.fma || is_vector_arithmetic(inst, machine_.described());
     out.load = moves_data && desc.mayLoad();
     out.store = moves_data && desc.mayStore();

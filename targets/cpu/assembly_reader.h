@@ -36,7 +36,7 @@ struct ModelledCpu {
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
   std::unique_ptr<llvm::MCInstrInfo> instructions;
   std::unique_ptr<llvm::MCInstrAnalysis> analysis;
-  MachineDescription described() const { return {*registers, *subtarget, *instructions, analysis.get()}; }
+  MachineDescription described() const { return {*registers, *subtarget, *instructions, analysis.get(), *set}; }
 };
 struct AssemblyCode {
   ModelledCpu cpu;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "polyweft/target.h"
 #include "targets/common/instruction_hooks.h"
@@ -17,6 +18,11 @@ class Target;
 }  // namespace llvm
 
 namespace polyweft::targets {
+
+/// LLVM's names of instructions that stand for a class where its tables of ports are read; of each list the first that a CPU's model knows counts.
+struct PortInstructions {
+  std::vector<std::string> multiply_adds, loads, stores;
+};
 
 class InstructionSet {
  public:
@@ -37,6 +43,14 @@ class InstructionSet {
   virtual std::string all_features() const = 0;
   /// A CPU with the target's units that LLVM has a scheduling model of; the host's own where it has one.
   virtual std::string modelled_cpu(const Target& target, const llvm::Target& llvm_target) const = 0;
+  /// Bits of the vector register with this name of LLVM's; 0 for any other register.
+  virtual int vector_register_bits(const std::string& name) const = 0;
+  /// A multiply-add or a dot product, of floats or integers, by LLVM's name.
+  virtual bool is_multiply_add(const std::string& instruction) const = 0;
+  /// Does it load, store or copy vectors and no more?
+  virtual bool only_moves_vectors(const std::string& instruction) const = 0;
+  /// For code whose widest vectors have so many bits.
+  virtual PortInstructions port_instructions(int vector_bits) const = 0;
   /// A vector register to the stack at a constant distance from the stack pointer, or from the frame pointer where there is one.
   virtual bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const = 0;
   /// The stack pointer becomes the frame pointer.

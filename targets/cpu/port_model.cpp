@@ -86,16 +86,11 @@ Ports ports_of(const std::vector<std::string>& names, const MachineDescription& 
 std::string register_name(const llvm::MCOperand& operand, const MachineDescription& machine) {
   return operand.isReg() && operand.getReg().isValid() ? machine.registers.getName(operand.getReg()) : "";
 }
-bool is_vector_name(const std::string& name) {
-  const bool is_of_x86 = name.size() >= 4 && name.compare(1, 2, "MM") == 0 && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
-  const bool is_of_arm = name.size() >= 2 && (name[0] == 'Q' || name[0] == 'D') && name[1] >= '0' && name[1] <= '9';
-  return is_of_x86 || is_of_arm;
-}
-bool has_wide_registers(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
+int widest_vector_bits(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
+  int out = 0;
   for (const llvm::MCInst& inst : code)
-    for (const llvm::MCOperand& operand : inst)
-      if (register_name(operand, machine).rfind("ZMM", 0) == 0) return true;
-  return false;
+    for (const llvm::MCOperand& operand : inst) out = std::max(out, machine.set.vector_register_bits(register_name(operand, machine)));
+  return out;
 }
 
 double most_of(const Ports& ports, const std::map<unsigned, double>& busy) {
@@ -109,11 +104,11 @@ struct PortClasses {
   Ports fma, load, store;
 };
 PortClasses classes_for(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
-  const bool wide = has_wide_registers(code, machine);
+  const PortInstructions known = machine.set.port_instructions(widest_vector_bits(code, machine));
   PortClasses out;
-  out.fma = ports_of(wide ? std::vector<std::string>{"VFMADD231PSZr"} : std::vector<std::string>{"VFMADD231PSYr", "VMULPSYrr", "MULPSrr", "FMLAv4f32"}, machine);
-  out.load = ports_of({"VMOVUPSYrm", "MOVUPSrm", "LDRQui"}, machine);
-  for (unsigned port : ports_of({"VMOVUPSYmr", "MOVUPSmr", "STRQui"}, machine))
+  out.fma = ports_of(known.multiply_adds, machine);
+  out.load = ports_of(known.loads, machine);
+  for (unsigned port : ports_of(known.stores, machine))
     if (!out.load.contains(port)) out.store.insert(port);  // the others also take a store's address
   return out;
 }
@@ -156,17 +151,13 @@ void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const M
 
 }  // namespace
 
-bool is_multiply_add(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) {
-  const std::string name = instructions.getName(inst.getOpcode()).str();
-  for (const char* part : {"FMADD", "FMSUB", "FNMADD", "FNMSUB", "VPDPB", "VPDPW", "DPBF16PS", "TDPB", "TDPFP16", "FMLA", "FMLS", "SDOT", "UDOT"})
-    if (name.find(part) != std::string::npos) return true;
-  return false;
+bool is_multiply_add(const llvm::MCInst& inst, const MachineDescription& machine) {
+  return machine.set.is_multiply_add(machine.instructions.getName(inst.getOpcode()).str());
 }
 
 bool is_vector_arithmetic(const llvm::MCInst& inst, const MachineDescription& machine) {
-  if (inst.getNumOperands() == 0 || !is_vector_name(register_name(inst.getOperand(0), machine))) return false;
-  const std::string name = machine.instructions.getName(inst.getOpcode()).str();
-  return name.find("MOVU") == std::string::npos && name.find("MOVA") == std::string::npos && name.find("MOVDQ") == std::string::npos;
+  if (inst.getNumOperands() == 0 || machine.set.vector_register_bits(register_name(inst.getOperand(0), machine)) == 0) return false;
+  return !machine.set.only_moves_vectors(machine.instructions.getName(inst.getOpcode()).str());
 }
 
 void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop, unsigned iterations) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "polyweft/target.h"
+#include "targets/cpu/instruction_set.h"
 
 namespace polyweft::targets {
 
@@ -18,9 +19,10 @@ struct MachineDescription {
   const llvm::MCSubtargetInfo& subtarget;
   const llvm::MCInstrInfo& instructions;
   const llvm::MCInstrAnalysis* analysis;
+  const InstructionSet& set;
 };
 /// A multiply-add or a dot product, of floats or integers.
-bool is_multiply_add(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions);
+bool is_multiply_add(const llvm::MCInst& inst, const MachineDescription& machine);
 /// Writes a vector register and is no plain load.
 bool is_vector_arithmetic(const llvm::MCInst& inst, const MachineDescription& machine);
 /// Fills in cycles, ports, front end and bound of `loop`, whose instructions these are.

@@ -12,11 +12,6 @@
 namespace polyweft::targets {
 namespace {
 
-/// Q, D, S, H and B registers are parts of one file.
-bool is_neon_register(const std::string& name) {
-  return name.size() >= 2 && std::string("QDSHB").find(name[0]) != std::string::npos && name[1] >= '0' && name[1] <= '9';
-}
-
 class AArch64Instructions final : public InstructionSet {
  public:
   std::string architecture() const override { return "aarch64"; }
@@ -47,6 +42,22 @@ class AArch64Instructions final : public InstructionSet {
   std::string all_features() const override { return "+neon,+fullfp16,+dotprod,+i8mm,+bf16"; }
   std::string modelled_cpu(const Target& target, const llvm::Target&) const override { return target.has("bf16") ? "neoverse-v2" : "cortex-a57"; }
 
+  // Q, D, S, H and B registers are parts of one file.
+  int vector_register_bits(const std::string& name) const override {
+    const bool is_numbered = name.size() >= 2 && name[1] >= '0' && name[1] <= '9';
+    const size_t size = is_numbered ? std::string("BHSDQ").find(name[0]) : std::string::npos;
+    return size == std::string::npos ? 0 : 8 << size;
+  }
+  bool is_multiply_add(const std::string& instruction) const override {
+    for (const char* part : {"FMADD", "FMSUB", "FNMADD", "FNMSUB", "FMLA", "FMLS", "SDOT", "UDOT", "MMLA", "BFDOT"})
+      if (instruction.find(part) != std::string::npos) return true;
+    return false;
+  }
+  bool only_moves_vectors(const std::string& instruction) const override {
+    return instruction.starts_with("LD") || instruction.starts_with("ST") || instruction.starts_with("FMOV");
+  }
+  PortInstructions port_instructions(int) const override { return {{"FMLAv4f32"}, {"LDRQui"}, {"STRQui"}}; }
+
   // str q0, [sp, #c] or stur q0, [x29, #-c]: value, base, distance; of pairs (stp) two values.
   bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const override {
     const unsigned operands = inst.getNumOperands();
@@ -55,7 +66,7 @@ class AArch64Instructions final : public InstructionSet {
     const auto& base = inst.getOperand(operands - 2);
     if (!value.isReg() || !value.getReg().isValid() || !base.isReg() || !base.getReg().isValid()) return false;
     const std::string base_name = registers.getName(base.getReg());
-    return (base_name == "SP" || (base_name == "FP" && has_frame_pointer)) && is_neon_register(registers.getName(value.getReg()));
+    return (base_name == "SP" || (base_name == "FP" && has_frame_pointer)) && vector_register_bits(registers.getName(value.getReg())) > 0;
   }
 
   // mov x29, sp, which is add x29, sp, #c

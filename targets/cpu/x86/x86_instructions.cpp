@@ -9,6 +9,8 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 
@@ -18,8 +20,8 @@
 namespace polyweft::targets {
 namespace {
 
-bool is_vector_register(const std::string& name) {
-  return name.size() >= 4 && name[1] == 'M' && name[2] == 'M' && (name[0] == 'X' || name[0] == 'Y' || name[0] == 'Z');
+bool has_part(const std::string& name, std::initializer_list<const char*> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](const char* part) { return name.find(part) != std::string::npos; });
 }
 
 class X86Instructions final : public InstructionSet {
@@ -56,6 +58,20 @@ class X86Instructions final : public InstructionSet {
     return target.has("avx2") ? "haswell" : "sandybridge";
   }
 
+  int vector_register_bits(const std::string& name) const override {
+    if (name.size() < 4 || name.compare(1, 2, "MM") != 0) return 0;
+    return name[0] == 'X' ? 128 : name[0] == 'Y' ? 256 : name[0] == 'Z' ? 512 : 0;
+  }
+  bool is_multiply_add(const std::string& instruction) const override {
+    return has_part(instruction, {"FMADD", "FMSUB", "FNMADD", "FNMSUB", "VPDPB", "VPDPW", "DPBF16PS", "TDPB", "TDPFP16"});
+  }
+  bool only_moves_vectors(const std::string& instruction) const override { return has_part(instruction, {"MOVU", "MOVA", "MOVDQ"}); }
+  PortInstructions port_instructions(int vector_bits) const override {
+    PortInstructions out = {{"VFMADD231PSYr", "VMULPSYrr", "MULPSrr"}, {"VMOVUPSYrm", "MOVUPSrm"}, {"VMOVUPSYmr", "MOVUPSmr"}};
+    if (vector_bits > 256) out.multiply_adds = {"VFMADD231PSZr"};
+    return out;
+  }
+
   // vmov.. %xmm0, c(%rsp), or c(%rbp) where that is the frame's: a memory operand is base, scale, index, displacement, segment; a store has it first.
   // Stack arrays are addressed with an index. RBP is a register like any other in functions that have no frame pointer.
   bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const override {
@@ -66,7 +82,7 @@ class X86Instructions final : public InstructionSet {
     const std::string base_name = registers.getName(base.getReg());
     if (base_name != "RSP" && !(base_name == "RBP" && has_frame_pointer)) return false;
     const auto& value = inst.getOperand(inst.getNumOperands() - 1);
-    return value.isReg() && value.getReg().isValid() && is_vector_register(registers.getName(value.getReg()));
+    return value.isReg() && value.getReg().isValid() && vector_register_bits(registers.getName(value.getReg())) > 0;
   }
 
   // mov %rsp, %rbp
