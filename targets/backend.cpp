@@ -28,11 +28,19 @@ Status Backend::may_be_named(const std::string&) const {
   return Ok{};
 }
 
-Result<Bytes> Backend::emit(const LoopNest&, const Target&, Emit, const BuildOptions&) const {
-  return lacks("products of this form");
+Result<Bytes> Backend::emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const {
+  if (what != Emit::artifact) return lacks("products of this form", {"--emit artifact writes what its runner loads"});
+  auto artifact = build(nest, target, options);
+  if (!artifact) return artifact.error();
+  return std::move(artifact->bytes);
 }
 
-Result<std::unique_ptr<LoadedKernel>> Backend::load(const LoopNest&, const Target& target, const std::string&) const {
+Status Backend::is_of_kind(const Artifact& artifact, const std::string& kind) {
+  if (artifact.kind == kind) return Ok{};
+  return fail("PW0516", "the kernel cannot be loaded: it is of kind '" + artifact.kind + "', and '" + kind + "' is loaded here");
+}
+
+Result<std::unique_ptr<LoadedKernel>> Backend::load(const Artifact&, const LoopNest&, const Target& target) const {
   if (Status runs = runs_here(target); !runs) return runs.error();
   return lacks("way to load a kernel into this process");
 }
@@ -59,6 +67,10 @@ double Backend::measured_peak_gflops(const Target&, int) const {
 
 double Backend::measured_memory_gb_s(const Target&, int) const {
   return 0;
+}
+
+Error no_backend_for(const Target& target, const std::string& known) {
+  return fail("PW0522", "no backend builds for the architecture '" + target.architecture + "' of target " + target.name, {"it builds for " + known});
 }
 
 }  // namespace polyweft::targets

@@ -18,9 +18,12 @@ using Bytes = std::vector<unsigned char>;
 /// the time that a candidate's code takes.
 /// Callers from plain C pass addresses of elements, which are not checked for more than being there.
 enum class Caller : uint8_t { anyone, lab, plain_c };
+/// Who loads an artifact: the backend's runner, or Backend::load in this process. Where one form serves both, backends do not look.
+enum class Loader : uint8_t { runner, process };
 struct BuildOptions {
   std::string symbol;  ///< of the kernel, free by may_be_named(); packs are symbol_pack_TENSOR
   Caller caller = Caller::anyone;
+  Loader loader = Loader::runner;
 };
 
 /// Memory that a call allocates on the device or the host, beside its arguments.
@@ -40,9 +43,9 @@ struct LaunchPlan {
 struct CodeFacts {
   int spills = 0;  ///< vector registers stored to memory inside an innermost loop, the worst one
 };
-/// What a nest becomes for a target, in the form that the backend loads and its runner takes.
+/// What a nest becomes for a target, in the form that the backend's runner takes or that load() takes.
 struct Artifact {
-  std::string kind;  ///< what `bytes` are: "elf-shared"
+  std::string kind;  ///< what `bytes` are: "elf-shared", "elf-object"
   Bytes bytes;
   std::string id;                      ///< 32 hex digits: the same for the same code
   std::vector<std::string> kernels;    ///< exported symbols, the entry first
@@ -96,10 +99,11 @@ class Backend {
   virtual Status may_be_named(const std::string& symbol) const;
   /// Refuses with PW05xx what it cannot lower.
   virtual Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const = 0;
-  /// A product for files.
+  /// A product for files; Emit::artifact is what build() makes for the runner.
   virtual Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const;
-  /// The kernel gives the codes of src/ir/kernel_codes.h, and scans the values that a caller has promised.
-  virtual Result<std::unique_ptr<LoadedKernel>> load(const LoopNest& nest, const Target& target, const std::string& symbol) const;
+  /// Loads what build() made of the nest for Loader::process. The kernel gives the codes of src/ir/kernel_codes.h, and scans the values that a caller has promised.
+  /// PW0517 where runs_here() says so, PW0516 for bytes of another kind.
+  virtual Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest, const Target& target) const;
   /// A process that runs this backend's artifacts and times them; `options.command` is that of the runner for CPUs.
   virtual Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
 
@@ -116,6 +120,11 @@ class Backend {
  protected:
   /// PW0523: "the backend for ARCHITECTURE has no WHAT".
   Error lacks(const std::string& what, std::vector<std::string> notes = {}) const;
+  /// PW0516 where the artifact's bytes are of another kind.
+  static Status is_of_kind(const Artifact& artifact, const std::string& kind);
 };
+
+/// PW0522. `known`: architectures that are built for, with commas between them.
+Error no_backend_for(const Target& target, const std::string& known);
 
 }  // namespace polyweft::targets

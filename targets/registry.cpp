@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "support/cpu_features.h"
 #include "targets/cpu/aarch64/aarch64_backend.h"
 #include "targets/cpu/x86/x86_backend.h"
 
@@ -37,7 +38,17 @@ const Backend* backend_of(const std::string& architecture) {
 
 Result<const Backend*> backend_for(const Target& target) {
   if (const Backend* backend = backend_of(target.architecture)) return backend;
-  return fail("PW0522", "no backend builds for the architecture '" + target.architecture + "' of target " + target.name, {"it builds for " + architectures()});
+  return no_backend_for(target, architectures());
+}
+
+Result<Target> host_of(const std::vector<const Backend*>& backends) {
+  std::string known;
+  for (const Backend* backend : backends) {
+    if (auto host = backend->host()) return *std::move(host);
+    known += (known.empty() ? "" : ", ") + backend->architecture();
+  }
+  return fail("PW0522", "target host: no backend knows the machine that this process runs on, whose architecture is " + native_architecture(),
+              {"name a target instead; there are backends for " + (known.empty() ? "nothing" : known)});
 }
 
 std::string architectures() {

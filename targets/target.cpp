@@ -105,8 +105,8 @@ Status hold_host(const std::string& level) {
 }
 
 Result<Target> find_target(const std::string& name) {
+  if (name == "host") return targets::host_of(targets::backends());
   for (const targets::Backend* backend : targets::backends()) {
-    if (auto host = name == "host" ? backend->host() : std::nullopt) return *std::move(host);
     const auto names = backend->target_names();
     if (std::find(names.begin(), names.end(), name) != names.end()) return backend->named(name);
   }

@@ -137,7 +137,7 @@ PW_C_EXPORT void pw_record_list_free(pw_record_list* list);
 
 /* What a record holds, compiled: no search; no isl where this host or this process has proven it, else it is proven again first. */
 PW_C_EXPORT pw_status pw_tuner_compile_record(pw_tuner* tuner, const pw_record* record, pw_kernel** out);
-/* `emit`: "object" "assembly" "llvm" "shared" "static" "header". `symbol`: the program's name when NULL. */
+/* `emit`: "object" "assembly" "llvm" "shared" "static" "header" "c" "artifact" (what the target's runner loads). `symbol`: the program's name when NULL. */
 PW_C_EXPORT pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, const char* emit, const char* symbol, pw_buffer** out);
 
 PW_C_EXPORT const void* pw_buffer_data(const pw_buffer* buffer);

@@ -10,8 +10,9 @@
 #pragma GCC visibility push(default)
 namespace polyweft {
 
-/// What is made of a kernel for files: ELF relocatable, assembly, LLVM's text, ELF shared object, archive, C header, C source.
-enum class Emit : uint8_t { object, assembly, llvm, shared, static_library, header, c };
+/// What is made of a kernel for files: ELF relocatable, assembly, LLVM's text, ELF shared object, archive, C header, C source; or the bytes that the target's runner
+/// loads, whatever these are.
+enum class Emit : uint8_t { object, assembly, llvm, shared, static_library, header, c, artifact };
 
 /// What a target's instructions can do, as its architecture derives it from the features.
 struct Capabilities {

@@ -367,7 +367,7 @@ pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_ta
     polyweft::TuneOptions task;
     if (pw_status status = fill(options, task); status != PW_OK) return status;
     const auto kind = polyweft::emit_named(emit);
-    if (!kind) return fail_with(PW_BAD_INPUT, std::string("emit: '") + emit + "' is not object, assembly, llvm, shared, static or header");
+    if (!kind) return fail_with(PW_BAD_INPUT, std::string("emit: '") + emit + "' is not object, assembly, llvm, shared, static, header, c or artifact");
     auto built = tuner->tuner.build(program->program, task, *kind, symbol ? symbol : "");
     if (!built) return fail_with(built.error());
     *out = new pw_buffer{std::move(built->bytes)};

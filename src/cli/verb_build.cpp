@@ -41,7 +41,9 @@ Verb add_build(CLI::App& app) {
   options->add_workspace_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, FILE:PROGRAM, or - for standard input")->required();
-  app.add_option("--emit", options->emit, "What to write; c: the plain loops of the base order, or of --schedule, as C11")->check(CLI::IsMember({"object", "assembly", "llvm", "shared", "static", "header", "c"}))->capture_default_str();
+  app.add_option("--emit", options->emit, "What to write; c: the plain loops of the base order, or of --schedule, as C11; artifact: what the runner loads")
+      ->check(CLI::IsMember({"object", "assembly", "llvm", "shared", "static", "header", "c", "artifact"}))
+      ->capture_default_str();
   app.add_option("-o,--output", options->path, "Where to write it; - for standard output")->required();
   app.add_option("--name", options->name, "Symbol (default: the program's name)");
   app.add_option("--abi", options->abi, "How the kernel takes its arguments: halide_buffer_t*, or plain pointers to the elements")

@@ -81,7 +81,7 @@ Words values_of_option(const CLI::Option& option, const Words& words) {
       {"numerics", {"strict", "contract", "reassoc"}},
       {"color", {"auto", "always", "never"}},
       {"abi", {"halide", "c"}},
-      {"emit", {"object", "assembly", "llvm", "shared", "static", "header", "c"}},
+      {"emit", {"object", "assembly", "llvm", "shared", "static", "header", "c", "artifact"}},
       {"stage", {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}},
       {"budget", {"10s", "60s", "5m"}},
   };

@@ -67,9 +67,8 @@ Status write_npy(const std::string& path, const TensorData& data) {
 }
 
 std::optional<Emit> emit_named(const std::string& name) {
-  static const std::map<std::string, Emit> names = {{"object", Emit::object}, {"assembly", Emit::assembly},     {"llvm", Emit::llvm},
-                                                    {"shared", Emit::shared}, {"static", Emit::static_library}, {"header", Emit::header},
-                                                    {"c", Emit::c}};
+  static const std::map<std::string, Emit> names = {{"object", Emit::object},         {"assembly", Emit::assembly}, {"llvm", Emit::llvm}, {"shared", Emit::shared},
+                                                    {"static", Emit::static_library}, {"header", Emit::header},     {"c", Emit::c},       {"artifact", Emit::artifact}};
   const auto it = names.find(name);
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }

@@ -64,66 +64,63 @@ LoadableKernel loadable(targets::Artifact artifact) {
 
 }  // namespace
 
+Workshop::Workshop(Target target) : target_(std::move(target)), backend_(targets::backend_for(target_)) {}
+
 bool Workshop::is_too_many(int spills, const LoopNest& nest) const {
   constexpr int64_t kComputationsOfSpill = 4;
   return spills > most_spills(target_) + straight_computations(nest) / kComputationsOfSpill && has_register_blocks(nest);
 }
 
 Result<LoadableKernel> Workshop::for_runner(const LoopNest& nest, Spills spills) const {
-  const auto backend = targets::backend_for(target_);
-  if (!backend) return backend.error();
-  auto artifact = (*backend)->build(nest, target_, {symbol_of(**backend, nest), targets::Caller::lab});
+  if (!backend_) return backend_.error();
+  auto artifact = (*backend_)->build(nest, target_, {symbol_of(**backend_, nest), targets::Caller::lab});
   if (!artifact) return artifact.error();
   if (spills == Spills::refuse && is_too_many(artifact->facts.spills, nest)) return spill_refusal(nest, target_, artifact->facts.spills);
   return loadable(std::move(artifact).value());
 }
 
 Status Workshop::kernels_run_here() const {
-  const auto backend = targets::backend_for(target_);
-  if (!backend) return backend.error();
-  return (*backend)->runs_here(target_);
+  if (!backend_) return backend_.error();
+  return (*backend_)->runs_here(target_);
 }
 
 Result<std::shared_ptr<LoadedKernel>> Workshop::load(const LoopNest& nest) const {
-  const auto backend = targets::backend_for(target_);
-  if (!backend) return backend.error();
-  auto kernel = (*backend)->load(nest, target_, symbol_of(**backend, nest));
+  if (!backend_) return backend_.error();
+  if (Status runs = kernels_run_here(); !runs) return runs.error();
+  auto artifact = (*backend_)->build(nest, target_, {symbol_of(**backend_, nest), targets::Caller::anyone, targets::Loader::process});
+  if (!artifact) return artifact.error();
+  auto kernel = (*backend_)->load(*artifact, nest, target_);
   if (!kernel) return kernel.error();
   return std::shared_ptr<LoadedKernel>(std::move(kernel).value());
 }
 
 Result<std::unique_ptr<Runner>> Workshop::start_runner(const RunnerOptions& options) const {
-  const auto backend = targets::backend_for(target_);
-  if (!backend) return backend.error();
-  return (*backend)->start_runner(options);
+  if (!backend_) return backend_.error();
+  return (*backend_)->start_runner(options);
 }
 
 Result<Assembly> Workshop::marked_assembly(const LoopNest& nest) const {
-  const auto backend = targets::backend_for(target_);
-  if (!backend) return backend.error();
-  return (*backend)->marked_assembly(nest, target_, symbol_of(**backend, nest));
+  if (!backend_) return backend_.error();
+  return (*backend_)->marked_assembly(nest, target_, symbol_of(**backend_, nest));
 }
 
 Result<double> Workshop::expected_cycles(const LoopNest& nest, int threads) const {
-  const auto backend = targets::backend_for(target_);
-  if (!backend) return backend.error();
-  const auto code = (*backend)->expected_code(nest, target_, threads);
+  if (!backend_) return backend_.error();
+  const auto code = (*backend_)->expected_code(nest, target_, threads);
   if (!code) return code.error();
   if (is_too_many(code->spills, nest)) return spill_refusal(nest, target_, code->spills);
   return code->cycles;
 }
 
 Status Workshop::may_be_named(const std::string& symbol) const {
-  const auto backend = targets::backend_for(target_);
-  if (!backend) return backend.error();
-  return (*backend)->may_be_named(symbol);
+  if (!backend_) return backend_.error();
+  return (*backend_)->may_be_named(symbol);
 }
 
 Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit emit, const std::string& name, Abi abi) const {
-  const auto backend = targets::backend_for(target_);
-  if (!backend) return backend.error();
+  if (!backend_) return backend_.error();
   const auto caller = abi == Abi::c ? targets::Caller::plain_c : targets::Caller::anyone;
-  return (*backend)->emit(nest, target_, emit, {name.empty() ? symbol_of(**backend, nest) : name, caller});
+  return (*backend_)->emit(nest, target_, emit, {name.empty() ? symbol_of(**backend_, nest) : name, caller});
 }
 
 MachineModel Workshop::machine_model(int threads) const {
@@ -152,21 +149,18 @@ MachineModel Workshop::calibrated_model(int threads, double peak_gflops, double 
 }
 
 std::optional<Workshop::Yardstick> Workshop::yardstick(const LoopNest& nest, int threads, int64_t instructions) const {
-  const auto backend = targets::backend_for(target_);
-  if (!backend) return std::nullopt;
-  auto made = (*backend)->yardstick(nest, target_, threads, instructions);
+  if (!backend_) return std::nullopt;
+  auto made = (*backend_)->yardstick(nest, target_, threads, instructions);
   if (!made) return std::nullopt;
   return Yardstick{loadable(std::move(made->artifact)), std::move(made->unit), made->operations};
 }
 
 double Workshop::measured_peak_gflops(int threads) const {
-  const auto backend = targets::backend_for(target_);
-  return backend ? (*backend)->measured_peak_gflops(target_, threads) : 0;
+  return backend_ ? (*backend_)->measured_peak_gflops(target_, threads) : 0;
 }
 
 double Workshop::measured_memory_gb_s(int threads) const {
-  const auto backend = targets::backend_for(target_);
-  return backend ? (*backend)->measured_memory_gb_s(target_, threads) : 0;
+  return backend_ ? (*backend_)->measured_memory_gb_s(target_, threads) : 0;
 }
 
 std::string toolchain() {

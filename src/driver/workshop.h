@@ -19,7 +19,8 @@ using targets::LoadedKernel;
 
 class Workshop {
  public:
-  explicit Workshop(Target target) : target_(std::move(target)) {}
+  /// Whatever a target without a backend is asked, it says PW0522.
+  explicit Workshop(Target target);
   /// PW0517 where this CPU lacks a feature of the target: whatever runs or measures asks first.
   Status kernels_run_here() const;
   /// What becomes of a nest whose blocks of registers do not fit: `refuse` where better ones are to be had, `allow` where somebody asks for this one.
@@ -58,6 +59,7 @@ class Workshop {
 
  private:
   Target target_;
+  Result<const targets::Backend*> backend_;
 };
 
 }  // namespace polyweft

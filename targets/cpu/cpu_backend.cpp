@@ -20,14 +20,21 @@ Result<Bytes> as_bytes(Result<std::string> text) {
   return bytes_of_text(*text);
 }
 
+constexpr const char* kElfObject = "elf-object";  ///< relocatable
+
 /// halide_* is resolved by whoever loads it.
-Result<Artifact> artifact_of(CompiledObject object, std::vector<std::string> kernels) {
-  auto shared = shared_object(object, kernels, Runtime::external);
-  if (!shared) return shared.error();
+Result<Artifact> artifact_of(CompiledObject object, std::vector<std::string> kernels, Loader loader = Loader::runner) {
   Artifact out;
-  out.kind = kElfShared;
-  out.bytes = std::move(shared).value();
   out.id = hex(blake2b_128({reinterpret_cast<const char*>(object.object.data()), object.object.size()}));
+  if (loader == Loader::process) {
+    out.kind = kElfObject;
+    out.bytes = std::move(object.object);
+  } else {
+    auto shared = shared_object(object, kernels, Runtime::external);
+    if (!shared) return shared.error();
+    out.kind = kElfShared;
+    out.bytes = std::move(shared).value();
+  }
   out.plan.launches = {{kernels.front()}};
   out.kernels = std::move(kernels);
   out.features = std::move(object.features);
@@ -48,7 +55,7 @@ Status CpuBackend::may_be_named(const std::string& symbol) const {
 Result<Artifact> CpuBackend::build(const LoopNest& nest, const Target& target, const BuildOptions& options) const {
   auto object = compile_object(nest, target, options.symbol, options.caller);
   if (!object) return object.error();
-  auto out = artifact_of(std::move(object).value(), exported_symbols(nest, options.symbol));
+  auto out = artifact_of(std::move(object).value(), exported_symbols(nest, options.symbol), options.loader);
   if (!out) return out;
   for (const Buffer& buffer : nest.buffers)
     if (buffer.scope == Scope::heap && !buffer.within && !nest.symbolic) out->plan.workspaces.push_back({buffer.name, allocated_elements(buffer) * size_bytes(buffer.type)});
@@ -57,6 +64,7 @@ Result<Artifact> CpuBackend::build(const LoopNest& nest, const Target& target, c
 
 Result<Bytes> CpuBackend::emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const {
   const std::string& symbol = options.symbol;
+  if (what == Emit::artifact) return Backend::emit(nest, target, what, options);
   if (what == Emit::assembly) return as_bytes(assembly_text(nest, target, symbol, options.caller));
   if (what == Emit::llvm) return as_bytes(llvm_text(nest, target, symbol, options.caller));
   if (what == Emit::header) return bytes_of_text(options.caller == Caller::plain_c ? plain_c_header(nest, symbol) : c_header(nest, symbol));
@@ -68,13 +76,15 @@ Result<Bytes> CpuBackend::emit(const LoopNest& nest, const Target& target, Emit 
   return shared_object(*object, exported_symbols(nest, symbol), Runtime::inside);
 }
 
-Result<std::unique_ptr<LoadedKernel>> CpuBackend::load(const LoopNest& nest, const Target& target, const std::string& symbol) const {
+Result<std::unique_ptr<LoadedKernel>> CpuBackend::load(const Artifact& artifact, const LoopNest& nest, const Target& target) const {
   if (Status runs = runs_here(target); !runs) return runs.error();
-  auto object = compile_object(nest, target, symbol);
-  if (!object) return object.error();
-  auto code = load_code(*object);
+  if (Status fits = is_of_kind(artifact, kElfObject); !fits) return fits.error();
+  CompiledObject object;
+  object.object = artifact.bytes;
+  object.features = artifact.features;
+  auto code = load_code(object);
   if (!code) return code.error();
-  return loaded_kernel(nest, symbol, std::move(code).value());
+  return loaded_kernel(nest, artifact.kernels.front(), std::move(code).value());
 }
 
 Result<std::unique_ptr<Runner>> CpuBackend::start_runner(const RunnerOptions& options) const {

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "targets/backend.h"
 #include "targets/cpu/aarch64/aarch64_instructions.h"
 #include "targets/cpu/x86/x86_instructions.h"
 
@@ -17,7 +18,9 @@ std::array<const InstructionSet*, 2> all_sets() {
 Result<const InstructionSet*> instruction_set_of(const Target& target) {
   for (const InstructionSet* set : all_sets())
     if (set->architecture() == target.architecture) return set;
-  return fail("PW0522", "no backend builds for the architecture '" + target.architecture + "' of target " + target.name);
+  std::string known;
+  for (const InstructionSet* set : all_sets()) known += (known.empty() ? "" : ", ") + set->architecture();
+  return no_backend_for(target, known);
 }
 
 const InstructionSet* instruction_set_of(llvm::Triple::ArchType arch) {

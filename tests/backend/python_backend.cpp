@@ -184,13 +184,13 @@ class PythonBackend final : public targets::Backend {
     return out;
   }
 
-  Result<std::unique_ptr<LoadedKernel>> load(const LoopNest& nest, const Target& target, const std::string& symbol) const override {
+  Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest, const Target& target) const override {
     if (Status runs = runs_here(target); !runs) return runs.error();
-    auto made = python_module(nest, symbol);
-    if (!made) return made.error();
+    if (Status fits = is_of_kind(artifact, kPythonSource); !fits) return fits.error();
     auto child = start_python();
     if (!child) return child.error();
-    return std::unique_ptr<LoadedKernel>(std::make_unique<PythonKernel>(nest, std::move(made).value(), std::move(child).value()));
+    PythonModule module{{artifact.bytes.begin(), artifact.bytes.end()}, artifact.kernels};
+    return std::unique_ptr<LoadedKernel>(std::make_unique<PythonKernel>(nest, std::move(module), std::move(child).value()));
   }
 
  private:

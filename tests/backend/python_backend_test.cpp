@@ -21,6 +21,7 @@
 #include "ir/seeded_data.h"
 #include "poly/base_nest.h"
 #include "polyweft/tuner.h"
+#include "support/cpu_features.h"
 #include "targets/registry.h"
 
 namespace polyweft::backend_test {
@@ -128,7 +129,10 @@ class PythonTarget : public testing::Test {
   }
 
   std::unique_ptr<targets::LoadedKernel> loaded(const LoopNest& nest) const {
-    auto kernel = backend_->load(nest, target_, "kernel");
+    const auto made = backend_->build(nest, target_, {"kernel", targets::Caller::anyone, targets::Loader::process});
+    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    if (!made) return nullptr;
+    auto kernel = backend_->load(*made, nest, target_);
     EXPECT_TRUE(kernel) << (kernel ? "" : kernel.error().message);
     return kernel ? std::move(*kernel) : nullptr;
   }
@@ -152,9 +156,6 @@ class PythonTarget : public testing::Test {
     ASSERT_FALSE(made) << what;
     EXPECT_EQ(made.error().code, "PW0523");
     EXPECT_EQ(made.error().message, "the backend for python has no " + what);
-    const auto kernel = backend_->load(nest, target_, "kernel");
-    ASSERT_FALSE(kernel) << what;
-    EXPECT_EQ(kernel.error().code, "PW0523");
   }
 
   const Backend* backend_ = targets::backend_of("python");
@@ -222,6 +223,37 @@ TEST_F(PythonTarget, makes_a_module_that_names_its_functions) {
   ASSERT_EQ(folded->plan.workspaces.size(), 1u);
   EXPECT_EQ(folded->plan.workspaces[0].name, "w");
   EXPECT_EQ(folded->plan.workspaces[0].bytes, 4 * (4 * (2 + 1) * (4 + 2)));
+}
+
+TEST_F(PythonTarget, loads_its_own_artifacts_only) {
+  const LoopNest nest = base_nest_of(text_of_case("matrix_product"));
+  auto made = backend_->build(nest, target_, {"kernel"});
+  ASSERT_TRUE(made) << made.error().message;
+  made->kind = "elf-shared";
+  const auto kernel = backend_->load(*made, nest, target_);
+  ASSERT_FALSE(kernel);
+  EXPECT_EQ(kernel.error().code, "PW0516");
+  EXPECT_EQ(kernel.error().message, "the kernel cannot be loaded: it is of kind 'elf-shared', and 'python-source' is loaded here");
+}
+
+class Nowhere final : public Backend {
+ public:
+  std::string architecture() const override { return "nowhere"; }
+  std::string derive(Target&) const override { return {}; }
+  Result<targets::Artifact> build(const LoopNest&, const Target&, const targets::BuildOptions&) const override { return lacks("code"); }
+};
+
+TEST_F(PythonTarget, a_machine_that_no_backend_knows_is_no_host) {
+  const Nowhere nowhere;
+  const auto host = targets::host_of({&nowhere, backend_});
+  ASSERT_FALSE(host);
+  EXPECT_EQ(host.error().code, "PW0522");
+  EXPECT_EQ(host.error().message, "target host: no backend knows the machine that this process runs on, whose architecture is " + native_architecture());
+  ASSERT_EQ(host.error().notes.size(), 1u);
+  EXPECT_EQ(host.error().notes[0], "name a target instead; there are backends for nowhere, python");
+  const auto known = targets::host_of(targets::backends());
+  ASSERT_TRUE(known) << known.error().message;
+  EXPECT_EQ(known->architecture, native_architecture());
 }
 
 TEST_F(PythonTarget, says_where_there_is_no_python) {
@@ -381,6 +413,13 @@ TEST_F(PythonTuner, compiles_and_runs) {
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(first_difference((*got)[0], wanted->tensors[0]), "");
   }
+}
+
+TEST_F(PythonTuner, writes_its_module_to_a_file) {
+  const auto built = tuner().build(program_, {}, Emit::artifact, "kernel");
+  ASSERT_TRUE(built) << built.error().message;
+  const std::string module(built->bytes.begin(), built->bytes.end());
+  EXPECT_NE(module.find("\ndef kernel(A, B, C):\n"), std::string::npos) << module;
 }
 
 TEST_F(PythonTuner, says_what_it_cannot_do) {

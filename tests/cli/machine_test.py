@@ -5,7 +5,7 @@ import unittest
 from fixture import CliTest
 
 LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
-EMITS = ("object", "assembly", "llvm", "shared", "static", "header", "c")
+EMITS = ("object", "assembly", "llvm", "shared", "static", "header", "c", "artifact")
 
 
 def held(level):

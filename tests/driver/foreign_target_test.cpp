@@ -53,7 +53,7 @@ TEST_F(ForeignTarget, a_record_of_it_is_not_loaded) {
 }
 
 TEST_F(ForeignTarget, code_is_written) {
-  for (const Emit emit : {Emit::object, Emit::assembly, Emit::llvm, Emit::shared, Emit::static_library, Emit::header, Emit::c}) {
+  for (const Emit emit : {Emit::object, Emit::assembly, Emit::llvm, Emit::shared, Emit::static_library, Emit::header, Emit::c, Emit::artifact}) {
     auto built = tuner_->build(program_, {}, emit, "");
     EXPECT_TRUE(built.ok()) << (built.ok() ? "" : built.error().message);
   }

@@ -6,7 +6,7 @@
 namespace polyweft {
 namespace {
 
-constexpr Emit kAll[] = {Emit::object, Emit::assembly, Emit::llvm, Emit::shared, Emit::static_library, Emit::header, Emit::c};
+constexpr Emit kAll[] = {Emit::object, Emit::assembly, Emit::llvm, Emit::shared, Emit::static_library, Emit::header, Emit::c, Emit::artifact};
 
 Program named(const std::string& name) {
   return parse_program("program " + name + "(N = 300)\nin A: f32[N]\nlet Z[i: N, j: N]: f32 = 0.0\nout C[i: N]: f32 = A[i] + (sum[j: N] Z[i, j])\n").value();
