@@ -232,7 +232,7 @@ class NestCode {
   void on(const Alloc&);
   void on(const Compute&);
   void on(const Copy&);
-  void on(const Sync&) {}
+  void on(const Sync&);
   void on(const Loop&);
   /// What a loop's iterations hold instead of its body, where they are parts of another loop or more than the body.
   struct LoopBody {

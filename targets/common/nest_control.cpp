@@ -269,6 +269,11 @@ void NestCode::with_streams(const Loop& loop, const std::function<void()>& code)
       is_aligned, [&] { with(true); }, [&] { with(false); });
 }
 
+/// Barriers are for backends whose code runs on several threads at once: they lower them, or refuse them before.
+void NestCode::on(const Sync&) {
+  throw Refusal{fail("PW0523", "code for one thread has no barriers")};
+}
+
 void NestCode::on(const Alloc& alloc) {
   const Buffer& buffer = nest_.buffers[alloc.buffer];
   if (buffer.scope == Scope::reg && registers_fit(alloc.buffer, alloc.body)) {

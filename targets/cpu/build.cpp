@@ -66,9 +66,13 @@ struct Lowered {
   llvm::TargetMachine* machine = nullptr;
 };
 
-/// Every tensor mark names an instruction that the target has; axes it has none.
-Status has_instructions(const LoopNest& nest, const Target& target) {
+/// Every tensor mark names an instruction that the target has; axes and barriers it has none.
+Status can_be_lowered(const LoopNest& nest, const Target& target) {
   for (const Node& node : nest.nodes) {
+    if (std::holds_alternative<Sync>(node))
+      return fail("PW0523",
+                  "the backend for " + target.architecture + " has no barriers: target " + target.name + " has no blocks of threads that could wait for one another",
+                  {"take sync out of the nest, or make kernels for a target with such blocks"});
     const auto* loop = std::get_if<Loop>(&node);
     if (loop && loop->mark.kind == MarkKind::axis)
       return fail("PW0519", "a loop is bound to " + loop->mark.detail + ", and target " + target.name + " has neither blocks nor threads to bind to",
@@ -104,7 +108,7 @@ LoopNest with_small_arrays(LoopNest nest) {
 
 Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::string& symbol, Caller caller = Caller::anyone, int expected_threads = 0) {
   const LoopNest nest = given.auto_vectorized ? with_small_arrays(given) : given;
-  if (auto status = has_instructions(nest, target); !status) return status.error();
+  if (auto status = can_be_lowered(nest, target); !status) return status.error();
   const auto set = instruction_set_of(target);
   if (!set) return set.error();
   auto machine = machine_for(target);

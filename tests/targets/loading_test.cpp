@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "ir/instruction.h"
+#include "ir/scalar.h"
 #include "support/cpu_features.h"
 #include "targets/cpu/yardstick.h"
 #include "targets/kernels.h"
+#include "targets/registry.h"
 #include "targets/tile_unit.h"
 
 namespace polyweft::targets_test {
@@ -47,6 +49,42 @@ TEST_F(Loading, refuses_what_is_above_the_level_that_the_cpu_is_held_to) {
       ASSERT_TRUE(stick.ok()) << stick.error().message;
       EXPECT_EQ(targets::load_code(*stick).ok(), should_run);
     }
+  }
+}
+
+TEST_F(Loading, a_kernel_comes_from_the_artifact_that_was_built_for_this_process) {
+  const Target host = *find_target("host");
+  const auto backend = targets::backend_for(host);
+  ASSERT_TRUE(backend.ok());
+  const LoopNest nest = parsed(kNest);
+  const auto made = (*backend)->build(nest, host, {"kernel", targets::Caller::anyone, targets::Loader::process});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(made->kind, "elf-object");
+  const auto kernel = (*backend)->load(*made, nest, host);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+  TensorData x = make_tensor(ElementType::f32, {8}), y = x;
+  x.set(5, ir::float_literal(ElementType::f32, 2.5));
+  EXPECT_EQ((*kernel)->call({&x, &y}).value(), 0);
+  EXPECT_EQ(y.bytes, x.bytes);
+  const auto shared = (*backend)->build(nest, host, {"kernel", targets::Caller::lab});
+  ASSERT_TRUE(shared.ok()) << shared.error().message;
+  EXPECT_EQ(shared->kind, kElfShared);
+  const auto refused = (*backend)->load(*shared, nest, host);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "PW0516");
+  EXPECT_EQ((*backend)->emit(nest, host, Emit::artifact, {"kernel", targets::Caller::lab}).value(), shared->bytes);
+}
+
+TEST_F(Loading, barriers_are_refused) {
+  LoopNest nest = parsed(kNest);
+  const NodeId sync = nest.add(Sync{});
+  nest.root = nest.add(Seq{{nest.root, sync}});
+  for (const char* name : {"x86-64-v3", "aarch64"}) {
+    const Target target = *find_target(name);
+    const auto made = targets::compile_object(nest, target);
+    ASSERT_FALSE(made.ok()) << name;
+    EXPECT_EQ(made.error().code, "PW0523");
+    EXPECT_EQ(made.error().message, "the backend for " + target.architecture + " has no barriers: target " + name + " has no blocks of threads that could wait for one another");
   }
 }
 

@@ -7,6 +7,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/cpu_features.h"
+#include "targets/cpu/this_machine.h"
+#include "targets/registry.h"
+
 namespace polyweft {
 namespace {
 
@@ -50,6 +54,37 @@ TEST_F(Description, what_describe_prints_is_read_back) {
     EXPECT_EQ(again->cores, target->cores);
     EXPECT_EQ(again->is_host, target->is_host);
   }
+}
+
+TEST(ThisMachine, caches_are_read_from_a_folder_of_linux) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("polyweft-caches-" + std::to_string(getpid()));
+  const auto write = [&](const std::string& index, const std::string& level, const std::string& type, const std::string& size) {
+    std::filesystem::create_directories(folder / index);
+    std::ofstream(folder / index / "level") << level << "\n";
+    std::ofstream(folder / index / "type") << type << "\n";
+    std::ofstream(folder / index / "size") << size << "\n";
+  };
+  write("index0", "1", "Instruction", "64K");
+  write("index1", "1", "Data", "48K");
+  write("index2", "2", "Unified", "2M");
+  write("index3", "3", "Unified", "many");
+  const auto bytes = [&](int level) { return targets::described_cache_bytes(folder.string(), level); };
+  EXPECT_EQ(bytes(1), 48 << 10);
+  EXPECT_EQ(bytes(2), 2 << 20);
+  EXPECT_EQ(bytes(3), 0);
+  EXPECT_EQ(bytes(4), 0);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(bytes(1), 0);
+  const auto caches = targets::caches_of_this_machine();
+  ASSERT_EQ(caches.size(), 3u);
+  for (int64_t size : caches) EXPECT_GE(size, 1024);
+}
+
+TEST(Hosts, targets_of_other_architectures_are_none) {
+  for (const std::string& name : target_names())
+    if (const auto target = find_target(name); target->architecture != native_architecture()) EXPECT_FALSE(target->is_host) << name;
+  for (const targets::Backend* backend : targets::backends())
+    if (backend->architecture() != native_architecture()) EXPECT_FALSE(backend->host()) << backend->architecture();
 }
 
 TEST_F(Description, refusals) {

@@ -1,10 +1,12 @@
-// AArch64 with NEON: objects, assembly and sources. Nothing of it runs in this process, which is x86-64's; kernels are tried under an emulator (tests/aarch64).
+// AArch64 with NEON: objects, assembly and sources. Kernels run in a process of that architecture; elsewhere they are tried under an emulator (tests/aarch64).
 #include "targets/cpu/aarch64/aarch64_backend.h"
 
 #include <algorithm>
 #include <array>
 
+#include "support/cpu_features.h"
 #include "targets/cpu/cpu_backend.h"
+#include "targets/cpu/this_machine.h"
 
 namespace polyweft::targets {
 namespace {
@@ -40,6 +42,21 @@ class AArch64Backend final : public CpuBackend {
     return target;
   }
 
+  // Features that this version does not know are left out, so that a newer core counts as what it is known to have.
+  std::optional<Target> host() const override {
+    if (native_architecture() != architecture()) return std::nullopt;
+    Target target;
+    target.name = "host";
+    target.architecture = architecture();
+    const auto& known = arm_levels().back().features;
+    for (const auto& feature : cpu_features())
+      if (std::binary_search(known.begin(), known.end(), feature)) target.features.push_back(feature);
+    if (!derive(target).empty()) return std::nullopt;
+    target.cache_bytes = caches_of_this_machine();
+    target.cores = cores_of_this_machine();
+    return target;
+  }
+
   std::string derive(Target& target) const override {
     const auto& known = arm_levels().back().features;
     for (const auto& feature : target.features)
@@ -48,11 +65,11 @@ class AArch64Backend final : public CpuBackend {
     target.vector_bits = kNeonBits;
     target.vector_registers = kNeonRegisters;
     target.can.fused_products = true;
-    target.is_host = false;
+    target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();
     return {};
   }
 
-  Status runs_here(const Target& target) const override { return Backend::runs_here(target); }
+  Status runs_here(const Target& target) const override { return native_architecture() == architecture() ? CpuBackend::runs_here(target) : Backend::runs_here(target); }
 
   Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const override {
     if (what == Emit::shared || what == Emit::static_library)

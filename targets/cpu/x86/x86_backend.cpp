@@ -3,24 +3,15 @@
 
 #include <llvm/ADT/StringRef.h>
 #include <llvm/TargetParser/Host.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "support/cpu_features.h"
 #include "targets/cpu/cpu_backend.h"
+#include "targets/cpu/this_machine.h"
 
 namespace polyweft::targets {
 namespace {
-
-int64_t cache_size(int name, int64_t otherwise) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? bytes : otherwise;
-}
-
-int cores_of_this_machine() {
-  return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-}
 
 /// Of what is known of a family of cores (vendors' optimization guides, measured streams); Target's own figures for the
 /// others. Measured on Zen 5: independent loads of 1024 pages take no longer than those of 32, of 8192 to 32768 pages 1.7
@@ -51,11 +42,12 @@ class X86Backend final : public CpuBackend {
   }
 
   std::optional<Target> host() const override {
+    if (native_architecture() != architecture()) return std::nullopt;
     Target target = Backend::named("host");
     target.features = cpu_features();
     derive(target);
     target.is_host = true;
-    target.cache_bytes = {cache_size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10), cache_size(_SC_LEVEL2_CACHE_SIZE, 1 << 20), cache_size(_SC_LEVEL3_CACHE_SIZE, 8 << 20)};
+    target.cache_bytes = caches_of_this_machine();
     assume_memory(target);
     target.cores = cores_of_this_machine();
     return target;
@@ -71,7 +63,7 @@ class X86Backend final : public CpuBackend {
     target.can.fused_products = target.has("fma") || is_wide;
     target.can.half_arithmetic = target.has("avx512fp16") && target.has("avx512vl");
     target.can.compiler_gathers = is_wide;
-    target.is_host = missing_cpu_features(target.features).empty();
+    target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();
     return {};
   }
 };
