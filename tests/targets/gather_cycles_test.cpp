@@ -1,4 +1,4 @@
-#include "targets/cpu/gather_lanes.h"
+#include "targets/cpu/x86/gather_lanes.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <mutex>
 
-#include "targets/cpu/gather_lanes.h"
+#include "targets/cpu/x86/gather_lanes.h"
 #include "targets/cpu/x86/x86_hooks.h"
 
 namespace polyweft::targets {
