@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/contract.h"
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 #include "ir/slots.h"
 
 namespace polyweft::ir {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 #include "ir/instruction.h"
 
 namespace polyweft::ir {

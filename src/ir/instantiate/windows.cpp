@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "ir/clamped.h"
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 
 namespace polyweft::ir {
 

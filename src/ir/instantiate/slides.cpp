@@ -7,7 +7,7 @@
 // first, in which nothing but the windows runs: so a chain of windows warms up in rings no larger than those of the loop.
 #include <algorithm>
 
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 
 namespace polyweft::ir {
 

@@ -183,7 +183,7 @@ class Emitter {
   void check_register_index(const Access& access);
   NodeId error(std::string code, std::string message, std::vector<std::string> notes = {});
 
-  // instantiate_range.cpp
+  // range.cpp
   std::pair<int64_t, int64_t> numeric_bounds(const Affine& e) const;
   std::optional<int64_t> residue(const Affine& e, int64_t modulus) const;
   Affine without_lanes(const Affine& e) const;
@@ -204,7 +204,7 @@ class Emitter {
   enum class Cut : uint8_t { outset, exact, exact_upper };
   Range cut(Body& body, uint32_t index, Cut how) const;
 
-  // instantiate_loops.cpp
+  // loops.cpp
   NodeId emit(Body body, size_t depth);
   NodeId emit_loop(Body body, size_t depth);
   NodeId emit_serial(Body body, size_t depth);
@@ -232,7 +232,7 @@ class Emitter {
   NodeId serial_loop(Body body, size_t depth, const Range& bounds, int64_t end);
   bool all_register_from(const Body& body, size_t depth) const;
 
-  // instantiate_hooks.cpp, instantiate_accumulators.cpp
+  // hooks.cpp, accumulators.cpp
   NodeId hooks(Body body, size_t depth, size_t which);
   void line_up(const Stage& guest, View& view);
   NodeId hook_compute_at(Body body, size_t depth, size_t which, uint32_t stage_id);
@@ -268,7 +268,7 @@ class Emitter {
   NodeId finish_lanes(const Body& body, size_t depth);
   Guard first_reduced(const Body& body) const;
 
-  // instantiate_overlap.cpp
+  // overlap.cpp
   const Overlap* overlap_of(uint32_t stage_id) const;
   const Overlap::Kept* kept_of(TensorId id) const;
   bool is_made_in_tiles(TensorId id) const;
@@ -280,7 +280,7 @@ class Emitter {
   NodeId copy_before(const Body& body, const Overlap::Kept& kept, const View& view, const View& source);
   std::vector<NodeId> copies_after(const Body& exact, const Overlap& overlap, const std::map<TensorId, View>& views);
 
-  // instantiate_slides.cpp
+  // slides.cpp
   bool slides_at(const Body& body, size_t depth, uint32_t stage_id) const;
   NodeId hook_slides(Body body, size_t depth, size_t which);
   std::vector<Slider> sliders_at(const Body& body, size_t depth, VarId var);
@@ -293,7 +293,7 @@ class Emitter {
   NodeId iterations(const std::vector<Slider>& sliders, const Affine& start, VarId var, int64_t count, int64_t step);
   Window only_new(const Follower& follower, Window window, const Affine& at) const;
 
-  // instantiate_windows.cpp
+  // windows.cpp
   std::pair<int64_t, int64_t> values_of(const Body& body, const Subscript& s, int64_t least, int64_t most) const;
   void widen(std::optional<Window>& window, const Access& access, const Body& body, TensorId tensor) const;
   Window hull_window(TensorId tensor) const;
@@ -311,7 +311,7 @@ class Emitter {
   NodeId copy_nest(const Window& window, TensorId tensor, const View& dst, const View& src, const std::vector<LayoutPart>& layout, const CopyOptions& options = {});
   std::vector<Range> read_limits(const Body& body, const Window& window, TensorId tensor) const;
 
-  // instantiate_leaf.cpp
+  // leaf.cpp
   NodeId leaf(Body& body);
   NodeId leaf_compute(Body& body);
   NodeId leaf_init(Body& body);

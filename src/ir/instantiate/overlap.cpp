@@ -1,7 +1,7 @@
 // Tiles of a band that overlap: cells of their own, filled with what was made before the block, ranges that shrink from step to step, and what outlives the block.
 #include <algorithm>
 
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 
 namespace polyweft::ir {
 

@@ -1,4 +1,4 @@
-// What happens between two loops of a stage: stages placed there and private copies; accumulators and first values of reductions (instantiate_accumulators.cpp).
+// What happens between two loops of a stage: stages placed there and private copies; accumulators and first values of reductions (accumulators.cpp).
 //
 //   compute_at T   alloc T.w { <T's nest on the window>  rest }   (a window for each of its targets)
 //   promote B      alloc B.p { <copy of the footprint>  rest }
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 
 namespace polyweft::ir {
 

@@ -1,7 +1,7 @@
 // instantiate(): sizes into a template. The root of the nest: buffers of tensors, packs of constant inputs, one nest after the other.
 #include <algorithm>
 
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 #include "ir/batch_lanes.h"
 #include "ir/left_to_compiler.h"
 #include "ir/scalar.h"

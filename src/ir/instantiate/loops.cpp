@@ -1,7 +1,7 @@
 // Loops: serial and parallel ones with exact bounds, in as many parts as have bounds of their own.
 #include <algorithm>
 
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 
 namespace polyweft::ir {
 

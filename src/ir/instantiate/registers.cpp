@@ -1,7 +1,7 @@
 // Loops in registers: written out or as lanes, of constant extent, and the branches around them that make them so.
 #include <algorithm>
 
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 #include "ir/instruction.h"
 
 namespace polyweft::ir {

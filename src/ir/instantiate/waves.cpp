@@ -1,7 +1,7 @@
 // Wavefronts: tiles whose numbers have one sum, and the bounds that leave out waves without an instance.
 #include <algorithm>
 
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 
 namespace polyweft::ir {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "ir/instantiate_internal.h"
+#include "ir/instantiate/internal.h"
 #include "support/integer_division.h"
 
 namespace polyweft::ir {
