@@ -1,0 +1,73 @@
+// Writes a nest: from the root through loops, and what stands between two of them, to the innermost places.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/instantiate/attached_stages.h"
+#include "ir/instantiate/body_emitter.h"
+#include "ir/instantiate/branches.h"
+#include "ir/instantiate/copies.h"
+#include "ir/instantiate/leaves.h"
+#include "ir/instantiate/nest_writer.h"
+#include "ir/instantiate/overlapped_tiles.h"
+#include "ir/instantiate/promotions.h"
+#include "ir/instantiate/reductions.h"
+#include "ir/instantiate/register_loops.h"
+#include "ir/instantiate/serial_loops.h"
+#include "ir/instantiate/sized_template.h"
+#include "ir/instantiate/sliding_windows.h"
+#include "ir/instantiate/storage.h"
+#include "ir/instantiate/windows.h"
+
+namespace polyweft::ir {
+
+/// Outside of loop `depth` stand, each around what follows it: the cells of a tile, producers, buffers that slide,
+/// copies hoisted for attached stages, the stage's own copies, statements in its stead, statements after it, buffers
+/// for parts, an accumulator or first values. They are numbered as far as they are there: `which`.
+class Emitter : public BodyEmitter {
+ public:
+  Emitter(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
+  Emitter(const Emitter&) = delete;
+  Emitter& operator=(const Emitter&) = delete;
+
+  /// Once.
+  Result<LoopNest> run();
+
+  NodeId emit(Body body, size_t depth) override;
+  NodeId emit_from(Body body, size_t depth, size_t which) override;
+  NodeId emit_loop(Body body, size_t depth) override;
+
+ private:
+  /// Counts down to the one whose turn it is.
+  struct Turn {
+    size_t left = 0;
+    bool is_next() { return left-- == 0; }
+  };
+  NodeId root();
+  NodeId after_all(Body body, size_t depth);
+  std::optional<NodeId> attached_before(Body& body, size_t depth, size_t which, Turn& turn);
+  std::optional<NodeId> promoted(Body& body, size_t depth, size_t which, Turn& turn);
+  std::optional<NodeId> attached_after(Body& body, size_t depth, size_t which, Turn& turn);
+  std::optional<NodeId> reduced(Body& body, size_t depth, size_t which, Turn& turn);
+
+  SizedTemplate schedule_;
+  NestWriter nest_;
+  OpenSlides slides_;
+  Windows windows_;
+  Storage storage_;
+  Leaves leaves_;
+  Branches branches_;
+  SerialLoops serial_loops_;
+  RegisterLoops register_loops_;
+  Copies copies_;
+  Promotions promotions_;
+  AttachedStages attached_stages_;
+  Reductions reductions_;
+  SlidingWindows sliding_windows_;
+  OverlappedTiles overlapped_tiles_;
+};
+
+}  // namespace polyweft::ir
