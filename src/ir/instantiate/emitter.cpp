@@ -85,65 +85,69 @@ NodeId Emitter::emit(Body body, size_t depth) {
   if (is_whole && is_null_reduction(body)) return reductions_.data_nest(body, 0, Leaf::init);
   if (!body.branched)
     if (auto index = branches_.index_to_branch(body, depth)) return branches_.branch(std::move(body), depth, *index);
-  return emit_from(std::move(body), depth, 0);
+  return emit_from({std::move(body), depth, 0});
 }
 
-NodeId Emitter::emit_from(Body body, size_t depth, size_t which) {
+NodeId Emitter::emit_rest(Place at) {
+  ++at.which;
+  return emit_from(std::move(at));
+}
+
+NodeId Emitter::emit_from(Place at) {
   if (nest_.failed()) return kNoNode;
-  if (body.leaf == Leaf::compute) {
-    Turn turn{which};
-    if (auto node = attached_before(body, depth, which, turn)) return *node;
-    if (auto node = promoted(body, depth, which, turn)) return *node;
-    if (auto node = attached_after(body, depth, which, turn)) return *node;
-    if (auto node = reduced(body, depth, which, turn)) return *node;
+  if (at.body.leaf == Leaf::compute) {
+    Turn turn{at.which};
+    if (auto node = attached_before(at, turn)) return *node;
+    if (auto node = promoted(at, turn)) return *node;
+    if (auto node = attached_after(at, turn)) return *node;
+    if (auto node = reduced(at, turn)) return *node;
   }
-  return after_all(std::move(body), depth);
+  return after_all(std::move(at.body), at.depth);
 }
 
-std::optional<NodeId> Emitter::attached_before(Body& body, size_t depth, size_t which, Turn& turn) {
-  if (body.overlap && body.overlap->depth == depth && turn.is_next())
-    return overlapped_tiles_.emit(std::move(body), depth, which);
-  for (uint32_t attached : schedule_.attached_to(body.id)) {
-    const Placement& at = schedule_.stage(attached).placement;
-    if (at.kind != Placement::Kind::compute_at || at.depth != depth) continue;
-    if (turn.is_next()) return attached_stages_.compute_at(attached, std::move(body), depth, which);
+std::optional<NodeId> Emitter::attached_before(Place& at, Turn& turn) {
+  const Overlap* overlap = at.body.overlap;
+  if (overlap && overlap->depth == at.depth && turn.is_next()) return overlapped_tiles_.emit(at);
+  for (uint32_t attached : schedule_.attached_to(at.body.id)) {
+    const Placement& placement = schedule_.stage(attached).placement;
+    if (placement.kind != Placement::Kind::compute_at || placement.depth != at.depth) continue;
+    if (turn.is_next()) return attached_stages_.compute_at(attached, std::move(at));
   }
-  if (sliding_windows_.any_at(body, depth) && turn.is_next())
-    return sliding_windows_.emit(std::move(body), depth, which);
+  if (sliding_windows_.any_at(at.body, at.depth) && turn.is_next()) return sliding_windows_.emit(std::move(at));
   return std::nullopt;
 }
 
-std::optional<NodeId> Emitter::promoted(Body& body, size_t depth, size_t which, Turn& turn) {
-  for (const HoistedCopy& copy : promotions_.hoisted_copies(body, depth))
-    if (turn.is_next()) return promotions_.hoist(copy, std::move(body), which);
-  for (const Promotion& promotion : body.stage->promotions) {
-    if (promotion.depth != depth || promotions_.is_hoisted(promotion)) continue;
-    if (turn.is_next()) return promotions_.promote(promotion, std::move(body), depth, which);
+std::optional<NodeId> Emitter::promoted(Place& at, Turn& turn) {
+  for (const HoistedCopy& copy : promotions_.hoisted_copies(at.body, at.depth))
+    if (turn.is_next()) return promotions_.hoist(copy, std::move(at));
+  for (const Promotion& promotion : at.body.stage->promotions) {
+    if (promotion.depth != at.depth || promotions_.is_hoisted(promotion)) continue;
+    if (turn.is_next()) return promotions_.promote(promotion, std::move(at));
   }
   return std::nullopt;
 }
 
-std::optional<NodeId> Emitter::attached_after(Body& body, size_t depth, size_t which, Turn& turn) {
+std::optional<NodeId> Emitter::attached_after(Place& at, Turn& turn) {
   std::vector<uint32_t> after, alone;
-  for (uint32_t attached : schedule_.attached_to(body.id)) {
-    const Placement& at = schedule_.stage(attached).placement;
-    if (at.kind == Placement::Kind::fused && at.depth == depth) (at.alone.empty() ? after : alone).push_back(attached);
+  for (uint32_t attached : schedule_.attached_to(at.body.id)) {
+    const Placement& placement = schedule_.stage(attached).placement;
+    if (placement.kind != Placement::Kind::fused || placement.depth != at.depth) continue;
+    (placement.alone.empty() ? after : alone).push_back(attached);
   }
-  if (!alone.empty() && turn.is_next()) return attached_stages_.alone(alone, body, depth, which);
-  if (!after.empty() && turn.is_next()) return attached_stages_.fused(after, std::move(body), depth, which);
+  if (!alone.empty() && turn.is_next()) return attached_stages_.alone(alone, at);
+  if (!after.empty() && turn.is_next()) return attached_stages_.fused(after, at);
   return std::nullopt;
 }
 
-std::optional<NodeId> Emitter::reduced(Body& body, size_t depth, size_t which, Turn& turn) {
+std::optional<NodeId> Emitter::reduced(Place& at, Turn& turn) {
+  const Body& body = at.body;
   const Stage& stage = *body.stage;
-  const bool is_innermost = depth == body.loops.size();
-  if (!is_innermost && body.loops[depth].part && turn.is_next())
-    return reductions_.parts(std::move(body), depth, which);
-  if (stage.accumulator && stage.accumulator->depth == depth && turn.is_next())
-    return reductions_.accumulated(std::move(body), depth, which);
-  const bool starts_reduction = stage.reduces && !stage.accumulator && (is_innermost || body.loops[depth].reduced);
-  if (starts_reduction && !body.initialized && turn.is_next())
-    return reductions_.initialized(std::move(body), depth, which);
+  const bool is_innermost = at.depth == body.loops.size();
+  if (!is_innermost && body.loops[at.depth].part && turn.is_next()) return reductions_.parts(std::move(at));
+  if (stage.accumulator && stage.accumulator->depth == at.depth && turn.is_next())
+    return reductions_.accumulated(std::move(at));
+  const bool starts = stage.reduces && !stage.accumulator && (is_innermost || body.loops[at.depth].reduced);
+  if (starts && !body.initialized && turn.is_next()) return reductions_.initialized(std::move(at));
   return std::nullopt;
 }
 

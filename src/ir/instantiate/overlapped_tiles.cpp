@@ -141,7 +141,8 @@ Status OverlappedTiles::fits(const Body& frame) const {
   return Ok{};
 }
 
-NodeId OverlappedTiles::emit(Body body, size_t depth, size_t which) {
+NodeId OverlappedTiles::emit(const Place& at) {
+  const Body& body = at.body;
   if (auto status = fits(body); !status) return nest_.error(status.error().code, status.error().message);
   std::set<TensorId> tensors;
   for (uint32_t attached : schedule_.attached_to(body.id))
@@ -157,7 +158,7 @@ NodeId OverlappedTiles::emit(Body body, size_t depth, size_t which) {
     if (kept && kept->before > 0) children.push_back(copy_before(inside, *kept, cells[tensor]));
   }
   for (TensorId tensor : tensors) storage_.push(tensor, cells[tensor]);
-  children.push_back(inner_.emit_from(std::move(inside), depth, which + 1));
+  children.push_back(inner_.emit_rest({std::move(inside), at.depth, at.which}));
   for (TensorId tensor : tensors) storage_.pop(tensor);
   for (NodeId store : stores_after(body, cells)) children.push_back(store);
   return nest_.within(buffers, nest_.seq(std::move(children)));

@@ -4,7 +4,6 @@
 //   alloc A.o { A.o = A of the steps before  <the block, on ranges that grow backwards>  A = A.o of the last steps }
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -23,8 +22,8 @@ class OverlappedTiles {
                   Copies& copies, BodyEmitter& inner)
       : schedule_(schedule), windows_(windows), nest_(nest), storage_(storage), copies_(copies), inner_(inner) {}
 
-  /// The frame `body` has reached the loops inside its tiles.
-  NodeId emit(Body body, size_t depth, size_t which);
+  /// A frame has reached the loops inside its tiles.
+  NodeId emit(const Place& at);
 
  private:
   Status fits(const Body& frame) const;

@@ -152,33 +152,35 @@ bool Promotions::is_hoisted(const Promotion& promotion) const {
                      [&](const HoistedCopy& copy) { return copy.promotion == &promotion; });
 }
 
-NodeId Promotions::hoist(const HoistedCopy& copy, Body body, size_t which) {
+NodeId Promotions::hoist(const HoistedCopy& copy, Place at) {
   hoisted_.push_back(copy);
-  const NodeId made = promote_for(copy.body, *copy.promotion, std::move(body), copy.depth, which);
+  const NodeId made = promote_for(copy.body, *copy.promotion, std::move(at));
   hoisted_.pop_back();
   return made;
 }
 
-NodeId Promotions::promote(const Promotion& promotion, Body body, size_t depth, size_t which) {
-  return promote_for(body, promotion, body, depth, which);
+NodeId Promotions::promote(const Promotion& promotion, Place at) {
+  const Body reader = at.body;
+  return promote_for(reader, promotion, std::move(at));
 }
 
-NodeId Promotions::promote_for(const Body& reader, const Promotion& promotion, Body body, size_t depth, size_t which) {
+NodeId Promotions::promote_for(const Body& reader, const Promotion& promotion, Place at) {
   const TensorId tensor = promotion.tensor;
   const auto window = windows_.footprint(reader, tensor);
-  if (!window) return inner_.emit_from(std::move(body), depth, which + 1);
+  if (!window) return inner_.emit_rest(std::move(at));
   const View source = storage_.view_of(tensor, reader.id);
   if (promotion.depth == 0 && nest_.buffer(source.buffer).is_packed && layout_ahead(schedule_, tensor))
-    return inner_.emit_from(std::move(body), depth, which + 1);
+    return inner_.emit_rest(std::move(at));
   const BufferId buffer = storage_.make_window(*window, tensor, promotion.scope, ".p");
   nest_.buffer(buffer).layout = schedule_.layout_of(promotion.layout, window->extent);
   const View view{buffer, window->origin, reader.id};
-  const bool is_shared = depth == 0 && !body.loops.empty() && body.loops[0].mark == MarkKind::parallel;
-  const NodeId copy =
-      copies_.copy({tensor, *window, view, source, promotion.layout, is_shared ? MarkKind::parallel : MarkKind::serial,
-                    read_limits(reader, *window, tensor, nest_.variables())});
+  const auto& loops = at.body.loops;
+  const bool is_shared = at.depth == 0 && !loops.empty() && loops[0].mark == MarkKind::parallel;
+  const MarkKind outermost = is_shared ? MarkKind::parallel : MarkKind::serial;
+  const NodeId copy = copies_.copy({tensor, *window, view, source, promotion.layout, outermost,
+                                    read_limits(reader, *window, tensor, nest_.variables())});
   storage_.push(tensor, view);
-  const NodeId rest = inner_.emit_from(std::move(body), depth, which + 1);
+  const NodeId rest = inner_.emit_rest(std::move(at));
   storage_.pop(tensor);
   return nest_.within({buffer}, nest_.seq({copy, rest}));
 }

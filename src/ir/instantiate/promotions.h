@@ -41,13 +41,13 @@ class Promotions {
   /// Copies of inputs that attached stages want further in at their beginning, and that are the same in all iterations
   /// of the loops from here to there: they are made here.
   std::vector<HoistedCopy> hoisted_copies(const Body& body, size_t depth);
-  NodeId hoist(const HoistedCopy& copy, Body body, size_t which);
+  NodeId hoist(const HoistedCopy& copy, Place at);
   /// Is the copy being made further out?
   bool is_hoisted(const Promotion& promotion) const;
-  NodeId promote(const Promotion& promotion, Body body, size_t depth, size_t which);
+  NodeId promote(const Promotion& promotion, Place at);
 
  private:
-  NodeId promote_for(const Body& reader, const Promotion& promotion, Body body, size_t depth, size_t which);
+  NodeId promote_for(const Body& reader, const Promotion& promotion, Place at);
   bool may_hoist(uint32_t stage, const Promotion& promotion, size_t depth);
 
   const SizedTemplate& schedule_;

@@ -104,8 +104,9 @@ NodeId Reductions::data_nest(const Body& body, size_t depth, Leaf leaf) {
   return inner_.emit(std::move(data), 0);
 }
 
-NodeId Reductions::parts(Body body, size_t depth, size_t which) {
-  const SizedLoop& loop = body.loops[depth];
+NodeId Reductions::parts(Place at) {
+  Body& body = at.body;
+  const SizedLoop& loop = body.loops[at.depth];
   const Window window = slot_window(body);
   const int64_t extent = body.ranges[loop.index].extent, step = std::min(loop.step, std::max<int64_t>(1, extent));
   const int64_t parts = (extent + step - 1) / step;
@@ -123,7 +124,8 @@ NodeId Reductions::parts(Body body, size_t depth, size_t which) {
   body.partials = views;
   Body merge = body;
   merge.merge_parts = true;
-  const NodeId rest = inner_.emit_from(std::move(body), depth, which + 1);
+  const size_t depth = at.depth;
+  const NodeId rest = inner_.emit_rest(std::move(at));
   const NodeId finish = data_nest(merge, depth, Leaf::store);
   return nest_.within(buffers_of(views), nest_.seq({rest, finish}));
 }
@@ -170,23 +172,24 @@ std::optional<std::vector<int64_t>> Reductions::lanes_of(const Body& body, size_
   return out;
 }
 
-std::optional<NodeId> Reductions::tile_classes(const Body& body, size_t depth, size_t which) {
-  if (body.classed || body.stage->accumulator->scope != Scope::reg) return std::nullopt;
-  TileClasses found = tile_classes_of(body, nest_.variables());
+std::optional<NodeId> Reductions::tile_classes(const Place& at) {
+  if (at.body.classed || at.body.stage->accumulator->scope != Scope::reg) return std::nullopt;
+  TileClasses found = tile_classes_of(at.body, nest_.variables());
   if (found.tests.empty()) return std::nullopt;
+  const auto accumulated_in = [&](Body& tile) { return accumulated({std::move(tile), at.depth, at.which}); };
   NodeId rest = kNoNode;
-  if (found.classes.empty()) rest = accumulated(std::move(found.crossed), depth, which);
+  if (found.classes.empty()) rest = accumulated_in(found.crossed);
   for (size_t k = found.classes.size(); k-- > 0;) {
-    const NodeId tile = accumulated(std::move(found.classes[k]), depth, which);
+    const NodeId tile = accumulated_in(found.classes[k]);
     rest = nest_.add(If{found.at[k], tile, rest});
   }
-  const NodeId whole = accumulated(std::move(found.inside), depth, which);
+  const NodeId whole = accumulated_in(found.inside);
   return nest_.add(If{guard_all(std::move(found.tests)), whole, rest});
 }
 
-NodeId Reductions::accumulated(Body body, size_t depth, size_t which) {
-  if (auto classes = tile_classes(body, depth, which)) return *classes;
-  return accumulated_whole(std::move(body), depth, which);
+NodeId Reductions::accumulated(Place at) {
+  if (auto classes = tile_classes(at)) return *classes;
+  return accumulated_whole(std::move(at));
 }
 
 /// What an accumulator without lanes begins with.
@@ -198,9 +201,10 @@ NodeId Reductions::first_values(const Body& body, size_t depth, const Guard& fir
   return nest_.add(If{first, init, load});
 }
 
-NodeId Reductions::accumulated_whole(Body body, size_t depth, size_t which) {
+NodeId Reductions::accumulated_whole(Place at) {
+  Body& body = at.body;
   const Stage& stage = *body.stage;
-  const auto lanes = lanes_of(body, depth);
+  const auto lanes = lanes_of(body, at.depth);
   if (!lanes) return kNoNode;
   const bool has_lanes = !lanes->empty();
   const Guard first = first_reduced(body);
@@ -209,22 +213,22 @@ NodeId Reductions::accumulated_whole(Body body, size_t depth, size_t which) {
     return nest_.error(
         "PW0313", "vectorize " + stage.name + ": lanes of a reduction need all of its loops inside the accumulator");
   std::vector<View> views;
-  for (TensorId tensor : body.equation->targets) views.push_back(make_accumulator(body, depth, tensor, *lanes));
+  for (TensorId tensor : body.equation->targets) views.push_back(make_accumulator(body, at.depth, tensor, *lanes));
   body.accumulators = views;
-  const NodeId start = has_lanes ? lane_nest(body, depth) : first_values(body, depth, first);
-  const NodeId finish = has_lanes ? finish_lanes(body, depth) : data_nest(body, depth, Leaf::store);
+  const NodeId start = has_lanes ? lane_nest(body, at.depth) : first_values(body, at.depth, first);
+  const NodeId finish = has_lanes ? finish_lanes(body, at.depth) : data_nest(body, at.depth, Leaf::store);
   body.initialized = true;
-  const NodeId rest = is_null_reduction(body) ? kNoNode : inner_.emit_from(std::move(body), depth, which + 1);
+  const NodeId rest = is_null_reduction(body) ? kNoNode : inner_.emit_rest(std::move(at));
   return nest_.within(buffers_of(views), nest_.seq({start, rest, finish}));
 }
 
-NodeId Reductions::initialized(Body body, size_t depth, size_t which) {
-  const Guard first = first_reduced(body);
-  NodeId init = is_never(first) ? kNoNode : data_nest(body, depth, Leaf::init);
+NodeId Reductions::initialized(Place at) {
+  const Guard first = first_reduced(at.body);
+  NodeId init = is_never(first) ? kNoNode : data_nest(at.body, at.depth, Leaf::init);
   if (init != kNoNode && !first.is_true()) init = nest_.add(If{first, init, kNoNode});
-  body.initialized = true;
-  if (is_null_reduction(body)) return init;
-  const NodeId rest = inner_.emit_from(std::move(body), depth, which + 1);
+  at.body.initialized = true;
+  if (is_null_reduction(at.body)) return init;
+  const NodeId rest = inner_.emit_rest(std::move(at));
   return nest_.seq({init, rest});
 }
 

@@ -210,15 +210,15 @@ NodeId SlidingWindows::iterations(const Warming& loop, int64_t count) {
   return nest_.add(std::move(out));
 }
 
-NodeId SlidingWindows::emit(Body body, size_t depth, size_t which) {
-  const SizedLoop& sized = body.loops[depth];
-  const Range range = body.ranges[sized.index];
+NodeId SlidingWindows::emit(Place at) {
+  const SizedLoop& sized = at.body.loops[at.depth];
+  const Range range = at.body.ranges[sized.index];
   Warming loop;
   loop.start = range.origin;
   loop.step = sized.step;
   ++slides_.loops;
   loop.var = nest_.variable(sized.name, loop.step, (range.extent - 1) / loop.step * loop.step);
-  loop.producers = producers_at(body, depth, loop.var);
+  loop.producers = producers_at(at.body, at.depth, loop.var);
   loop.is_needed = needed_before(loop.producers);
   const int64_t before = nest_.failed() ? 0 : iterations_before(loop.producers, range, loop.step);
   if (before < 2) nest_.drop_last_variable();  // no loop
@@ -232,7 +232,7 @@ NodeId SlidingWindows::emit(Body body, size_t depth, size_t which) {
   NodeId node = kNoNode;
   if (!nest_.failed()) {
     const NodeId first = before > 0 ? iterations(loop, before) : kNoNode;
-    node = nest_.seq({first, inner_.emit_from(std::move(body), depth, which + 1)});
+    node = nest_.seq({first, inner_.emit_rest(std::move(at))});
   }
   for (const Producer& producer : loop.producers) slides_.of_stage[producer.stage].reset();
   for (BufferId buffer : buffers) storage_.pop(nest_.buffer(buffer).tensor);
