@@ -65,22 +65,6 @@ std::vector<Range> read_limits(const Body& body, const Window& window, TensorId 
   return out;
 }
 
-/// What an attached stage runs over and what it reads of the tensor that is promoted.
-struct Reading {
-  Body body;
-  Window window;
-};
-
-std::optional<Reading> reading_of(const Windows& windows, const Body& outer, size_t depth, uint32_t attached,
-                                  const std::vector<TensorId>& targets, TensorId tensor) {
-  const auto window = windows.window_of_all(outer, depth, targets);
-  if (!window) return std::nullopt;
-  Body body = windows.body_in(attached, *window);
-  auto read = windows.footprint(body, tensor);
-  if (!read) return std::nullopt;
-  return Reading{std::move(body), *std::move(read)};
-}
-
 /// The body in the first iteration of its loops from `depth` to `end`.
 Body in_first_iteration(Body body, size_t depth, size_t end) {
   for (size_t k = depth; k < end && k < body.loops.size(); ++k) {
@@ -121,6 +105,16 @@ bool Promotions::may_hoist(uint32_t stage, const Promotion& promotion, size_t de
          !nest_.buffer(storage_.view_of(promotion.tensor, stage).buffer).is_packed;
 }
 
+std::optional<Promotions::Reading> Promotions::reading_of(const Body& outer, size_t depth, uint32_t attached,
+                                                          TensorId tensor) const {
+  const auto window = windows_.window_of_all(outer, depth, schedule_.targets_of(attached));
+  if (!window) return std::nullopt;
+  Body body = windows_.body_in(attached, *window);
+  auto read = windows_.footprint(body, tensor);
+  if (!read) return std::nullopt;
+  return Reading{std::move(body), *std::move(read)};
+}
+
 std::vector<HoistedCopy> Promotions::hoisted_copies(const Body& body, size_t depth) {
   std::vector<HoistedCopy> out;
   if (slides_.loops > 0 || body.stage->is_frame) return out;
@@ -131,11 +125,8 @@ std::vector<HoistedCopy> Promotions::hoisted_copies(const Body& body, size_t dep
     if (!is_window || at.depth <= depth) continue;
     for (const Promotion& promotion : stage.promotions) {
       if (!may_hoist(attached, promotion, depth)) continue;
-      const auto read_by = [&](const Body& outer) {
-        return reading_of(windows_, outer, depth, attached, schedule_.targets_of(attached), promotion.tensor);
-      };
-      auto all = read_by(body);
-      const auto once = read_by(in_first_iteration(body, depth, at.depth));
+      auto all = reading_of(body, depth, attached, promotion.tensor);
+      const auto once = reading_of(in_first_iteration(body, depth, at.depth), depth, attached, promotion.tensor);
       if (!all || !once || all->window.origin != once->window.origin || all->window.extent != once->window.extent)
         continue;
       const auto runs_once = [&](const SizedLoop& loop) { return once->body.ranges[loop.index].extent <= loop.step; };

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/instantiate/body_emitter.h"
@@ -49,6 +50,12 @@ class Promotions {
  private:
   NodeId promote_for(const Body& reader, const Promotion& promotion, Place at);
   bool may_hoist(uint32_t stage, const Promotion& promotion, size_t depth);
+  /// What an attached stage runs over and what it reads of the tensor that is promoted.
+  struct Reading {
+    Body body;
+    Window window;
+  };
+  std::optional<Reading> reading_of(const Body& outer, size_t depth, uint32_t attached, TensorId tensor) const;
 
   const SizedTemplate& schedule_;
   const Windows& windows_;

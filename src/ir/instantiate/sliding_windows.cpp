@@ -143,10 +143,10 @@ std::vector<char> SlidingWindows::needed_before(const std::vector<Producer>& pro
   return out;
 }
 
-/// What one producer computes in an iteration before the first, where the tests hold: nothing that the loop does not
-/// need, so nothing below its base.
-Body SlidingWindows::body_before(const Warming& loop, size_t which, Window window, const Affine& at,
-                                 std::vector<Guard>& tests) {
+/// What one producer computes in an iteration before the first: nothing that the loop does not need, so nothing below
+/// its base.
+SlidingWindows::TestedBody SlidingWindows::body_before(const Warming& loop, size_t which, Window window,
+                                                       const Affine& at) const {
   const LoopVariables& variables = nest_.variables();
   const Producer& producer = loop.producers[which];
   if (producer.is_sliding) window = only_new(*slides_.of_stage[producer.stage], std::move(window), loop.start + at);
@@ -157,7 +157,8 @@ Body SlidingWindows::body_before(const Warming& loop, size_t which, Window windo
     window.least[d] = INT32_MIN;
     window.most[d] = INT32_MAX;
   }
-  Body body = windows_.body_in(producer.stage, window);
+  TestedBody out{{}, windows_.body_in(producer.stage, window)};
+  Body& body = out.body;
   for (uint32_t d : moving) {
     const Slot& slot = body.equation->slots[d];
     if (slot.var == kNoVar) continue;
@@ -167,13 +168,13 @@ Body SlidingWindows::body_before(const Warming& loop, size_t which, Window windo
     std::erase_if(range.lower, [&](const Affine& below) {
       if (below.is_constant() || variables.residue(below, range.extent) != 0) return false;
       const Guard test = guard_ge0(Affine::of(0) - below);
-      const bool is_new = std::find(tests.begin(), tests.end(), test) == tests.end();
-      if (variables.numeric_bounds(below).second > 0 && is_new) tests.push_back(test);
+      const bool is_new = std::find(out.tests.begin(), out.tests.end(), test) == out.tests.end();
+      if (variables.numeric_bounds(below).second > 0 && is_new) out.tests.push_back(test);
       return true;
     });
     variables.prune(range);
   }
-  return body;
+  return out;
 }
 
 /// One iteration before the first: the producers from number `which` on, without what follows in the loop. `at` is the
@@ -192,12 +193,12 @@ NodeId SlidingWindows::warm_up(const Warming& loop, size_t which, const Affine& 
     nest_.buffer(own[0]).layout = schedule_.layout_of(placement.layout, window.extent);
     storage_.push(tensor, {own[0], window.origin, std::nullopt});
   }
-  std::vector<Guard> tests;
-  Body body = body_before(loop, which, std::move(window), at, tests);
-  const NodeId made = nest_.guarded(std::move(tests), inner_.emit(std::move(body), 0));
+  TestedBody before = body_before(loop, which, std::move(window), at);
+  const NodeId made = inner_.emit(std::move(before.body), 0);
+  const NodeId tested = nest_.guarded(std::move(before.tests), made);
   const NodeId rest = warm_up(loop, which + 1, at);
   if (!producer.is_sliding) storage_.pop(tensor);
-  return nest_.within(own, nest_.seq({made, rest}));
+  return nest_.within(own, nest_.seq({tested, rest}));
 }
 
 /// for var in 0..count: the iterations that many before the first. A single one needs no loop.

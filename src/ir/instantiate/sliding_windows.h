@@ -57,7 +57,12 @@ class SlidingWindows {
   View make_line_buffer(const Producer& producer, const Range& range, int64_t step);
   NodeId iterations(const Warming& loop, int64_t count);
   NodeId warm_up(const Warming& loop, size_t which, const Affine& at);
-  Body body_before(const Warming& loop, size_t which, Window window, const Affine& at, std::vector<Guard>& tests);
+  /// A body, where the tests hold.
+  struct TestedBody {
+    std::vector<Guard> tests;
+    Body body;
+  };
+  TestedBody body_before(const Warming& loop, size_t which, Window window, const Affine& at) const;
 
   const SizedTemplate& schedule_;
   const Windows& windows_;
