@@ -7,7 +7,7 @@
 
 namespace polyweft::ir {
 
-/// Does the loop run over values of the index, and not over its tiles or vectors? By its name: those have a dot.
+/// Does the loop run over values of the index, and not over its tiles or vectors?
 bool is_point_loop(const TemplateLoop& loop);
 
 /// An index without a loop of its own: wherever the conditions of its stage hold it has this value.
