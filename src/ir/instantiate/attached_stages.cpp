@@ -31,7 +31,7 @@ void AttachedStages::line_up(const Stage& producer, View& view) {
   if (past && *past != 0) put_on_line(buffer, view, -*past);
 }
 
-NodeId AttachedStages::compute_at(uint32_t producer, Place at) {
+NodeId AttachedStages::compute_at(uint32_t producer, NestPlace at) {
   const Stage& stage = schedule_.stage(producer);
   const auto& targets = schedule_.targets_of(producer);
   const auto window = windows_.window_of_all(at.body, at.depth, targets);
@@ -58,7 +58,7 @@ NodeId AttachedStages::compute_at(uint32_t producer, Place at) {
   return nest_.within(buffers, nest_.seq({made, rest}));
 }
 
-NodeId AttachedStages::alone(const std::vector<uint32_t>& statements, const Place& at) {
+NodeId AttachedStages::alone(const std::vector<uint32_t>& statements, const NestPlace& at) {
   const std::vector<Affine>& conditions = schedule_.stage(statements[0]).placement.alone;
   LoopVariables& variables = nest_.variables();
   std::vector<Guard> tests;
@@ -86,7 +86,7 @@ NodeId AttachedStages::alone(const std::vector<uint32_t>& statements, const Plac
 }
 
 /// Where the statements that follow are the only readers: buffers for what one iteration here makes.
-std::vector<BufferId> AttachedStages::open_private_results(const Place& at) {
+std::vector<BufferId> AttachedStages::open_private_results(const NestPlace& at) {
   constexpr int64_t kMostStackBytes = 32 << 10;
   std::vector<BufferId> out;
   if (private_results(schedule_, at.body.id) != at.depth) return out;
@@ -101,7 +101,7 @@ std::vector<BufferId> AttachedStages::open_private_results(const Place& at) {
   return out;
 }
 
-NodeId AttachedStages::fused(const std::vector<uint32_t>& statements, const Place& at) {
+NodeId AttachedStages::fused(const std::vector<uint32_t>& statements, const NestPlace& at) {
   const std::vector<BufferId> own = open_private_results(at);
   std::vector<NodeId> children = {inner_.emit_rest(at)};
   for (uint32_t statement : statements) {

@@ -23,15 +23,15 @@ class AttachedStages {
       : schedule_(schedule), windows_(windows), slides_(slides), nest_(nest), storage_(storage), inner_(inner) {}
 
   /// The producer's nest before what follows here, on what is read there.
-  NodeId compute_at(uint32_t producer, Place at);
+  NodeId compute_at(uint32_t producer, NestPlace at);
   /// What follows here, then the statements on the same ranges; what only they read is kept near.
-  NodeId fused(const std::vector<uint32_t>& statements, const Place& at);
+  NodeId fused(const std::vector<uint32_t>& statements, const NestPlace& at);
   /// if <the conditions hold at every point reached here>: these statements, in loops of their own; else what follows.
-  NodeId alone(const std::vector<uint32_t>& statements, const Place& at);
+  NodeId alone(const std::vector<uint32_t>& statements, const NestPlace& at);
 
  private:
   void line_up(const Stage& producer, View& view);
-  std::vector<BufferId> open_private_results(const Place& at);
+  std::vector<BufferId> open_private_results(const NestPlace& at);
 
   const SizedTemplate& schedule_;
   const Windows& windows_;

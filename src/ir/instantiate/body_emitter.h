@@ -8,7 +8,7 @@
 namespace polyweft::ir {
 
 /// Outside of loop `depth` of a body, where number `which` of what stands there is being written (see Emitter).
-struct Place {
+struct NestPlace {
   Body body;
   size_t depth = 0;
   size_t which = 0;
@@ -20,7 +20,7 @@ class BodyEmitter {
   /// Everything from loop `depth` inwards, with what stands outside of that loop.
   virtual NodeId emit(Body body, size_t depth) = 0;
   /// What follows at a place: all that stands there behind number `which`, then the loop.
-  virtual NodeId emit_rest(Place at) = 0;
+  virtual NodeId emit_rest(NestPlace at) = 0;
   /// Loop `depth` and all inside.
   virtual NodeId emit_loop(Body body, size_t depth) = 0;
 };

@@ -88,12 +88,12 @@ NodeId Emitter::emit(Body body, size_t depth) {
   return emit_from({std::move(body), depth, 0});
 }
 
-NodeId Emitter::emit_rest(Place at) {
+NodeId Emitter::emit_rest(NestPlace at) {
   ++at.which;
   return emit_from(std::move(at));
 }
 
-NodeId Emitter::emit_from(Place at) {
+NodeId Emitter::emit_from(NestPlace at) {
   if (nest_.failed()) return kNoNode;
   if (at.body.leaf == Leaf::compute) {
     Turn turn{at.which};
@@ -105,7 +105,7 @@ NodeId Emitter::emit_from(Place at) {
   return after_all(std::move(at.body), at.depth);
 }
 
-std::optional<NodeId> Emitter::attached_before(Place& at, Turn& turn) {
+std::optional<NodeId> Emitter::attached_before(NestPlace& at, Turn& turn) {
   const Overlap* overlap = at.body.overlap;
   if (overlap && overlap->depth == at.depth && turn.is_next()) return overlapped_tiles_.emit(at);
   for (uint32_t attached : schedule_.attached_to(at.body.id)) {
@@ -117,7 +117,7 @@ std::optional<NodeId> Emitter::attached_before(Place& at, Turn& turn) {
   return std::nullopt;
 }
 
-std::optional<NodeId> Emitter::promoted(Place& at, Turn& turn) {
+std::optional<NodeId> Emitter::promoted(NestPlace& at, Turn& turn) {
   for (const HoistedCopy& copy : promotions_.hoisted_copies(at.body, at.depth))
     if (turn.is_next()) return promotions_.hoist(copy, std::move(at));
   for (const Promotion& promotion : at.body.stage->promotions) {
@@ -127,7 +127,7 @@ std::optional<NodeId> Emitter::promoted(Place& at, Turn& turn) {
   return std::nullopt;
 }
 
-std::optional<NodeId> Emitter::attached_after(Place& at, Turn& turn) {
+std::optional<NodeId> Emitter::attached_after(NestPlace& at, Turn& turn) {
   std::vector<uint32_t> after, alone;
   for (uint32_t attached : schedule_.attached_to(at.body.id)) {
     const Placement& placement = schedule_.stage(attached).placement;
@@ -139,7 +139,7 @@ std::optional<NodeId> Emitter::attached_after(Place& at, Turn& turn) {
   return std::nullopt;
 }
 
-std::optional<NodeId> Emitter::reduced(Place& at, Turn& turn) {
+std::optional<NodeId> Emitter::reduced(NestPlace& at, Turn& turn) {
   const Body& body = at.body;
   const Stage& stage = *body.stage;
   const bool is_innermost = at.depth == body.loops.size();

@@ -26,7 +26,7 @@ namespace polyweft::ir {
 
 /// Outside of loop `depth` stand, each around what follows it: the cells of a tile, producers, buffers that slide,
 /// copies hoisted for attached stages, the stage's own copies, statements in its stead, statements after it, buffers
-/// for parts, an accumulator or first values. They are numbered as far as they are there: Place::which.
+/// for parts, an accumulator or first values. They are numbered as far as they are there: NestPlace::which.
 class Emitter : public BodyEmitter {
  public:
   Emitter(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
@@ -37,11 +37,11 @@ class Emitter : public BodyEmitter {
   Result<LoopNest> run();
 
   NodeId emit(Body body, size_t depth) override;
-  NodeId emit_rest(Place at) override;
+  NodeId emit_rest(NestPlace at) override;
   NodeId emit_loop(Body body, size_t depth) override;
 
  private:
-  NodeId emit_from(Place at);
+  NodeId emit_from(NestPlace at);
   /// Counts down to the one whose turn it is.
   struct Turn {
     size_t left = 0;
@@ -49,10 +49,10 @@ class Emitter : public BodyEmitter {
   };
   NodeId root();
   NodeId after_all(Body body, size_t depth);
-  std::optional<NodeId> attached_before(Place& at, Turn& turn);
-  std::optional<NodeId> promoted(Place& at, Turn& turn);
-  std::optional<NodeId> attached_after(Place& at, Turn& turn);
-  std::optional<NodeId> reduced(Place& at, Turn& turn);
+  std::optional<NodeId> attached_before(NestPlace& at, Turn& turn);
+  std::optional<NodeId> promoted(NestPlace& at, Turn& turn);
+  std::optional<NodeId> attached_after(NestPlace& at, Turn& turn);
+  std::optional<NodeId> reduced(NestPlace& at, Turn& turn);
 
   SizedTemplate schedule_;
   NestWriter nest_;

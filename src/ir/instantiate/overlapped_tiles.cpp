@@ -141,7 +141,7 @@ Status OverlappedTiles::fits(const Body& frame) const {
   return Ok{};
 }
 
-NodeId OverlappedTiles::emit(const Place& at) {
+NodeId OverlappedTiles::emit(const NestPlace& at) {
   const Body& body = at.body;
   if (auto status = fits(body); !status) return nest_.error(status.error().code, status.error().message);
   std::set<TensorId> tensors;

@@ -23,7 +23,7 @@ class OverlappedTiles {
       : schedule_(schedule), windows_(windows), nest_(nest), storage_(storage), copies_(copies), inner_(inner) {}
 
   /// A frame has reached the loops inside its tiles.
-  NodeId emit(const Place& at);
+  NodeId emit(const NestPlace& at);
 
  private:
   Status fits(const Body& frame) const;

@@ -143,19 +143,19 @@ bool Promotions::is_hoisted(const Promotion& promotion) const {
                      [&](const HoistedCopy& copy) { return copy.promotion == &promotion; });
 }
 
-NodeId Promotions::hoist(const HoistedCopy& copy, Place at) {
+NodeId Promotions::hoist(const HoistedCopy& copy, NestPlace at) {
   hoisted_.push_back(copy);
   const NodeId made = promote_for(copy.body, *copy.promotion, std::move(at));
   hoisted_.pop_back();
   return made;
 }
 
-NodeId Promotions::promote(const Promotion& promotion, Place at) {
+NodeId Promotions::promote(const Promotion& promotion, NestPlace at) {
   const Body reader = at.body;
   return promote_for(reader, promotion, std::move(at));
 }
 
-NodeId Promotions::promote_for(const Body& reader, const Promotion& promotion, Place at) {
+NodeId Promotions::promote_for(const Body& reader, const Promotion& promotion, NestPlace at) {
   const TensorId tensor = promotion.tensor;
   const auto window = windows_.footprint(reader, tensor);
   if (!window) return inner_.emit_rest(std::move(at));

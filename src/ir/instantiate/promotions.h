@@ -42,13 +42,13 @@ class Promotions {
   /// Copies of inputs that attached stages want further in at their beginning, and that are the same in all iterations
   /// of the loops from here to there: they are made here.
   std::vector<HoistedCopy> hoisted_copies(const Body& body, size_t depth);
-  NodeId hoist(const HoistedCopy& copy, Place at);
+  NodeId hoist(const HoistedCopy& copy, NestPlace at);
   /// Is the copy being made further out?
   bool is_hoisted(const Promotion& promotion) const;
-  NodeId promote(const Promotion& promotion, Place at);
+  NodeId promote(const Promotion& promotion, NestPlace at);
 
  private:
-  NodeId promote_for(const Body& reader, const Promotion& promotion, Place at);
+  NodeId promote_for(const Body& reader, const Promotion& promotion, NestPlace at);
   bool may_hoist(uint32_t stage, const Promotion& promotion, size_t depth);
   /// What an attached stage runs over and what it reads of the tensor that is promoted.
   struct Reading {

@@ -35,7 +35,7 @@ Guard first_reduced(const Body& body) {
   return guard_all(std::move(tests));
 }
 
-bool moves_with(const Slot& slot, const Body& body, const SizedLoop& loop) {
+bool is_along(const Slot& slot, const Body& body, const SizedLoop& loop) {
   return slot_walk(slot).var == body.index_var(loop.index);
 }
 
@@ -43,7 +43,7 @@ bool moves_with(const Slot& slot, const Body& body, const SizedLoop& loop) {
 void round_to_lanes(const Body& body, const SizedLoop& loop, std::vector<int64_t>& extents) {
   const auto& slots = body.equation->slots;
   for (size_t d = 0; d < slots.size(); ++d)
-    if (moves_with(slots[d], body, loop)) extents[d] = (extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
+    if (is_along(slots[d], body, loop)) extents[d] = (extents[d] + loop.lanes - 1) / loop.lanes * loop.lanes;
 }
 
 /// Row-major, but for the dimension of the vector loop, or of a tile's columns: neighbouring lanes are neighbouring
@@ -57,7 +57,7 @@ Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t
   for (size_t k = depth; k < body.loops.size(); ++k) {
     if (body.loops[k].mark != MarkKind::vector && k != columns) continue;
     for (size_t d = 0; d < slots.size(); ++d) {
-      if (!moves_with(slots[d], body, body.loops[k])) continue;
+      if (!is_along(slots[d], body, body.loops[k])) continue;
       auto piece = std::find_if(layout.pieces.begin(), layout.pieces.end(), [&](const Piece& p) { return p.dim == d; });
       if (piece != layout.pieces.end()) std::rotate(piece, piece + 1, layout.pieces.end());
     }
@@ -104,7 +104,7 @@ NodeId Reductions::data_nest(const Body& body, size_t depth, Leaf leaf) {
   return inner_.emit(std::move(data), 0);
 }
 
-NodeId Reductions::parts(Place at) {
+NodeId Reductions::parts(NestPlace at) {
   Body& body = at.body;
   const SizedLoop& loop = body.loops[at.depth];
   const Window window = slot_window(body);
@@ -172,7 +172,7 @@ std::optional<std::vector<int64_t>> Reductions::lanes_of(const Body& body, size_
   return out;
 }
 
-std::optional<NodeId> Reductions::tile_classes(const Place& at) {
+std::optional<NodeId> Reductions::tile_classes(const NestPlace& at) {
   if (at.body.classed || at.body.stage->accumulator->scope != Scope::reg) return std::nullopt;
   TileClasses found = tile_classes_of(at.body, nest_.variables());
   if (found.tests.empty()) return std::nullopt;
@@ -187,7 +187,7 @@ std::optional<NodeId> Reductions::tile_classes(const Place& at) {
   return nest_.add(If{guard_all(std::move(found.tests)), whole, rest});
 }
 
-NodeId Reductions::accumulated(Place at) {
+NodeId Reductions::accumulated(NestPlace at) {
   if (auto classes = tile_classes(at)) return *classes;
   return accumulated_whole(std::move(at));
 }
@@ -201,7 +201,7 @@ NodeId Reductions::first_values(const Body& body, size_t depth, const Guard& fir
   return nest_.add(If{first, init, load});
 }
 
-NodeId Reductions::accumulated_whole(Place at) {
+NodeId Reductions::accumulated_whole(NestPlace at) {
   Body& body = at.body;
   const Stage& stage = *body.stage;
   const auto lanes = lanes_of(body, at.depth);
@@ -222,7 +222,7 @@ NodeId Reductions::accumulated_whole(Place at) {
   return nest_.within(buffers_of(views), nest_.seq({start, rest, finish}));
 }
 
-NodeId Reductions::initialized(Place at) {
+NodeId Reductions::initialized(NestPlace at) {
   const Guard first = first_reduced(at.body);
   NodeId init = is_never(first) ? kNoNode : data_nest(at.body, at.depth, Leaf::init);
   if (init != kNoNode && !first.is_true()) init = nest_.add(If{first, init, kNoNode});

@@ -22,17 +22,17 @@ class Reductions {
   Reductions(NestWriter& nest, Storage& storage, BodyEmitter& inner) : nest_(nest), storage_(storage), inner_(inner) {}
 
   /// Loop `depth` runs over parts: buffers for their results around it, one for each component of the state.
-  NodeId parts(Place at);
+  NodeId parts(NestPlace at);
   /// The stage's accumulator stands here.
-  NodeId accumulated(Place at);
+  NodeId accumulated(NestPlace at);
   /// The loops of a reduction without accumulator begin here: first values.
-  NodeId initialized(Place at);
+  NodeId initialized(NestPlace at);
   /// The loops over data indices from `depth` inwards around another leaf.
   NodeId data_nest(const Body& body, size_t depth, Leaf leaf);
 
  private:
-  NodeId accumulated_whole(Place at);
-  std::optional<NodeId> tile_classes(const Place& at);
+  NodeId accumulated_whole(NestPlace at);
+  std::optional<NodeId> tile_classes(const NestPlace& at);
   std::optional<std::vector<int64_t>> lanes_of(const Body& body, size_t depth);
   View make_accumulator(const Body& body, size_t depth, TensorId tensor, const std::vector<int64_t>& lanes);
   NodeId first_values(const Body& body, size_t depth, const Guard& first);

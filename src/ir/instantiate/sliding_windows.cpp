@@ -211,7 +211,7 @@ NodeId SlidingWindows::iterations(const Warming& loop, int64_t count) {
   return nest_.add(std::move(out));
 }
 
-NodeId SlidingWindows::emit(Place at) {
+NodeId SlidingWindows::emit(NestPlace at) {
   const SizedLoop& sized = at.body.loops[at.depth];
   const Range range = at.body.ranges[sized.index];
   Warming loop;

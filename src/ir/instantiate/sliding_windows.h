@@ -30,7 +30,7 @@ class SlidingWindows {
   /// Does the window of some producer slide along loop `depth` of the body?
   bool any_at(const Body& body, size_t depth) const;
   /// The buffers of all that slide along loop `depth`, the iterations before the first, then the loop.
-  NodeId emit(Place at);
+  NodeId emit(NestPlace at);
 
  private:
   /// What a stage placed at the loop reads and makes while the loop runs, before any of it is written.
