@@ -17,6 +17,7 @@
 
 #include "ir/frequencies.h"
 #include "ir/instruction.h"
+#include "ir/passes/scans.h"
 #include "ir/shared_memory.h"
 #include "ir/workspace.h"
 #include "polyweft/loop_nest.h"
@@ -31,14 +32,7 @@ namespace polyweft::targets {
 
 inline constexpr int64_t kLineBytes = 64;  ///< of the cache
 
-/// Does a value of memory subscript it?
-inline bool same_element(const Access& a, const Access& b) {
-  return a.id == b.id && std::equal(a.index.begin(), a.index.end(), b.index.begin(), b.index.end(),
-                                    [](const Subscript& x, const Subscript& y) { return !x.data && !y.data && x.affine == y.affine; });
-}
-inline bool has_data(const Access& access) {
-  return std::any_of(access.index.begin(), access.index.end(), [](const Subscript& s) { return s.data != nullptr; });
-}
+using ir::has_data;
 
 /// Thrown inside lowering only; lower() turns it into a Result.
 struct Refusal {
@@ -123,13 +117,6 @@ class NestCode {
     BufferId buffer = 0;
     Affine offset;
   };
-  /// What an iteration loads from one place and stores there again.
-  struct Cell {
-    Known::Span at;
-    llvm::LoadInst* load = nullptr;
-    std::vector<llvm::StoreInst*> stores;
-    bool is_plain = true;  ///< one load, before any store
-  };
   struct Streams {
     VarId var = 0;
     int64_t step = 1;
@@ -141,9 +128,6 @@ class NestCode {
     std::vector<AlignedLoad> loads;                ///< whole aligned vectors
     std::vector<bool> stored;                      ///< buffers that the loop writes
     bool has_neighbours = false;                   ///< some vectors are made from two of these
-    bool may_keep = false;                         ///< cells that the loop does not move may stay in registers
-    std::map<std::string, Cell> cells;             ///< of written buffers, by place
-    std::vector<bool> scattered;                   ///< buffers with accesses that are no such cells
     llvm::Value* hi = nullptr;
     bool is_entered = false;                                                ///< at least one iteration runs
     std::vector<std::pair<llvm::PHINode*, llvm::PHINode*>> exchanged = {};  ///< each becomes the other after an iteration
@@ -166,65 +150,32 @@ class NestCode {
   llvm::Value* stream_pointer(BufferId id, const Affine& offset);
   void move_streams(Streams& streams, llvm::BasicBlock* latch);
   void rotate_neighbours(Streams& streams);
-  // cells that stay in registers along a loop: nest_cells.cpp
-  void note_cell(BufferId id, const Place& place, llvm::Value* value, bool is_store);
-  std::vector<Cell> cells_to_keep(const Streams& streams) const;
-  llvm::BasicBlock* keep_cells(Streams& streams, const std::vector<Cell>& cells, llvm::BasicBlock* latch);
-
-  // values that the next iteration of an innermost loop reads again: nest_carried.cpp
-  struct Carried {
+  // running values as vectors: nest_scans.cpp
+  /// A running value from one vector to the next.
+  struct RunningValue {
     Access stored, read;
-    llvm::PHINode* phi = nullptr;
-    llvm::Value* last = nullptr;  ///< before the loop: the element that the first iteration reads; in it: what the iteration stores
-    bool is_made = false;         ///< the iteration has stored
-    bool is_older = false;        ///< two steps behind or more: takes what the one before it in the list has held
-    unsigned lanes = 0;           ///< of a scan (nest_scans.cpp): the last running value in all lanes
+    unsigned lanes = 0;
+    llvm::PHINode* phi = nullptr;  ///< in all lanes
+    llvm::Value* last = nullptr;   ///< before the loop: what the first iteration reads; in it: what the iteration has come to, in all lanes
+    bool is_made = false;          ///< the iteration has stored
     llvm::BasicBlock *entry = nullptr, *header = nullptr;
   };
-  /// A statement with the variables of unrolled loops around it written out.
-  struct Instance {
-    const Compute* compute = nullptr;
-    std::vector<Access> stores, reads;
-    std::map<VarId, Affine> at;  ///< what stands for variables
-  };
   Access folded(const Access& access) const;
-  bool collect_instances(NodeId id, std::vector<Instance>& out);
-  std::vector<Carried> carried_along(const Loop& loop, const VarFacts& facts);
-  void add_carried(const Loop& loop, const std::vector<Instance>& instances, size_t k, std::vector<Carried>& out) const;
-  void load_carried(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<Carried>& carried);
-  llvm::Value* first_carried(const Access& read);
-  llvm::Value* carried_value(const Access& access) const;
-  void note_carried(const Access& access, llvm::Value* value);
+  void load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<RunningValue>& values);
+  llvm::Value* first_running(const Access& read);
   bool reads_carried(const Expr& e) const;
   llvm::Value* extreme_of_carried(const ExprNode& node);
 
-  // loops cut where conditions inside change: nest_pieces.cpp
-  void collect_cuts(const Guard& guard, VarId var, std::set<int64_t>& out) const;
-  void collect_cuts(const Expr& e, VarId var, std::set<int64_t>& out) const;
-  bool collect_cuts(NodeId id, VarId var, std::set<int64_t>& out, size_t& statements);
-  std::vector<Loop> pieces_of(const Loop& loop);
-  void in_pieces(const Loop& loop);
-  void plain_loop(const Loop& loop);
-
-  // running values as vectors: nest_scans.cpp
   static constexpr VarId kFirstOfScan = 0x7ffffff1;
-  struct Scan {
-    std::vector<Access> chains;  ///< stores of running values
-    int64_t lanes = 0, vectors = 0;
-  };
-  Expr bare(const Expr& e) const;
-  std::optional<int64_t> step_along(const Access& access, VarId var) const;
-  bool is_chain(const Instance& instance, const Access& before);
-  bool goes_along(const std::vector<Instance>& instances, size_t k, VarId var, std::vector<Access>& chains);
-  std::optional<Scan> scan_along(const Loop& loop);
+  void serial_or_scan(const Loop& loop);
   bool scan_loop(const Loop& loop);  ///< true: emitted
   llvm::Value* turned_negatives(llvm::Value* bits);
   llvm::Value* scanned_key(const ExprNode& node, llvm::Value* value);
   llvm::Value* fold_keys(const ExprNode& node, llvm::Value* a, llvm::Value* b);
   llvm::Constant* neutral_keys(const ExprNode& node, llvm::Type* type) const;
-  void begin_scan(const ExprNode& node, Carried& chain);
+  void begin_scan(const ExprNode& node, RunningValue& chain);
   llvm::Value* scanned(const ExprNode& node);
-  llvm::Value* scanned(const ExprNode& node, const std::vector<Expr>& terms, Carried& chain);
+  llvm::Value* scanned(const ExprNode& node, const std::vector<Expr>& terms, RunningValue& chain);
 
   // control: nest_control.cpp; loops: nest_loops.cpp; parallel ones: nest_tasks.cpp
   void on(const Seq&);
@@ -239,7 +190,7 @@ class NestCode {
     std::function<void(llvm::Value* iv)> emit;
     int64_t trips;             ///< of the whole loop; 0: those of this one
     bool is_straight = false;  ///< whatever the loop's own body is
-    std::vector<Carried> carried = {};
+    std::vector<RunningValue> running = {};
   };
   void serial_loop(const Loop& loop) { serial_loop(loop, LoopBody{nullptr, 0}); }
   void serial_loop(const Loop&, const LoopBody& body);
@@ -581,7 +532,8 @@ class NestCode {
   std::vector<bool> aligned_;                   // arguments that begin on lines here
   std::vector<bool> is_tested_;                 // arguments of which the code here knows whether they do
   std::vector<bool> is_met_by_others_;          // made outside the parallel loop around
-  std::vector<Carried> carried_ = {};           // of the innermost loop around
+  std::vector<RunningValue> running_ = {};      // of the innermost loop around
+  std::vector<bool> loop_registers_ = {};       // register buffers that the innermost loop around writes
   bool is_in_place_ = false;                    // does the statement at hand read what it stores?
   std::vector<std::vector<BufferId>> sharers_;  // of each buffer: others with bytes in common
   int unrolled_ = 0;                            // loops around that are written out
@@ -590,8 +542,9 @@ class NestCode {
   unsigned quotients_ = 0;                      // by reciprocals since the innermost serial loop began
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;
-  std::map<VarId, Affine> substitution_;
-  Facts facts_;
+  ir::LoopContext context_;
+  std::map<VarId, Affine>& substitution_;  // of the context
+  Facts& facts_;
   Lanes lanes_;
   std::vector<llvm::Value*> heap_;      // live heap blocks of this function, to free on failure
   std::map<std::string, Known> loads_;  // loads of the current straight-line stretch, by place

@@ -25,8 +25,10 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       aligned_(nest.buffers.size(), false),
       is_tested_(nest.buffers.size(), false),
       is_met_by_others_(nest.buffers.size(), false),
-      sharers_(ir::sharers_of(nest)) {
-  for (size_t p = 0; p < nest.params.size() && !nest.symbolic; ++p) substitution_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
+      sharers_(ir::sharers_of(nest)),
+      context_(nest),
+      substitution_(context_.values()),
+      facts_(context_.facts()) {
   scan_for_tiles();
 }
 
@@ -214,7 +216,7 @@ void NestCode::on(const Loop& loop) {
       const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
       const bool is_done = (is_on("code.turned_copies") && turning_copy(loop)) || (is_on("code.turned_groups") && turning_groups(loop)) ||
                            (is_on("code.late_loops") && late_loop(loop));
-      if (!is_done) with_streams(loop, [&] { in_pieces(loop); });
+      if (!is_done) with_streams(loop, [&] { serial_or_scan(loop); });
       for (size_t k = opened.size(); k-- > 0;) {
         free_last();
         bases_[opened[k]] = nullptr;

@@ -11,15 +11,15 @@ constexpr char kOfLanes = '\1';  ///< before all that a key begins with
 }  // namespace
 
 Affine NestCode::fold(const Affine& e) const {
-  return facts_.simplify(substitute(e, substitution_));
+  return context_.fold(e);
 }
 
 Guard NestCode::fold(const Guard& g) const {
-  Guard out;
-  out.kind = g.kind;
-  if (g.kind == Guard::Kind::ge0 || g.kind == Guard::Kind::eq0) out.e = fold(g.e);
-  for (const auto& part : g.of) out.of.push_back(fold(part));
-  return out;
+  return context_.fold(g);
+}
+
+Access NestCode::folded(const Access& access) const {
+  return context_.fold(access);
 }
 
 bool NestCode::depends_on_lane(const Affine& e) const {
@@ -271,7 +271,7 @@ llvm::Value* NestCode::expression(const Expr& e) {
       break;
   }
   if (llvm::Value* running = scanned(*e)) return running;
-  if ((e->op == Op::max || e->op == Op::min) && !carried_.empty() && reads_carried(e)) return extreme_of_carried(*e);
+  if ((e->op == Op::max || e->op == Op::min) && reads_carried(e)) return extreme_of_carried(*e);
   std::vector<llvm::Value*> args;
   for (const auto& arg : e->args) args.push_back(expression(arg));
   if (e->op == Op::div && divides_by_reciprocal(*e, args[0], args[1])) return quotient(e->type, args[0], args[1]);
@@ -285,6 +285,12 @@ static void collect_operands(const ExprNode& node, std::vector<Expr>& out) {
       collect_operands(*arg, out);
     else
       out.push_back(arg);
+}
+
+/// Does it read a register that the innermost loop hands from iteration to iteration?
+bool NestCode::reads_carried(const Expr& e) const {
+  if (e->op == Op::read) return e->access.id < loop_registers_.size() && loop_registers_[e->access.id];
+  return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads_carried(arg); });
 }
 
 /// The greatest or least of some values of which one comes from the last iteration. Extremes have any order in every class: that value is met last, as the second operand,

@@ -178,7 +178,6 @@ bool NestCode::store_later(const Access& access, llvm::Value* value) {
   group.buffer = access.id;
   group.rows = *strided;
   group.columns[strided->column] = scalar_.to_memory(scalar_.splat(value, lanes_.width), nest_.buffers[access.id].type);
-  if (streams_) streams_->scattered[access.id] = true;
   Place place;
   name_place(place, access.id, offset);
   forget_loads(access.id, place);

@@ -12,35 +12,10 @@ namespace {
 
 constexpr int64_t kUnrollLimit = 4096;
 
-/// One straight block of computations: what it loads from a place and stores there again is known before and after each iteration.
-bool may_keep_cells(const LoopNest& nest, NodeId body) {
-  bool computes = is_straight(nest, body, false);
-  walk_nodes(nest, body, [&](const Node& node) {
-    computes &= !std::holds_alternative<Copy>(node) && !std::holds_alternative<Alloc>(node) && !std::holds_alternative<Sync>(node);
-    return computes;
-  });
-  return computes;
-}
-
 }  // namespace
 
 VarFacts NestCode::loop_facts(const Loop& loop) const {
-  VarFacts out;
-  out.lo = INT64_MIN / 4;
-  out.hi = INT64_MAX / 4;
-  for (const auto& e : loop.lo.of) out.lo = std::max(out.lo, facts_.range(fold(e)).lo);
-  for (const auto& e : loop.hi.of) {
-    const Affine end = fold(e);
-    out.hi = std::min(out.hi, facts_.range(end).hi - 1);
-    if (!end.is_constant()) out.at_most.push_back(end - Affine::of(1));
-  }
-  out.divisor = loop.step;
-  for (const auto& e : loop.lo.of) out.divisor = std::gcd(out.divisor, facts_.divisor(fold(e)));
-  // The last value taken: lo + step * floor((hi - lo) / step), where lo is a constant.
-  if (loop.lo.of.size() == 1 && fold(loop.lo.of[0]).is_constant() && out.hi < INT64_MAX / 8 && out.hi >= out.lo)
-    out.hi = out.lo + (out.hi - out.lo) / loop.step * loop.step;
-  if (out.divisor > 1 && out.hi < INT64_MAX / 8) out.hi -= ((out.hi % out.divisor) + out.divisor) % out.divisor;
-  return out;
+  return context_.facts_of(loop);
 }
 
 std::optional<int64_t> NestCode::constant_trips(const Loop& loop, const Affine& lo) const {
@@ -51,16 +26,18 @@ std::optional<int64_t> NestCode::constant_trips(const Loop& loop, const Affine& 
 }
 
 std::optional<int64_t> NestCode::constant_length(const Loop& loop) const {
-  if (loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return std::nullopt;
-  const Affine length = fold(loop.hi.of[0]) - fold(loop.lo.of[0]);
-  return length.is_constant() ? std::optional(length.constant) : std::nullopt;
+  return context_.constant_length(loop);
+}
+
+void NestCode::serial_or_scan(const Loop& loop) {
+  if (!is_on("code.scans") || !scan_loop(loop)) serial_loop(loop);
 }
 
 void NestCode::unroll_loop(const Loop& loop) {
   const Affine lo = fold(loop.lo.of[0]);
   const auto trips = constant_trips(loop, lo);
   if (!trips) return serial_loop(loop);
-  if (carried_.empty() && loop.step == 1 && ((is_on("code.interleaved_copies") && interleaved_copy(loop, lo, *trips)) || (is_on("code.dense_dots") && dense_dots(loop, lo, *trips)))) return;
+  if (running_.empty() && loop.step == 1 && ((is_on("code.interleaved_copies") && interleaved_copy(loop, lo, *trips)) || (is_on("code.dense_dots") && dense_dots(loop, lo, *trips)))) return;
   ++unrolled_;
   for (int64_t n = 0; n < *trips; n += loop.step) {
     substitution_[loop.var] = lo + Affine::of(n);
@@ -148,9 +125,7 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
 
 /// Does the first iteration always run?
 bool NestCode::is_entered(const Loop& loop) const {
-  const auto is_below = [&](const Affine& lo, const Affine& hi) { return facts_.range(fold(hi) - fold(lo)).lo > 0; };
-  return std::all_of(loop.lo.of.begin(), loop.lo.of.end(),
-                     [&](const Affine& lo) { return std::all_of(loop.hi.of.begin(), loop.hi.of.end(), [&](const Affine& hi) { return is_below(lo, hi); }); });
+  return context_.is_entered(loop);
 }
 
 // Guarded where no iteration may run, then bottom-tested: one compare and branch an iteration.
@@ -169,8 +144,8 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   // Register blocks then need no values for the case that no iteration runs. Elsewhere the guard is left to the back end: without it loads are shared
   // between loops, which costs a depthwise convolution 3 % in spilled registers.
   const bool always = std::find(written.begin(), written.end(), true) != written.end() && is_entered(loop);
-  std::vector<Carried> carried = special.emit ? special.carried : carried_along(loop, facts);
-  llvm::BasicBlock* first = carried.empty() ? header : llvm::BasicBlock::Create(context, "entered", function_, header);
+  std::vector<RunningValue> running = special.running;
+  llvm::BasicBlock* first = running.empty() ? header : llvm::BasicBlock::Create(context, "entered", function_, header);
   llvm::MDNode* const entered = frequencies_ ? weights(frequency_of(loop).entered) : nullptr;
   const auto length = constant_length(loop);
   const double trips = length && *length > 0 ? static_cast<double>(*length) / static_cast<double>(loop.step) : frequencies_ ? frequency_of(loop).trips : 1;
@@ -178,9 +153,9 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   always ? b_.CreateBr(first) : b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), first, after, entered);
   before = b_.GetInsertBlock();
   llvm::BasicBlock* const skipped = before;
-  if (!carried.empty()) {
+  if (!running.empty()) {
     b_.SetInsertPoint(first);
-    load_carried(loop, lo, facts, carried);
+    load_running(loop, lo, facts, running);
     before = b_.GetInsertBlock();
     b_.CreateBr(header);
   }
@@ -190,18 +165,12 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   b_.SetInsertPoint(header);
   llvm::PHINode* iv = b_.CreatePHI(b_.getInt64Ty(), 2, loop.var - nest_.params.size() < nest_.loop_names.size() ? nest_.loop_names[loop.var - nest_.params.size()] : "");
   iv->addIncoming(lo, before);
-  for (Carried& each : carried) {
-    each.entry = before;
-    each.header = header;
-    if (each.lanes > 0) continue;
-    each.phi = b_.CreatePHI(each.last->getType(), 2);
-    each.phi->addIncoming(each.last, before);
-    if (each.is_older) each.last = (&each - 1)->phi;
-  }
-  carried.swap(carried_);
+  for (RunningValue& each : running) each.entry = before, each.header = header;
+  running.swap(running_);
+  loop_registers_.swap(written);
   std::map<RegKey, llvm::PHINode*> phis;
   for (const auto& [key, value] : entry) {
-    if (!written[key.first]) continue;
+    if (!loop_registers_[key.first]) continue;
     llvm::PHINode* phi = b_.CreatePHI(value->getType(), 2);
     phi->addIncoming(value, before);
     file_[key] = phi;
@@ -220,9 +189,8 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
                   header,   bases_,
                   integers, {},
                   {},       std::move(stored),
-                  false,    may_keep_cells(nest_, loop.body),
-                  {},       std::vector<bool>(nest_.buffers.size(), false),
-                  hi,       is_entered(loop)};
+                  false,    hi,
+                  is_entered(loop)};
   // The compiler's own passes read subscripts, not pointers that move.
   const bool has_streams = !nest_.auto_vectorized && (special.is_straight || is_straight(nest_, loop.body, true));
   Streams* const outer = std::exchange(streams_, has_streams ? &streams : nullptr);
@@ -241,16 +209,15 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", facts.lo >= 0, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   if (streams.has_neighbours && latch == header) rotate_neighbours(streams);
-  const std::vector<Cell> kept = latch == header ? cells_to_keep(streams) : std::vector<Cell>{};
-  llvm::BasicBlock* left = kept.empty() ? latch : keep_cells(streams, kept, after);
-  carried.swap(carried_);
-  for (const Carried& each : carried) {
-    PW_CHECK(each.is_made || each.is_older);
+  running.swap(running_);
+  loop_registers_.swap(written);
+  for (const RunningValue& each : running) {
+    PW_CHECK(each.is_made);
     each.phi->addIncoming(each.last, latch);
   }
   b_.SetInsertPoint(latch);
   move_streams(streams, latch);
-  b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, kept.empty() ? after : left, repeated);
+  b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after, repeated);
   iv->addIncoming(next, latch);
   RegFile leaving = entry;
   for (const auto& [key, phi] : phis) {
@@ -261,7 +228,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   if (always)
     file_ = std::move(leaving);
   else
-    merge_registers(entry, skipped, leaving, left);
+    merge_registers(entry, skipped, leaving, latch);
   variables_.erase(loop.var);
   facts_ = outside;
   // What was computed before the loop stands before what follows it, unless that is a block that only a loop that runs is entered by.

@@ -224,29 +224,13 @@ llvm::Value* NestCode::load(const Access& access) {
     return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
   }
   if (!waiting_.empty()) write_waiting_of(access.id);
-  if (llvm::Value* value = carried_.empty() ? nullptr : carried_value(access)) return value;
   if (llvm::Value* number = number_of_table(access)) return number;
-  if (llvm::Value* turned = load_turned(access)) {
-    if (streams_) streams_->scattered[access.id] = true;
-    return turned;
-  }
-  if (llvm::Value* near = load_neighbours(access)) {
-    if (streams_) streams_->scattered[access.id] = true;
-    return near;
-  }
-  if (llvm::Value* column = load_strided(access)) {
-    if (streams_) streams_->scattered[access.id] = true;
-    return column;
-  }
+  if (llvm::Value* turned = load_turned(access)) return turned;
+  if (llvm::Value* near = load_neighbours(access)) return near;
+  if (llvm::Value* column = load_strided(access)) return column;
   const Place place = place_of(access);
-  if (llvm::Value* chosen = is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) {
-    if (streams_) streams_->scattered[access.id] = true;
-    return chosen;
-  }
-  if (place.key.empty()) {
-    note_cell(access.id, place, nullptr, false);
-    return load_place(place, buffer.type);
-  }
+  if (llvm::Value* chosen = is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) return chosen;
+  if (place.key.empty()) return load_place(place, buffer.type);
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
   const bool is_line = lies_in_whole_lines(access.id, place);
   const std::string key = is_line ? place.key + " whole" : place.key;
@@ -258,7 +242,6 @@ llvm::Value* NestCode::load(const Access& access) {
   if (!value) {
     value = is_line ? load_line(place.pointer, buffer.type) : load_place(in_reach(place, access.id), buffer.type);
     note_aligned(access.id, place, value);
-    note_cell(access.id, place, value, false);
   }
   loads_[key] = {value, Known::Span{access.id, place.offset, lanes_.width}};
   prefetch(access, place);
@@ -302,12 +285,10 @@ void NestCode::store(const Access& access, llvm::Value* value) {
     cell = keeps_lanes ? b_.CreateSelect(lanes_.mask, wide, cell) : wide;
     return;
   }
-  note_carried(access, value);
   if (lanes_.width > 1 && store_later(access, value)) return;
   if (!waiting_.empty()) write_waiting_of(access.id);
   const Place place = place_of(access);
-  llvm::Instruction* whole = store_whole(access.id, place, value);
-  note_cell(access.id, place, whole ? whole : store_place(place, buffer.type, value), true);
+  if (!store_whole(access.id, place, value)) store_place(place, buffer.type, value);
   forget_loads(access.id, place);
 }
 

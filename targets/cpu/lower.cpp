@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ir/kernel_codes.h"
+#include "ir/passes/passes.h"
 #include "ir/scalar.h"
 #include "ir/walk_nest.h"
 #include "targets/common/code_layout.h"
@@ -347,7 +348,9 @@ class ModuleCode {
 
 Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest, const InstructionHooks& instructions, const LowerOptions& options) {
   try {
-    auto module = ModuleCode(context, nest, instructions, options).run();
+    const InstructionCapabilities& can = instructions.can();
+    const LoopNest behind_passes = ir::run_passes(nest, {{can.vector_bits, can.carried_values, can.promoted_cells}});
+    auto module = ModuleCode(context, behind_passes, instructions, options).run();
     std::string problems;
     llvm::raw_string_ostream stream(problems);
     if (llvm::verifyModule(*module, &stream)) return fail("PW0599", "internal: the lowered module is malformed: " + stream.str().substr(0, 2000));
