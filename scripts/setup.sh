@@ -8,7 +8,7 @@ packages=(
   clang-22 libclang-rt-22-dev llvm-22-dev liblld-22-dev zlib1g-dev libzstd-dev
   libisl-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev libfmt-dev libsodium-dev libseccomp-dev
   nlohmann-json3-dev libtomlplusplus-dev libhalide14-0-dev
-  libgtest-dev librapidcheck-dev libmpfr-dev qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3 python3-numpy python3-jsonschema
+  libgtest-dev librapidcheck-dev libmpfr-dev qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross python3 python3-numpy python3-jsonschema
 )
 
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]; }

@@ -21,7 +21,7 @@ Error Backend::lacks(const std::string& what, std::vector<std::string> notes) co
 }
 
 Status Backend::runs_here(const Target& target) const {
-  return fail("PW0517", "a kernel for " + target.name + " does not run on this machine", {"use build, or --target host"});
+  return fail("PW0517", "a kernel for " + target.name + " does not run on this machine", {"use build, tune with --runner, or --target host"});
 }
 
 Status Backend::may_be_named(const std::string&) const {

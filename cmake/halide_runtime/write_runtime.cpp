@@ -2,9 +2,10 @@
 
 #include <cstdio>
 
+/// write_runtime TARGET OBJECT
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  Halide::Target target("x86-64-linux");
-  Halide::compile_standalone_runtime(std::map<Halide::OutputFileType, std::string>{{Halide::OutputFileType::object, argv[1]}}, target);
+  if (argc != 3) return 2;
+  Halide::Target target(argv[1]);
+  Halide::compile_standalone_runtime(std::map<Halide::OutputFileType, std::string>{{Halide::OutputFileType::object, argv[2]}}, target);
   return 0;
 }

@@ -102,6 +102,8 @@ class Runner {
   virtual Status begin(const RunnerTask& task) = 0;
   virtual Result<RunOutcome> run(const RunRequest& request) = 0;
   virtual Status set_incumbent(const LoadableKernel& kernel) = 0;
+  /// Kernels run in an emulator: their results count, their times do not.
+  virtual bool is_emulated() const { return false; }
 };
 struct RunnerOptions {
   std::vector<std::string> command;  ///< a runner is a command; empty: the installed polyweft-runner

@@ -234,6 +234,9 @@ struct TunerOptions {
   std::string secret = default_secret_path();
   std::function<void(const std::string&)> notice = {};  ///< a line for the user: a record was proven again, or could not be
   std::string helper_directory;                         ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
+  /// Command and arguments of the runner that tune() asks, on whatever machine: a polyweft-runner of this build for the target's architecture behind an emulator or ssh.
+  /// Empty: the installed one, which runs kernels of this machine.
+  std::vector<std::string> runner = {};
   std::chrono::milliseconds isl_deadline{10'000};
   int64_t workspace_limit_bytes = int64_t{4} << 30;
 };

@@ -107,7 +107,7 @@ Status database_is_there(const CommonOptions& options) {
 
 }  // namespace
 
-Result<Tuner> make_tuner(const CommonOptions& options) {
+Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> runner) {
   if (auto there = database_is_there(options); !there) return there.error();
   auto description = readable_path(options.target);
   if (!description) return description.error();
@@ -115,6 +115,7 @@ Result<Tuner> make_tuner(const CommonOptions& options) {
   if (!target) return target.error();
   TunerOptions tuner;
   tuner.database = database_of(options);
+  tuner.runner = std::move(runner);
   tuner.notice = [](const std::string& text) { std::cerr << "note: " << printable_line(text) << std::endl; };
   if (!options.deadline.empty()) {
     auto deadline = parse_duration("--deadline", options.deadline);

@@ -42,7 +42,8 @@ std::string default_database();
 std::string database_of(const CommonOptions& options);
 /// Fills `task` from the options; reads the trace file. PW0003 for a malformed NAME=VALUE, PW0001 for an unreadable file.
 Status fill_task(const CommonOptions& options, TaskOptions& task);
-Result<Tuner> make_tuner(const CommonOptions& options);
+/// `runner`: TunerOptions::runner.
+Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> runner = {});
 /// FILE or FILE:PROGRAM, as the library loads it; a folder is refused by name.
 Result<Program> load(const std::string& file_and_program);
 

@@ -218,6 +218,7 @@ void TuneDisplay::json_result(const TuneReport& r) {
                       {"record", r.record.id},
                       {"hit", r.hit},
                       {"median_ns", m.timing.median_ns},
+                      {"times", is_emulated(r.record.key) ? "expected" : "measured"},
                       {"ci_rel", m.timing.ci_rel},
                       {"gflops", gflops(r.flops, m.timing.median_ns)},
                       {"peak_gflops", known(r.peak_gflops)},
@@ -262,7 +263,8 @@ void TuneDisplay::human_head(const TuneReport& r) {
   else
     std::cout << fmt::format("done in {:.1f} s: {}", r.wall_s, r.reason);
   if (timing.median_ns > 0) {
-    std::cout << fmt::format("   {} +-{:.1f} %", painted(human_time(timing.median_ns), Paint::bold, terminal_.color_out), 100 * timing.ci_rel);
+    std::cout << "   " << painted(human_time(timing.median_ns), Paint::bold, terminal_.color_out)
+              << (is_emulated(r.record.key) ? " expected, not measured" : fmt::format(" +-{:.1f} %", 100 * timing.ci_rel));
     if (flops_ > 0) std::cout << "   " << rate(timing.median_ns);
     if (const std::string of_peak = share(timing.median_ns, r.peak_gflops); !of_peak.empty()) std::cout << "   " << of_peak << " of peak";
   }
@@ -272,6 +274,7 @@ void TuneDisplay::human_head(const TuneReport& r) {
 void TuneDisplay::plain_result(const TuneReport& r) {
   const auto& m = r.record.measurement;
   std::string text = fmt::format("done program={} record={} ns={:.0f} ci={:.4f}", view_.program, r.record.id, m.timing.median_ns, m.timing.ci_rel);
+  if (is_emulated(r.record.key)) text += " times=expected";
   if (r.served != r.record.id) text += fmt::format(" served={}", r.served);
   if (r.flops > 0 && m.timing.median_ns > 0) text += fmt::format(" gflops={:.1f}", gflops(r.flops, m.timing.median_ns));
   if (r.peak_gflops > 0 && r.flops > 0) text += fmt::format(" peak={:.3f}", gflops(r.flops, m.timing.median_ns) / r.peak_gflops);

@@ -58,6 +58,10 @@ std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates,
   return out;
 }
 
+double predicted_together(double by_nest_ns, double by_code_ns) {
+  return std::pow(by_nest_ns, 1 - kWeightOfCode) * std::pow(by_code_ns, kWeightOfCode);
+}
+
 std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates) {
   struct Known {
     double best_ns = 0;
@@ -94,7 +98,7 @@ std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, con
       by_code = model.predict_ns(*nest, *cycles);
       finalist = *next;
     }
-    finalist.predicted_ns = std::pow(finalist.predicted_ns, 1 - kWeightOfCode) * std::pow(by_code, kWeightOfCode);
+    finalist.predicted_ns = predicted_together(finalist.predicted_ns, by_code);
     if (templates[finalist.sketch].avoids_gathers) finalist.predicted_ns *= kWithoutGathers;
   }
   std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) { return a.predicted_ns < b.predicted_ns; });

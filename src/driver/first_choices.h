@@ -19,6 +19,8 @@ inline constexpr size_t kAllRanked = 4000;
 /// in that order or another; of bands the first of three sketches, as far as they are predicted alike. The model ranks
 /// sizes of one sketch well; what else is best shows in the code.
 std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates);
+/// What a call is expected to take by what the model predicts of its nest, and of the nest with the cycles of its code.
+double predicted_together(double by_nest_ns, double by_code_ns);
 /// Cycles of a call's instructions by its machine code; an error where there is none.
 using CyclesOfCode = std::function<Result<double>(const LoopNest&)>;
 /// The finalists, best first by what the model predicts of the nest and of its code together. Where code cannot be made of one, the next ranked of its way stands for it;

@@ -17,6 +17,10 @@ namespace {
 
 constexpr size_t kBoundedChoices = 200;  // where many may take too much memory, which is quickly said
 
+std::string name_of(const TuningRecord& record) {
+  return "record #" + std::to_string(record.id) + (is_emulated(record.key) ? ", expected" : "");
+}
+
 }  // namespace
 
 Status Planner::checked(const Program& program) {
@@ -166,9 +170,9 @@ Result<Plan> Planner::plan(const Task& t, const TaskOptions& task_options) {
     if (auto ok = checked(t.source); !ok) return ok.error();
     return plan_by_trace(t, task_options.trace, limit);
   }
-  auto served = trust_.best(t);
+  auto served = trust_.best_or_expected(t);
   if (!served) return served.error();
-  if (*served && limit.admits((*served)->nest)) return Plan{std::move((*served)->nest), (*served)->record.trace_text, "record #" + std::to_string((*served)->record.id)};
+  if (*served && limit.admits((*served)->nest)) return Plan{std::move((*served)->nest), (*served)->record.trace_text, name_of((*served)->record)};
   if (auto ok = checked(t.source); !ok) return ok.error();
   return plan_by_model(t, limit);
 }

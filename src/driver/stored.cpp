@@ -32,6 +32,13 @@ Result<std::optional<TuningRecord>> Stored::best(const Task& task) {
   return (*database)->best(task.key, task.canonical_text);
 }
 
+Result<std::optional<TuningRecord>> Stored::expected(const Task& task) {
+  auto database = existing();
+  if (!database) return database.error();
+  if (!*database) return std::optional<TuningRecord>();
+  return (*database)->best(emulated(task.key), task.canonical_text);
+}
+
 Result<SearchEffort> Stored::effort(const Task& task) {
   auto database = existing();
   if (!database) return database.error();

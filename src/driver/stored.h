@@ -21,6 +21,8 @@ class Stored {
   Result<Database*> existing();
   /// The task's fastest record; none without a database.
   Result<std::optional<TuningRecord>> best(const Task& task);
+  /// The fastest of those that searches in an emulator have left.
+  Result<std::optional<TuningRecord>> expected(const Task& task);
   /// What searches of the task have spent; nothing without a database.
   Result<SearchEffort> effort(const Task& task);
 

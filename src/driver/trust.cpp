@@ -159,15 +159,27 @@ Result<LoopNest> Trust::nest_of(const Task& task, const TuningRecord& record) {
   return nest;
 }
 
-Result<std::optional<Served>> Trust::best(const Task& task) {
-  auto record = stored_.best(task);
-  if (!record) return record.error();
-  if (!*record) return std::optional<Served>();
-  auto nest = nest_of(task, **record);
-  if (nest) return std::optional(Served{std::move(**record), std::move(nest).value()});
+Result<std::optional<Served>> Trust::served(const Task& task, std::optional<TuningRecord> record) {
+  if (!record) return std::optional<Served>();
+  auto nest = nest_of(task, *record);
+  if (nest) return std::optional(Served{std::move(*record), std::move(nest).value()});
   if (nest.error().code != "PW0721") return nest.error();
   say(nest.error().message);
   return std::optional<Served>();
+}
+
+Result<std::optional<Served>> Trust::best(const Task& task) {
+  auto record = stored_.best(task);
+  if (!record) return record.error();
+  return served(task, std::move(*record));
+}
+
+Result<std::optional<Served>> Trust::best_or_expected(const Task& task) {
+  auto measured = best(task);
+  if (!measured || *measured) return measured;
+  auto record = stored_.expected(task);
+  if (!record) return record.error();
+  return served(task, std::move(*record));
 }
 
 }  // namespace polyweft

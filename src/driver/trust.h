@@ -35,6 +35,8 @@ class Trust {
 
   /// The task's fastest record. None where there is no record, or its nest cannot be proven here, which is said; PW0720 where it is refuted.
   Result<std::optional<Served>> best(const Task& task);
+  /// The same; where there is none, the fastest that a search in an emulator has left. For who builds, not for who measures.
+  Result<std::optional<Served>> best_or_expected(const Task& task);
   /// The nest of a record of this task. A hit with a valid attestation costs one row and a hash, no isl; otherwise the nest is proven again, and attested.
   /// PW0720 where the nest is refuted or none, PW0721 where it cannot be proven here.
   Result<LoopNest> nest_of(const Task& task, const TuningRecord& record);
@@ -45,6 +47,7 @@ class Trust {
   Standing standing(const TuningRecord& record);
 
  private:
+  Result<std::optional<Served>> served(const Task& task, std::optional<TuningRecord> record);
   /// PW0722 where there is none.
   Result<std::string> secret();
   Result<Attestation> attestation_of(const TuningRecord& record, int checker_version);

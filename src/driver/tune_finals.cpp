@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "driver/expected_time.h"
 #include "driver/settle.h"
 #include "driver/threads.h"
 
@@ -89,6 +90,14 @@ Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const Tu
   if (base->ns <= 0) return out;
   const bool wins = !out.winners.empty() && has_ratio(base->timing) && base->timing.ratio_hi < 1;
   out.winners.insert(wins ? out.winners.begin() : out.winners.end(), base_winner(session, base->timing));
+  return out;
+}
+
+AfterBase place_base(const SessionTask& session, const TuneLoop& loop, double expected_ns) {
+  AfterBase out{loop.winners(), expected_ns};
+  out.winners.push_back(base_winner(session, expected_timing(expected_ns, loop.best_ns())));
+  std::stable_sort(out.winners.begin(), out.winners.end(),
+                   [](const Winner& a, const Winner& b) { return a.measurement.timing.median_ns < b.measurement.timing.median_ns; });
   return out;
 }
 

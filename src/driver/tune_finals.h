@@ -36,6 +36,8 @@ struct AfterBase {
   double base_ns = 0;
 };
 Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const TuneLoop& loop);
+/// The same where nothing is timed: by what is expected of the base nest.
+AfterBase place_base(const SessionTask& session, const TuneLoop& loop, double expected_ns);
 /// Where kernels of nests race.
 struct Track {
   Runner& runner;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/expected_time.h"
 #include "driver/spaces.h"
 #include "driver/tune_start.h"
 
@@ -77,24 +78,63 @@ const Measurement* TuneLoop::known(const std::string& nest_hash) const {
   return is_resumed_ || found->second.status != RunStatus::ok ? &found->second : nullptr;
 }
 
-Status TuneLoop::resume(const TuningRecord& record) {
+// In an emulator whether the result is right; else the time, beside the incumbent's where it is asked for.
+Result<RunOutcome> TuneLoop::run(const LoopNest& nest, RunRequest request) {
+  if (!world_.expected_ns) return world_.runner->run(request);
+  auto outcome = world_.runner->run(comparing_only(request.candidate));
+  if (!outcome || outcome->status != RunStatus::ok) return outcome;
+  const auto ns = world_.expected_ns(nest);
+  if (ns) {
+    outcome->timing = expected_timing(*ns, request.incumbent_ns);
+  } else {
+    outcome->status = RunStatus::build_failed;
+    outcome->detail = ns.error().message;
+  }
+  return outcome;
+}
+
+/// The record's kernel as it runs now, the runner's incumbent; none where it no longer builds or is no longer right.
+Result<std::optional<Winner>> TuneLoop::timed(const TuningRecord& record) {
   auto nest = parse_loop_nest(record.nest_text);
-  if (!nest || !limit_.admits(*nest)) return Ok{};
+  if (!nest || !limit_.admits(*nest)) return std::optional<Winner>();
   auto kernel = world_.build(*nest);
-  if (!kernel) return Ok{};
+  if (!kernel) return std::optional<Winner>();
   RunRequest request;
   request.candidate = *kernel;
   request.time_budget = kTimingBudget;
-  auto outcome = world_.runner->run(request);
+  auto outcome = run(*nest, request);
   if (!outcome) return outcome.error();
   reference_ns_ = outcome->reference_ns;
-  if (outcome->status != RunStatus::ok) return Ok{};
+  if (outcome->status != RunStatus::ok) return std::optional<Winner>();
   Winner winner{std::move(*nest), record.measurement, record.trace_text, record.id};
   winner.measurement.timing = outcome->timing;
   best_ns_ = fastest_ns_ = outcome->timing.median_ns;
-  winners_.push_back(std::move(winner));
+  if (auto set = world_.runner->set_incumbent(*kernel); !set) return set.error();
+  return std::optional(std::move(winner));
+}
+
+Status TuneLoop::resume(const TuningRecord& record) {
+  auto winner = timed(record);
+  if (!winner) return winner.error();
+  if (!*winner) return Ok{};
+  winners_.push_back(std::move(**winner));
   is_resumed_ = true;
-  return world_.runner->set_incumbent(*kernel);
+  return Ok{};
+}
+
+Status TuneLoop::try_first(const TuningRecord& record) {
+  auto winner = timed(record);
+  if (!winner) return winner.error();
+  if (!*winner) return Ok{};
+  (*winner)->record = 0;
+  Measurement& measurement = (*winner)->measurement;
+  measurement.strategy = "expected elsewhere";
+  measurement.toolchain = toolchain();
+  measurement.unix_time = world_.unix_time();
+  ++trials_;
+  ++measured_;
+  winners_.push_back(std::move(**winner));
+  return Ok{};
 }
 
 void TuneLoop::report(TuneEvent event, const Trial& trial, double peak_gflops) {
@@ -187,7 +227,7 @@ Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const Loop
     request.time_budget = timing_budget(best_ns_);
     request.incumbent_ns = best_ns_;
     request.pair_with_incumbent = best_ns_ > 0;
-    auto outcome = world_.runner->run(request);
+    auto outcome = run(nest, request);
     if (!outcome) return outcome.error();
     reference_ns_ = outcome->reference_ns;
     trial.measurement.status = outcome->status;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ struct TuneWorld {
   std::vector<Candidate> seeds = {};  ///< measured first: what may be served untuned, and the floor
   size_t least = 1;                   ///< of the seeds, measured whatever planning took of the budget
   TuneStart plan;  ///< rates, roofline, and what earlier searches spent
+  /// What a call of a nest is expected to take, where the runner is an emulator; empty: the runner's clock counts.
+  std::function<Result<double>(const LoopNest&)> expected_ns;
   /// A kernel's time and the peak in turns; may be empty. Changes the runner's incumbent.
   std::function<Result<KernelTiming>(const LoopNest&, const LoadableKernel&)> time_with_peak;
 };
@@ -48,6 +51,8 @@ class TuneLoop {
   /// Before run(): the search goes on from a stored record, which is the first to beat. It is compared and timed again, since times of another hour do not count
   /// here; a record that no longer builds or is no longer right is left out. What else was measured for the task is not measured again.
   Status resume(const TuningRecord& record);
+  /// Before run(): a record whose time says nothing here (it was expected, not measured) is the first candidate.
+  Status try_first(const TuningRecord& record);
   /// Measures until something ends it. Winners are in winners(), fastest first.
   Status run();
   const std::vector<Winner>& winners() const { return winners_; }
@@ -75,6 +80,8 @@ class TuneLoop {
   const Measurement* known(const std::string& nest_hash) const;
   double peak_beside(const LoopNest& nest, const LoadableKernel& kernel, double ns);
   Result<Trial> try_candidate(const Candidate& candidate);
+  Result<RunOutcome> run(const LoopNest& nest, RunRequest request);
+  Result<std::optional<Winner>> timed(const TuningRecord& record);
   Result<Trial> measure(const Candidate& candidate, const LoopNest& nest, Trial trial);
   Status keep_winner(LoopNest nest, const Trial& trial, const LoadableKernel& kernel);
   bool is_store_due() const;

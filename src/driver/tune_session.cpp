@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "driver/expected_time.h"
 #include "driver/first_choices.h"
 #include "driver/register_tile.h"
 #include "driver/spaces.h"
@@ -25,10 +26,11 @@ TuneWorld world_of(const SessionTask& session, const SessionServices& services, 
   world.database = services.database;
   world.elapsed_s = [start = session.start] { return seconds_since(start); };
   world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
+  world.plan = std::move(plan);
+  if (services.runner.is_emulated()) return world;
   world.time_with_peak = [&services, threads](const LoopNest& nest, const LoadableKernel& kernel) {
     return time_kernel(services.runner, services.workshop, {nest, kernel, threads}, std::chrono::milliseconds(20));
   };
-  world.plan = std::move(plan);
   return world;
 }
 
@@ -59,7 +61,10 @@ Result<TuningRecord> stored_record(const SessionTask& session, const SessionServ
 }
 
 Result<TuneReport> reported(const SessionTask& session, const SessionServices& services, double base_ns, Finalist finalist) {
-  if (auto timed = time_finalist(session, services, base_ns, finalist); !timed) return timed.error();
+  if (services.runner.is_emulated())
+    finalist.reference_ns = base_ns;
+  else if (auto timed = time_finalist(session, services, base_ns, finalist); !timed)
+    return timed.error();
   auto record = stored_record(session, services, finalist);
   if (!record) return record.error();
   TuneReport report;
@@ -101,6 +106,46 @@ std::optional<Winner> first_choice(const SessionServices& services, const Search
   return std::nullopt;
 }
 
+/// Winners, base nest, first choice and served record after their races, the one to be stored first.
+Result<AfterBase> raced(const SessionTask& session, const SessionServices& services, const SearchSpaceOfTask& space, const TuneLoop& loop) {
+  WorkspaceLimit limit = loop.limit();
+  AfterBase after{loop.winners(), loop.reference_ns()};
+  if (limit.admits(session.base)) {
+    auto with_base = race_base(session, services.runner, loop);
+    if (!with_base) return with_base.error();
+    after = std::move(with_base).value();
+  } else if (after.winners.empty()) {
+    return limit.refusal(session.task.source.name);
+  }
+  const auto build = [&](const LoopNest& nest) { return services.workshop.for_runner(on_threads(nest, session.task.key.threads), Workshop::Spills::allow); };
+  auto raced_first = race_first({services.runner, build}, std::move(after.winners), first_choice(services, space, session));
+  if (!raced_first) return raced_first.error();
+  auto winners = race_served(session, services, std::move(*raced_first));
+  if (!winners) return winners.error();
+  return AfterBase{std::move(*winners), after.base_ns};
+}
+
+Result<BaseTime> timed_base(const SessionTask& session, const SessionServices& services, const LoadableKernel& kernel, const RunOutcome& outcome) {
+  if (auto set = services.runner.set_incumbent(kernel); !set) return set.error();
+  return base_beside(session, services.runner, {outcome.timing.median_ns, outcome.reference_ns});
+}
+
+/// None where no code is made of it.
+Result<BaseTime> expected_base(const SessionTask& session, const SessionServices& services) {
+  const int threads = session.task.key.threads;
+  const auto ns = expected_ns(services.workshop, *analytic_model(services.workshop.machine_model(threads)), session.base, threads);
+  return ns ? BaseTime{expected_timing(*ns, 0), *ns} : BaseTime{};
+}
+
+/// `raced` where the runner is an emulator.
+Result<AfterBase> by_expected_times(const SessionTask& session, const TuneLoop& loop, const std::function<Result<double>(const LoopNest&)>& expected) {
+  WorkspaceLimit limit = loop.limit();
+  const auto base_ns = expected(session.base);
+  if (base_ns && limit.admits(session.base)) return place_base(session, loop, *base_ns);
+  if (loop.winners().empty()) return base_ns ? limit.refusal(session.task.source.name) : base_ns.error();
+  return AfterBase{loop.winners(), base_ns ? *base_ns : 0};
+}
+
 }  // namespace
 
 bool is_answered(const SearchEffort& spent, const TuneOptions& options) {
@@ -113,36 +158,30 @@ bool is_answered(const SearchEffort& spent, const TuneOptions& options) {
 
 Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const SearchSpaceOfTask& space) {
   const std::vector<NestTemplate>& templates = space.templates;
-  const TuneStart plan = tune_start(session.task, session.lab.arguments, templates, services.workshop, services.database);
+  const bool is_emulated = services.runner.is_emulated();
+  const Rates rates = is_emulated || services.runs_elsewhere ? Rates::unknown : Rates::measured_here;
+  const TuneStart plan = tune_start(session.task, session.lab.arguments, templates, services.workshop, services.database, rates);
   const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.workshop.target());
   const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, f32_peak, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
   TuneWorld world = world_of(session, services, plan);
   world.seeds = predicted_by(*model, space);
   world.least = finalists(world.seeds, templates).size();
+  const auto expected = [&](const LoopNest& nest) { return expected_ns(services.workshop, *model, nest, session.task.key.threads); };
+  if (is_emulated) world.expected_ns = expected;
   announce(plan, session.options, world.elapsed_s());
   TuneLoop loop(session.task, templates, *strategy, session.options, std::move(world));
   if (session.served && !session.options.refresh)
     if (auto resumed = loop.resume(*session.served); !resumed) return resumed.error();
+  if (!session.served && session.expected)
+    if (auto tried = loop.try_first(*session.expected); !tried) return tried.error();
   if (auto ran = loop.run(); !ran) return ran.error();
 
-  WorkspaceLimit limit = loop.limit();
-  AfterBase after{loop.winners(), loop.reference_ns()};
-  if (limit.admits(session.base)) {
-    auto raced = race_base(session, services.runner, loop);
-    if (!raced) return raced.error();
-    after = std::move(raced).value();
-  } else if (after.winners.empty()) {
-    return limit.refusal(session.task.source.name);
-  }
-  const auto build = [&](const LoopNest& nest) { return services.workshop.for_runner(on_threads(nest, session.task.key.threads), Workshop::Spills::allow); };
-  auto raced_first = race_first({services.runner, build}, std::move(after.winners), first_choice(services, space, session));
-  if (!raced_first) return raced_first.error();
-  auto winners = race_served(session, services, std::move(*raced_first));
-  if (!winners) return winners.error();
-  auto finalist = first_proven(session, services.isl, *winners, loop.failed());
+  auto after = is_emulated ? by_expected_times(session, loop, expected) : raced(session, services, space, loop);
+  if (!after) return after.error();
+  auto finalist = first_proven(session, services.isl, after->winners, loop.failed());
   if (!finalist) return finalist.error();
-  auto report = reported(session, services, after.base_ns, std::move(finalist).value());
+  auto report = reported(session, services, after->base_ns, std::move(finalist).value());
   if (!report) return report;
   report->interrupted = loop.interrupted();
   report->measured = loop.measured();
@@ -159,12 +198,19 @@ Result<TuneReport> schedule_session(const SessionTask& session, const SessionSer
   const int threads = session.task.key.threads;
   auto kernel = services.workshop.for_runner(on_threads(schedule.nest, threads), Workshop::Spills::allow);
   if (!kernel) return kernel.error();
+  const bool is_emulated = services.runner.is_emulated();
   RunRequest request;
   request.candidate = *kernel;
+  if (is_emulated) request = comparing_only(*kernel);
   request.deadline = kBenchDeadline;
   auto outcome = services.runner.run(request);
   if (!outcome) return outcome.error();
   if (outcome->status != RunStatus::ok) return did_not_run("the schedule", *outcome);
+  if (is_emulated) {
+    const auto ns = expected_ns(services.workshop, *analytic_model(services.workshop.machine_model(threads)), schedule.nest, threads);
+    if (!ns) return ns.error();
+    outcome->timing = expected_timing(*ns, 0);
+  }
   Winner winner;
   winner.nest = schedule.nest;
   winner.trace = schedule.trace;
@@ -174,12 +220,13 @@ Result<TuneReport> schedule_session(const SessionTask& session, const SessionSer
   winner.measurement.strategy = "by hand";
   winner.measurement.toolchain = toolchain();
   winner.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
-  if (auto set = services.runner.set_incumbent(*kernel); !set) return set.error();
-  auto base = base_beside(session, services.runner, {outcome->timing.median_ns, outcome->reference_ns});
+  auto base = is_emulated ? expected_base(session, services) : timed_base(session, services, *kernel, *outcome);
   if (!base) return base.error();
-  auto pairs = against_served(session, services, schedule.nest);
-  if (!pairs) return pairs.error();
-  winner.to_served = pairs->ratio;
+  if (!is_emulated) {
+    auto pairs = against_served(session, services, schedule.nest);
+    if (!pairs) return pairs.error();
+    winner.to_served = pairs->ratio;
+  }
   auto finalist = first_proven(session, services.isl, {winner}, 0);
   if (!finalist) return finalist.error();
   auto report = reported(session, services, base->ns, std::move(finalist).value());

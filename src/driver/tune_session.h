@@ -23,6 +23,7 @@ struct SessionTask {
   const RunnerTask& lab;
   const TuneOptions& options;
   std::optional<TuningRecord> served;  ///< what best() gives now
+  std::optional<TuningRecord> expected;  ///< where there is none: what a search in an emulator has found
   std::chrono::steady_clock::time_point start;
 };
 /// Who does the work.
@@ -32,6 +33,7 @@ struct SessionServices {
   Runner& runner;
   Trust& trust;
   Database* database = nullptr;  ///< may be null: nothing is kept
+  bool runs_elsewhere = false;   ///< the runner's machine is not known to be this one
 };
 /// A schedule that somebody wrote, proven.
 struct ScheduleByHand {

@@ -45,13 +45,16 @@ double peak_factor(const Program& program, const Target& target) {
   return half && !single && target.can.half_arithmetic ? 2 : 1;
 }
 
-TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& arguments, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database) {
+TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& arguments, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database,
+                     Rates rates) {
   TuneStart out;
   out.key = task.key.program;
   out.flops = count_flops(task.program);
   for (const auto& argument : arguments) out.bytes += argument_bytes(argument);
-  out.peak_gflops = workshop.measured_peak_gflops(task.key.threads) * peak_factor(task.program, workshop.target());
-  out.memory_gb_s = workshop.measured_memory_gb_s(task.key.threads);
+  if (rates == Rates::measured_here) {
+    out.peak_gflops = workshop.measured_peak_gflops(task.key.threads) * peak_factor(task.program, workshop.target());
+    out.memory_gb_s = workshop.measured_memory_gb_s(task.key.threads);
+  }
   out.memory_ns = memory_ns(out, workshop.machine_model(task.key.threads).cache_bytes);
   out.bound_ns = roofline_ns(out, out.peak_gflops);
   out.sketches = static_cast<int>(templates.size());

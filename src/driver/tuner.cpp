@@ -107,10 +107,15 @@ struct Tuner::Impl {
   }
   Tolerance tolerance(const Task& t, const std::vector<TensorData>& inputs);
 
+  // Whose runner somebody else's command starts: its machine may be far away.
+  bool runs_elsewhere() const { return !options.runner.empty(); }
+
   Status start_runner() {
+    constexpr std::chrono::milliseconds kFarAway{60'000};
     if (runner) return Ok{};
     RunnerOptions runner_options;
-    runner_options.command = {helper_in(options.helper_directory, "polyweft-runner")};
+    runner_options.command = options.runner.empty() ? std::vector<std::string>{helper_in(options.helper_directory, "polyweft-runner")} : options.runner;
+    if (!options.runner.empty()) runner_options.start_deadline = kFarAway;
     auto started = workshop.start_runner(runner_options);
     if (!started) return started.error();
     runner = std::move(started).value();
@@ -146,6 +151,10 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   const auto start = Clock::now();
   auto t = planner.task(program, tune_options);
   if (!t) return t.error();
+  if (runs_elsewhere()) {
+    if (auto started = start_runner(); !started) return started.error();
+    if (runner->is_emulated()) t->key = emulated(t->key);
+  }
   auto report = answer(*t, tune_options, start);
   if (!report) return report;
   if (report->flops == 0) report->flops = count_flops(t->program);
@@ -172,7 +181,7 @@ Result<TuneReport> Tuner::Impl::answer(const Task& t, const TuneOptions& tune_op
   const bool may_answer = is_search && !tune_options.refresh && *record && WorkspaceLimit(tune_options.max_workspace).admits((*record)->nest);
   if (may_answer && is_answered(*spent, tune_options)) return hit(std::move((*record)->record), *spent);
   if (tune_options.budget.count() == 0) return unmeasured(t, tune_options);
-  if (auto runs = workshop.kernels_run_here(); !runs) return runs.error();
+  if (auto runs = workshop.kernels_run_here(); !runs && !runs_elsewhere()) return runs.error();
   if (auto ok = planner.checked(t.source); !ok) return ok.error();
   std::optional<TuningRecord> old;
   if (*record) old = std::move((*record)->record);
@@ -234,7 +243,13 @@ Result<TuneReport> Tuner::Impl::in_lab(const Task& t, const TuneOptions& tune_op
   if (!lab_task) return lab_task.error();
   lab_task->seed = tune_options.seed;
   if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
-  return work({t, *base, *lab_task, tune_options, std::move(served), start}, {workshop, isl, *runner, trust, *stores});
+  std::optional<TuningRecord> seed;
+  if (!served && !is_emulated(t.key)) {
+    auto expected = stored.expected(t);
+    if (!expected) return expected.error();
+    seed = std::move(*expected);
+  }
+  return work({t, *base, *lab_task, tune_options, std::move(served), std::move(seed), start}, {workshop, isl, *runner, trust, *stores, runs_elsewhere()});
 }
 
 Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start) {
@@ -292,7 +307,7 @@ Standing Tuner::standing(const TuningRecord& record) {
 Result<std::optional<TuningRecord>> Tuner::best(const Program& program, const TaskOptions& options) {
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  auto served = impl_->trust.best(*task);
+  auto served = impl_->trust.best_or_expected(*task);
   if (!served) return served.error();
   return *served ? std::optional(std::move((*served)->record)) : std::nullopt;
 }

@@ -127,6 +127,7 @@ MachineModel Workshop::machine_model(int threads) const {
   MachineModel machine;
   machine.vector_bytes = target_.vector_bits / 8;
   machine.vector_registers = target_.vector_registers;
+  machine.memory_operands = target_.can.memory_operands;
   machine.cache_bytes = target_.cache_bytes;
   // A virtual machine's advertised last level is mostly its neighbours'.
   if (machine.cache_bytes.size() > 2) machine.cache_bytes[2] = std::min<int64_t>(machine.cache_bytes[2], 16 << 20);

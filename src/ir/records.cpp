@@ -1,8 +1,24 @@
 #include "polyweft/records.h"
 
+#include <string_view>
+
 #include "polyweft/runner.h"
 
 namespace polyweft {
+namespace {
+
+constexpr std::string_view kEmulated = "; emulated";  // on disk: frozen
+
+}  // namespace
+
+TaskKey emulated(TaskKey key) {
+  if (!is_emulated(key)) key.target += kEmulated;
+  return key;
+}
+
+bool is_emulated(const TaskKey& key) {
+  return key.target.ends_with(kEmulated);
+}
 
 const char* name_of(RunStatus status) {
   switch (status) {

@@ -1,5 +1,9 @@
 #include "support/cpu_features.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -8,9 +12,9 @@
 namespace polyweft {
 namespace {
 
+#if defined(__x86_64__)
+
 constexpr auto kLevels = std::to_array<const char*>({"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"});
-constexpr int kNotHeld = -1;
-std::atomic<int> held{kNotHeld};  // index in kLevels
 
 // The builtin takes literals only, and looks at XCR0 as well.
 std::vector<std::string> detected() {
@@ -60,14 +64,41 @@ std::vector<std::string> features_up_to(int level) {
   return out;
 }
 
+#elif defined(__aarch64__)
+
+constexpr auto kLevels = std::to_array<const char*>({"aarch64", "aarch64-v8.2", "aarch64-v8.6"});
+
+std::vector<std::string> detected() {
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  std::vector<std::string> out;
+  if (second & HWCAP2_BF16) out.emplace_back("bf16");
+  if (first & HWCAP_ASIMDDP) out.emplace_back("dotprod");
+  if (first & HWCAP_ASIMDHP) out.emplace_back("fullfp16");
+  if (second & HWCAP2_I8MM) out.emplace_back("i8mm");
+  if (first & HWCAP_ASIMD) out.emplace_back("neon");
+  return out;
+}
+
+std::vector<std::string> features_up_to(int level) {
+  if (level >= 2) return {"bf16", "dotprod", "fullfp16", "i8mm", "neon"};
+  return level == 1 ? std::vector<std::string>{"dotprod", "fullfp16", "neon"} : std::vector<std::string>{"neon"};
+}
+
+#else
+#error "say what this architecture's features are"
+#endif
+
+constexpr int kNotHeld = -1;
+std::atomic<int> held{kNotHeld};  // index in kLevels
+
 int index_of_level(const std::string& level) {
   const auto found = std::find(kLevels.begin(), kLevels.end(), level);
   return found == kLevels.end() ? kNotHeld : static_cast<int>(found - kLevels.begin());
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined(const std::vector<std::string>& words, const char* between = " ") {
   std::string out;
-  for (const auto& word : words) out += (out.empty() ? "" : " ") + word;
+  for (const auto& word : words) out += (out.empty() ? "" : between) + word;
   return out;
 }
 
@@ -84,10 +115,14 @@ std::string native_architecture() {
 }
 
 const std::vector<std::string>& known_cpu_features() {
+#if defined(__aarch64__)
+  static const std::vector<std::string> names = features_up_to(static_cast<int>(kLevels.size()) - 1);
+#else
   static const std::vector<std::string> names = {"amx-bf16", "amx-int8", "amx-tile",   "avx",        "avx2",        "avx512bf16", "avx512bw",   "avx512cd",
                                                  "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vbmi2", "avx512vl",   "avx512vnni", "avxvnni",
                                                  "bmi",      "bmi2",     "f16c",       "fma",        "lzcnt",       "movbe",      "popcnt",     "sse",
                                                  "sse2",     "sse3",     "sse4.1",     "sse4.2",     "ssse3"};
+#endif
   return names;
 }
 
@@ -115,7 +150,7 @@ std::vector<std::string> missing_cpu_features(const std::vector<std::string>& ne
 
 Status hold_cpu(const std::string& level) {
   const int index = index_of_level(level);
-  if (index == kNotHeld && !level.empty()) return fail("PW0510", "'" + level + "' is no level that the host can be held to", {"known: x86-64, x86-64-v2, x86-64-v3, x86-64-v4"});
+  if (index == kNotHeld && !level.empty()) return fail("PW0510", "'" + level + "' is no level that the host can be held to", {"known: " + joined({kLevels.begin(), kLevels.end()}, ", ")});
   held = index;
   return Ok{};
 }

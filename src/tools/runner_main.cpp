@@ -4,11 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <string_view>
 
+#include "runner_emulation.h"
 #include "runner_lab.h"
 #include "runner_sandbox.h"
 #include "support/build_identity.h"
@@ -31,8 +33,21 @@ Answer refusal(const Error& error) {
   return {RunnerMessage::refused, targets::encode(error)};
 }
 
-Answer describe(const runner::SandboxReport& report) {
-  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{report.landlock_abi, report.seccomp, report.weaker, build_identity(), native_architecture(), {kElfShared}, {}})};
+/// What a greeting says.
+struct Greeting {
+  runner::SandboxReport walls;
+  bool is_emulated = false;
+};
+
+std::string weaker(const Greeting& greeting) {
+  if (!greeting.is_emulated) return greeting.walls.weaker;
+  return "an emulator makes the system calls: walls are its own" + (greeting.walls.weaker.empty() ? "" : "; " + greeting.walls.weaker);
+}
+
+Answer describe(const Greeting& greeting) {
+  const runner::SandboxReport& walls = greeting.walls;
+  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{walls.landlock_abi, walls.seccomp, weaker(greeting), build_identity(), native_architecture(),
+                                                                               {kElfShared}, {}, greeting.is_emulated})};
 }
 
 Answer begin(runner::Lab& lab, const std::string& payload) {
@@ -58,10 +73,10 @@ Answer run(runner::Lab& lab, const std::string& payload) {
   return {RunnerMessage::outcome, targets::encode(*outcome)};
 }
 
-Answer answer(runner::Lab& lab, const runner::SandboxReport& report, const Frame& frame) {
+Answer answer(runner::Lab& lab, const Greeting& greeting, const Frame& frame) {
   switch (static_cast<RunnerMessage>(frame.type)) {
     case RunnerMessage::hello:
-      return describe(report);
+      return describe(greeting);
     case RunnerMessage::begin:
       return begin(lab, frame.payload);
     case RunnerMessage::set_incumbent:
@@ -88,17 +103,21 @@ uint64_t memory_limit(int argc, char** argv) {
   return bytes;
 }
 
-/// Of whoever started us: the level that this CPU counts as.
-Status hold_as_told(int argc, char** argv) {
-  const std::string_view level = value_of("--host=", argc, argv);
-  return level.empty() ? Status(Ok{}) : hold_cpu(std::string(level));
+bool is_told(std::string_view option, int argc, char** argv) {
+  return std::find(argv + 1, argv + argc, option) != argv + argc;
 }
 
-int serve(runner::Lab& lab, const runner::SandboxReport& report) {
+/// Of whoever started us: the level that this CPU counts as. A level of another architecture is that of its own CPU.
+Status hold_as_told(int argc, char** argv) {
+  const std::string_view level = value_of("--host=", argc, argv);
+  return level.starts_with(native_architecture()) ? hold_cpu(std::string(level)) : Status(Ok{});
+}
+
+int serve(runner::Lab& lab, const Greeting& greeting) {
   while (true) {
     auto frame = read_frame(0);
     if (!frame) return frame.error().code == "PW0607" ? 0 : 1;
-    const Answer reply = answer(lab, report, *frame);
+    const Answer reply = answer(lab, greeting, *frame);
     if (!write_frame(1, static_cast<uint16_t>(reply.type), reply.payload)) return 1;
   }
 }
@@ -120,8 +139,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "polyweft-runner: cannot open /dev/null\n");
     return 1;
   }
+  const bool is_emulated = is_told("--emulated", argc, argv) || runner::runs_in_emulator();
   const runner::Sandbox sandbox = runner::Sandbox::lock_supervisor();
   setting.sandbox = &sandbox;
   runner::Lab lab(setting);
-  _exit(serve(lab, sandbox.report()));
+  _exit(serve(lab, {sandbox.report(), is_emulated}));
 }

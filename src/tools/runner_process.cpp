@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "ir/kernel_codes.h"
+#include "runner_filters.h"
 #include "support/limits.h"
 
 namespace polyweft::runner {

@@ -33,7 +33,4 @@ class Sandbox {
   std::vector<sock_filter> candidate_filter_;
 };
 
-/// "socket", or the number as text where the name is unknown.
-std::string system_call_name(int number);
-
 }  // namespace polyweft::runner

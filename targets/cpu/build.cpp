@@ -201,6 +201,7 @@ Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target
   auto bytes = emit(*code, nest, llvm::CodeGenFileType::ObjectFile, &out.times);
   if (!bytes) return bytes.error();
   out.object.assign(bytes->begin(), bytes->end());
+  out.architecture = target.architecture;
   out.features = target.features;
   const auto inspection = std::chrono::steady_clock::now();
   out.spills = count_spills(out.object);

@@ -26,7 +26,8 @@ struct CodegenTimes {
 struct CompiledObject {
   Bytes object;    ///< ELF relocatable; undefined: memcpy memset memmove halide_* only
   int spills = 0;  ///< vector registers stored to the stack inside an innermost loop, the worst one
-  std::vector<std::string> features;  ///< of the target it was compiled for: what the CPU that runs it must have
+  std::string architecture;           ///< of the target it was compiled for
+  std::vector<std::string> features;  ///< the same: what the CPU that runs it must have
   double codegen_ms = 0;
   CodegenTimes times;
 };

@@ -6,6 +6,7 @@
 #include "targets/cpu/build.h"
 #include "targets/cpu/calibrate.h"
 #include "targets/cpu/loaded_kernel.h"
+#include "targets/cpu/runner_client.h"
 #include "targets/cpu/yardstick.h"
 
 namespace polyweft::targets {
@@ -88,7 +89,13 @@ Result<std::unique_ptr<LoadedKernel>> CpuBackend::load(const Artifact& artifact,
 }
 
 Result<std::unique_ptr<Runner>> CpuBackend::start_runner(const RunnerOptions& options) const {
-  return start_local_runner(options);
+  auto runner = WorkerRunner::start(options);
+  if (!runner) return runner.error();
+  const std::string& theirs = (*runner)->description().architecture;
+  if (theirs != architecture())
+    return fail("PW0613", "the runner is for " + theirs.substr(0, 64) + ", and kernels for " + architecture() + " are to run",
+                {"give the command of a polyweft-runner for " + architecture() + ": docs/runner.md"});
+  return std::unique_ptr<Runner>(std::move(*runner));
 }
 
 Result<Assembly> CpuBackend::marked_assembly(const LoopNest& nest, const Target& target, const std::string& symbol) const {

@@ -114,7 +114,7 @@ Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std:
   MemoryFile input("kernel.o"), script("exports"), runtime_file("runtime.o");
   OutputPipe output;
   const std::string exports = version_script(exported);
-  const auto halide = halide_runtime_object();
+  const auto halide = halide_runtime_object(object.architecture);
   const bool ready = output.is_open() && input.fill(object.object.data(), object.object.size()) &&
                      script.fill(reinterpret_cast<const unsigned char*>(exports.data()), exports.size()) &&
                      (runtime == Runtime::external || runtime_file.fill(halide.data(), halide.size()));
@@ -129,7 +129,7 @@ Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std:
 }
 
 Result<Bytes> static_library(const CompiledObject& object) {
-  const auto halide = halide_runtime_object();
+  const auto halide = halide_runtime_object(object.architecture);
   std::vector<llvm::NewArchiveMember> members;
   const auto add = [&](std::span<const unsigned char> bytes, const char* name) {
     members.emplace_back(llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(bytes.data()), bytes.size()), name));

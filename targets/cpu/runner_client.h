@@ -15,6 +15,7 @@ class WorkerRunner : public Runner {
   Status begin(const RunnerTask& task) override;
   Result<RunOutcome> run(const RunRequest& request) override;
   Status set_incumbent(const LoadableKernel& kernel) override;
+  bool is_emulated() const override { return description_.is_emulated; }
 
   /// What the worker's sandbox consists of.
   const WorkerDescription& description() const { return description_; }

@@ -100,6 +100,7 @@ std::string encode(const WorkerDescription& description) {
   out.i64(description.landlock_abi).u8(description.seccomp).string(description.weaker).string(description.build).string(description.architecture);
   put(out, description.kinds);
   put(out, description.devices);
+  out.u8(description.is_emulated);
   return std::move(out).bytes();
 }
 
@@ -113,6 +114,7 @@ Result<WorkerDescription> decode_description(std::string_view payload) {
   description.architecture = in.string();
   description.kinds = take_words(in, kMaxKinds, "says too many kinds of artifacts");
   description.devices = take_words(in, kMaxKinds, "says too many devices");
+  description.is_emulated = in.u8() != 0;
   return finished(in, std::move(description));
 }
 

@@ -40,6 +40,7 @@ struct WorkerDescription {
   std::string architecture;            ///< of the machine that it runs on: "x86-64"
   std::vector<std::string> kinds;      ///< of artifacts that it loads: "elf-shared"
   std::vector<std::string> devices;    ///< beside the CPU, that it runs kernels on
+  bool is_emulated = false;            ///< an emulator runs it: results count, times do not
 };
 
 std::string encode(const WorkerDescription& description);

@@ -21,6 +21,9 @@ constexpr auto kLabEntries = std::to_array<Entry>({
      "A helper process (polyweft-isl or polyweft-runner) is of another build than the library that started it. They take nests and facts from each\n"
      "other unread, so they are built and installed together. After a build of one program alone: 'cmake --build' without a target."},
     {"PW0612", "A runner says in its greeting which kinds of artifacts it loads; this one got another. Start the runner of the target's backend."},
+    {"PW0613",
+     "A runner says in its greeting which architecture it is for; the target is of another one. For another machine than this one give the command of a\n"
+     "polyweft-runner that was built for it, behind an emulator or ssh: tune --runner COMMAND."},
     {"PW0650",
      "No candidate of a search can be kept, not even the base nest: each failed in the runner or was refuted by the checker. The message counts them, and says\n"
      "what became of the base nest. 'polyweft run FILE --verify' tells more about one of them."},

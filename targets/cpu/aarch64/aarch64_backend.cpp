@@ -1,4 +1,4 @@
-// AArch64 with NEON: objects, assembly and sources. Kernels run in a process of that architecture; elsewhere they are tried under an emulator (tests/aarch64).
+// AArch64 with NEON. Kernels run in a process of that architecture; elsewhere a runner of it runs them, behind ssh or an emulator (docs/runner.md).
 #include "targets/cpu/aarch64/aarch64_backend.h"
 
 #include <algorithm>
@@ -65,17 +65,12 @@ class AArch64Backend final : public CpuBackend {
     target.vector_bits = kNeonBits;
     target.vector_registers = kNeonRegisters;
     target.can.fused_products = true;
+    target.can.half_arithmetic = target.has("fullfp16");
     target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();
     return {};
   }
 
   Status runs_here(const Target& target) const override { return native_architecture() == architecture() ? CpuBackend::runs_here(target) : Backend::runs_here(target); }
-
-  Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const override {
-    if (what == Emit::shared || what == Emit::static_library)
-      return lacks("runtime to put into a library", {"take --emit object, and link it with Halide's runtime for arm-64-linux"});
-    return CpuBackend::emit(nest, target, what, options);
-  }
 };
 
 }  // namespace

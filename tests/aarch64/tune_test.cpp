@@ -1,0 +1,137 @@
+// tune, show and build for AArch64 by a runner in an emulator.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "polyweft/tuner.h"
+
+namespace polyweft::aarch64_test {
+namespace {
+
+std::vector<std::string> emulated_runner() {
+  return {PW_QEMU_AARCH64, "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", PW_RUNNER_AARCH64};
+}
+
+class EmulatedTune : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "polyweft-aarch64-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Tuner tuner(const std::string& target, std::vector<std::string> runner = {}) const {
+    TunerOptions options;
+    options.database = folder_ / "a.db";
+    options.runner = std::move(runner);
+    return Tuner(find_target(target).value(), options);
+  }
+  std::string file(const std::string& name) const { return folder_ / name; }
+  void write(const std::string& name, const std::vector<unsigned char>& bytes) const {
+    std::ofstream(folder_ / name, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+
+  std::filesystem::path folder_;
+};
+
+Program product() {
+  return parse_program("program product(M = 24, N = 40, K = 32)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n").value();
+}
+Program smoothing() {
+  return parse_program("program smoothing(N = 500)\nin X: f32[N]\nout Y[i: N where i >= 1 and i < N - 1] = 0.25 * X[i - 1] + 0.5 * X[i] + 0.25 * X[i + 1]\n").value();
+}
+
+TuneOptions trials(int count) {
+  TuneOptions options;
+  options.trials = count;
+  options.budget = TuneOptions::kNoLimit;
+  return options;
+}
+
+void tune_show_and_build(Tuner& emulated, Tuner& builder, const Program& program) {
+  const auto found = emulated.tune(program, trials(3));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->failed, 0) << "candidates agree with the base nest in the emulator";
+  EXPECT_GT(found->measured, 0);
+  EXPECT_TRUE(is_emulated(found->record.key));
+  EXPECT_EQ(found->record.certificate.verdict, Verdict::proven);
+  EXPECT_GT(found->record.measurement.timing.median_ns, 0);
+  const auto hit = emulated.tune(program, trials(3));
+  ASSERT_TRUE(hit) << hit.error().message;
+  EXPECT_TRUE(hit->hit);
+  const auto shown = builder.show(program, {}, ShowStage::loops);
+  ASSERT_TRUE(shown) << shown.error().message;
+  EXPECT_EQ(*shown, found->record.nest_text);
+  for (const Emit emit : {Emit::object, Emit::shared, Emit::static_library, Emit::assembly}) {
+    const auto built = builder.build(program, {}, emit, "");
+    ASSERT_TRUE(built) << built.error().message;
+    EXPECT_EQ(built->origin, "record #" + std::to_string(found->record.id) + ", expected");
+  }
+}
+
+TEST_F(EmulatedTune, records_are_found_kept_and_used) {
+  Tuner emulated = tuner("aarch64", emulated_runner()), builder = tuner("aarch64");
+  tune_show_and_build(emulated, builder, product());
+  tune_show_and_build(emulated, builder, smoothing());
+  const auto other = tuner("aarch64-v8.6").best(product(), {});
+  ASSERT_TRUE(other);
+  EXPECT_FALSE(other->has_value()) << "of another target";
+}
+
+TEST_F(EmulatedTune, without_a_runner_nothing_is_measured) {
+  const auto refused = tuner("aarch64").tune(product(), trials(1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "PW0517");
+  EXPECT_EQ(refused.error().message, "a kernel for aarch64 does not run on this machine");
+  EXPECT_EQ(refused.error().notes, std::vector<std::string>{"use build, tune with --runner, or --target host"});
+}
+
+TEST_F(EmulatedTune, a_runner_of_another_architecture_is_refused) {
+  const auto refused = tuner("host", emulated_runner()).tune(product(), trials(1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "PW0613");
+  EXPECT_EQ(refused.error().message, "the runner is for aarch64, and kernels for " + find_target("host")->architecture + " are to run");
+  const auto back = tuner("aarch64", {PW_BINARY_DIR "/src/tools/polyweft-runner"}).tune(product(), trials(1));
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().code, "PW0613");
+}
+
+// Features that the emulated CPU has not.
+TEST_F(EmulatedTune, a_runner_without_the_features_refuses_the_kernels) {
+  std::vector<std::string> older = emulated_runner();
+  older[2] = "cortex-a57";
+  const auto refused = tuner("aarch64-v8.6", older).tune(product(), trials(1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "PW0517");
+  EXPECT_NE(refused.error().message.find("needs bf16 dotprod fullfp16 i8mm, which this CPU has not"), std::string::npos) << refused.error().message;
+}
+
+// A C program with the library: the runtime is inside.
+TEST_F(EmulatedTune, a_program_in_C_runs_with_the_libraries) {
+  Tuner builder = tuner("aarch64-v8.2");
+  TaskOptions options;
+  options.abi = Abi::c;
+  options.threads = 2;
+  write("product.h", builder.build(product(), options, Emit::header, "").value().bytes);
+  write("libproduct.a", builder.build(product(), options, Emit::static_library, "").value().bytes);
+  write("libproduct.so", builder.build(product(), options, Emit::shared, "").value().bytes);
+  write("main.c",
+        "#include \"product.h\"\n#include <stdio.h>\n"
+        "static float A[24 * 32], B[32 * 40], C[24 * 40];\n"
+        "int main(void) {\n  int i, j, k, wrong = 0;\n"
+        "  for (k = 0; k < 24 * 32; ++k) A[k] = (float)(k % 7 - 3);\n  for (k = 0; k < 32 * 40; ++k) B[k] = (float)(k % 5 - 2);\n"
+        "  if (product(A, B, C) != 0) return 2;\n"
+        "  for (i = 0; i < 24; ++i)\n    for (j = 0; j < 40; ++j) {\n      float sum = 0;\n      for (k = 0; k < 32; ++k) sum += A[i * 32 + k] * B[k * 40 + j];\n"
+        "      wrong += sum != C[i * 40 + j];\n    }\n  printf(\"wrong %d\\n\", wrong);\n  return wrong != 0;\n}\n");
+  const std::string compile = std::string(PW_AARCH64_CC) + " -O1 -I" + file("") + " " + file("main.c"), run = std::string(PW_QEMU_AARCH64) + " -cpu max -L /usr/aarch64-linux-gnu ";
+  ASSERT_EQ(std::system((compile + " " + file("libproduct.a") + " -lpthread -ldl -o " + file("static")).c_str()), 0);
+  EXPECT_EQ(std::system((run + file("static") + " > /dev/null").c_str()), 0);
+  ASSERT_EQ(std::system((compile + " -L" + file("") + " -lproduct -lpthread -ldl -Wl,-rpath," + file("") + " -o " + file("shared")).c_str()), 0);
+  EXPECT_EQ(std::system((run + file("shared") + " > /dev/null").c_str()), 0);
+}
+
+}  // namespace
+}  // namespace polyweft::aarch64_test
