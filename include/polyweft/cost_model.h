@@ -16,6 +16,7 @@ struct MachineModel {
   double clock_ghz = 2.0;
   int vector_bytes = 32;
   int vector_registers = 16;
+  bool memory_operands = true;  ///< Capabilities::memory_operands
   double fma_per_cycle = 2;  ///< vector multiply-adds
   double fma_latency_cycles = 4;
   double loads_per_cycle = 2, stores_per_cycle = 1;

@@ -19,6 +19,7 @@ struct Capabilities {
   bool fused_products = false;    ///< a * b + c in one rounding
   bool half_arithmetic = false;   ///< + - * / sqrt and fused sums of f16 in f16
   bool compiler_gathers = false;  ///< LLVM's vectorizers take gathers for loads at strides
+  bool memory_operands = false;   ///< arithmetic takes an operand from memory, one value for all lanes too
   bool operator==(const Capabilities&) const = default;
 };
 

@@ -64,6 +64,7 @@ class X86Backend final : public CpuBackend {
     target.can.half_arithmetic = target.has("avx512fp16") && target.has("avx512vl");
     target.can.compiler_gathers = is_wide;
     target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();
+    target.can.memory_operands = true;
     return {};
   }
 };
