@@ -72,7 +72,7 @@ class Estimator {
     simulate(code, assembly_.cpu.described(), cost, static_cast<unsigned>(std::clamp<size_t>(kSimulated / code.size(), 10, 100)));
     const double busy = std::max(cost.port_bound, cost.front_end) + gather_cycles(code, assembly_.cpu.described(), target_);
     const double exposed = std::min(1.0, trips * static_cast<double>(code.size()) / kWindow);
-    const double chain = std::max(cost.cycles, memory_chain_cycles(code, assembly_.cpu.described()));
+    const double chain = std::max(cost.cycles, memory_chain_cycles(code, assembly_.cpu.described(), *assembly_.cpu.set));
     return busy + exposed * std::max(0.0, chain - busy);
   }
 

@@ -3,7 +3,9 @@
 
 #include <llvm/TargetParser/Triple.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,17 @@ namespace polyweft::targets {
 /// LLVM's names of instructions that stand for a class where its tables of ports are read; of each list the first that a CPU's model knows counts.
 struct PortInstructions {
   std::vector<std::string> multiply_adds, loads, stores;
+};
+/// An address in machine code: base + scale * index + at.
+struct CodeAddress {
+  unsigned base = 0, index = 0;  ///< registers of LLVM's; 0: none
+  int64_t scale = 1, at = 0;
+  unsigned first_operand = 0, operands = 0;  ///< of the instruction that say it
+};
+/// A register that an instruction moves on by a constant; of a load or store after its access.
+struct CodeStep {
+  unsigned reg = 0;
+  int64_t by = 0;
 };
 
 class InstructionSet {
@@ -55,6 +68,9 @@ class InstructionSet {
   virtual bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const = 0;
   /// The stack pointer becomes the frame pointer.
   virtual bool makes_frame_pointer(const llvm::MCInst& inst, const llvm::MCRegisterInfo& registers) const = 0;
+  /// Where a load or store goes, by registers and constants; none where it is said in another way. Its instruction's first operand is no part of it.
+  virtual std::optional<CodeAddress> address_of(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) const = 0;
+  virtual std::optional<CodeStep> step_of(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) const = 0;
   /// Lanes of the gather or scatter with this name of LLVM's; 0 for any other instruction.
   virtual int gathered_lanes(const std::string&) const { return 0; }
 };

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
+#include <utility>
 
 namespace polyweft::targets {
 namespace {
@@ -12,15 +12,13 @@ namespace {
 constexpr double kLoadLatency = 5;  ///< of an operand in memory, in the latency of the instruction that reads it
 constexpr int64_t kFarthest = 64;   ///< iterations: what was stored longer ago waits for nothing
 
-struct Address {
-  unsigned base = 0, index = 0;
-  int64_t scale = 1, at = 0;
-  bool operator<(const Address& o) const { return std::tie(base, index, scale) < std::tie(o.base, o.index, o.scale); }
-};
+bool have_same_registers(const CodeAddress& a, const CodeAddress& b) {
+  return a.base == b.base && a.index == b.index && a.scale == b.scale;
+}
 
 class Chains {
  public:
-  Chains(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) : code_(code), machine_(machine) { find_steps(); }
+  Chains(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, const InstructionSet& set) : code_(code), machine_(machine), set_(set) { find_steps(); }
 
   double longest() const {
     double most = 0;
@@ -34,54 +32,34 @@ class Chains {
 
  private:
   const llvm::MCInstrDesc& desc(size_t k) const { return machine_.instructions.get(code_[k].getOpcode()); }
-  std::string name(size_t k) const { return machine_.instructions.getName(code_[k].getOpcode()).str(); }
 
-  std::optional<unsigned> memory_operand(size_t k) const {
-    const llvm::MCInstrDesc& d = desc(k);
-    for (unsigned i = 0; i + 4 < d.getNumOperands() && i + 4 < code_[k].getNumOperands(); ++i)
-      if (d.operands()[i].OperandType == llvm::MCOI::OPERAND_MEMORY) return i;
-    return std::nullopt;
-  }
   /// Registers that the loop moves on by a constant; of others written in it nothing is known.
   void find_steps() {
     std::map<unsigned, int> writes;
     for (size_t k = 0; k < code_.size(); ++k) {
       for (unsigned i = 0; i < desc(k).getNumDefs() && i < code_[k].getNumOperands(); ++i)
         if (code_[k].getOperand(i).isReg()) ++writes[code_[k].getOperand(i).getReg()];
-      if (const auto by = step_of(k)) steps_[code_[k].getOperand(0).getReg()] = {*by, k};
+      if (const auto step = set_.step_of(code_[k], machine_.instructions)) steps_[step->reg] = {step->by, k};
     }
     for (const auto& [reg, count] : writes)
       if (!steps_.count(reg) || count > 1) steps_.erase(reg), unknown_.insert(reg);
   }
-  std::optional<int64_t> step_of(size_t k) const {
-    const std::string n = name(k);
-    const llvm::MCInst& inst = code_[k];
-    if (n.rfind("INC64r", 0) == 0) return 1;
-    if (n.rfind("DEC64r", 0) == 0) return -1;
-    const bool adds = n.rfind("ADD64ri", 0) == 0, subtracts = n.rfind("SUB64ri", 0) == 0;
-    if ((adds || subtracts) && inst.getNumOperands() > 2 && inst.getOperand(2).isImm()) return adds ? inst.getOperand(2).getImm() : -inst.getOperand(2).getImm();
-    return std::nullopt;
-  }
   /// At the start of an iteration, as far as registers that it moves on go.
-  std::optional<Address> address(size_t k) const {
-    const auto m = memory_operand(k);
-    if (!m) return std::nullopt;
-    const llvm::MCInst& inst = code_[k];
-    if (!inst.getOperand(*m).isReg() || !inst.getOperand(*m + 1).isImm() || !inst.getOperand(*m + 2).isReg() || !inst.getOperand(*m + 3).isImm()) return std::nullopt;
-    Address out{inst.getOperand(*m).getReg(), inst.getOperand(*m + 2).getReg(), inst.getOperand(*m + 1).getImm(), inst.getOperand(*m + 3).getImm()};
-    if (unknown_.count(out.base) || unknown_.count(out.index)) return std::nullopt;
-    for (const auto& [reg, scale] : {std::pair{out.base, int64_t{1}}, {out.index, out.scale}})
-      if (auto step = steps_.find(reg); step != steps_.end() && step->second.second < k) out.at += scale * step->second.first;
+  std::optional<CodeAddress> address(size_t k) const {
+    auto out = set_.address_of(code_[k], machine_.instructions);
+    if (!out || unknown_.count(out->base) || unknown_.count(out->index)) return std::nullopt;
+    for (const auto& [reg, scale] : {std::pair{out->base, int64_t{1}}, {out->index, out->scale}})
+      if (auto step = steps_.find(reg); step != steps_.end() && step->second.second < k) out->at += scale * step->second.first;
     return out;
   }
-  int64_t step(const Address& a) const {
+  int64_t step(const CodeAddress& a) const {
     const auto of = [&](unsigned reg) { return steps_.count(reg) ? steps_.at(reg).first : 0; };
     return of(a.base) + a.scale * of(a.index);
   }
 
-  double chain(size_t load, size_t store, const Address& stored) const {
+  double chain(size_t load, size_t store, const CodeAddress& stored) const {
     const auto loaded = address(load);
-    if (!loaded || *loaded < stored || stored < *loaded) return 0;
+    if (!loaded || !have_same_registers(*loaded, stored)) return 0;
     const int64_t by = step(stored), apart = stored.at - loaded->at;
     if (by == 0 ? apart != 0 : apart % by != 0) return 0;
     const int64_t iterations = by == 0 ? (load < store ? 1 : 0) : apart / by;
@@ -95,9 +73,9 @@ class Chains {
     define(load, latency(load), ready);
     for (size_t k = load + 1; k <= store; ++k) {
       double from = -1;
-      const auto m = memory_operand(k);
+      const auto m = set_.address_of(code_[k], machine_.instructions);
       for (unsigned i = desc(k).getNumDefs(); i < code_[k].getNumOperands(); ++i) {
-        const bool is_address = m && i >= *m && i < *m + 5;
+        const bool is_address = m && i >= m->first_operand && i < m->first_operand + m->operands;
         if (!code_[k].getOperand(i).isReg() || is_address) continue;
         for (const auto unit : units(code_[k].getOperand(i).getReg()))
           if (auto it = ready.find(unit); it != ready.end()) from = std::max(from, it->second);
@@ -121,8 +99,9 @@ class Chains {
   }
   template <class Each>
   void each_defined(size_t k, const Each& each) const {
+    const auto moved = desc(k).mayLoad() ? set_.step_of(code_[k], machine_.instructions) : std::nullopt;  // an address, not what was loaded
     for (unsigned i = 0; i < desc(k).getNumDefs() && i < code_[k].getNumOperands(); ++i)
-      if (code_[k].getOperand(i).isReg())
+      if (code_[k].getOperand(i).isReg() && !(moved && code_[k].getOperand(i).getReg() == moved->reg))
         for (const unsigned unit : units(code_[k].getOperand(i).getReg())) each(unit);
   }
   void define(size_t k, double at, std::map<unsigned, double>& ready) const {
@@ -134,14 +113,15 @@ class Chains {
 
   const std::vector<llvm::MCInst>& code_;
   const MachineDescription& machine_;
+  const InstructionSet& set_;
   std::map<unsigned, std::pair<int64_t, size_t>> steps_;  ///< register -> what an iteration adds, and where
   std::set<unsigned> unknown_;
 };
 
 }  // namespace
 
-double memory_chain_cycles(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
-  return Chains(code, machine).longest();
+double memory_chain_cycles(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, const InstructionSet& set) {
+  return Chains(code, machine, set).longest();
 }
 
 }  // namespace polyweft::targets

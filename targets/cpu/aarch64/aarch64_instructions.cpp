@@ -6,11 +6,63 @@
 #include <llvm/MC/MCRegisterInfo.h>
 #include <llvm/Support/TargetSelect.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
 
 namespace polyweft::targets {
 namespace {
+
+/// A plain load or store by its name in LLVM: LDRSui, STPQi, LDURDi, STRXpost ...
+struct PlainAccess {
+  int64_t bytes = 0;  ///< of a register
+  int registers = 1;  ///< 2: a pair
+  enum class Form : uint8_t { scaled, unscaled, indexed, before, after } form = Form::scaled;
+};
+
+int64_t bytes_of(llvm::StringRef size) {
+  const auto known = {std::pair<const char*, int64_t>{"BB", 1}, {"B", 1}, {"HH", 2}, {"H", 2}, {"S", 4}, {"W", 4}, {"D", 8}, {"X", 8}, {"Q", 16}};
+  for (const auto& [name, bytes] : known)
+    if (size == name) return bytes;
+  if (size.starts_with("SB")) return 1;
+  if (size.starts_with("SH")) return 2;
+  return size == "SW" ? 4 : 0;
+}
+
+std::optional<PlainAccess> plain_access(llvm::StringRef name) {
+  PlainAccess out;
+  const bool is_unscaled = name.consume_front("LDUR") || name.consume_front("STUR");
+  const bool is_pair = !is_unscaled && (name.consume_front("LDP") || name.consume_front("STP"));
+  if (!is_unscaled && !is_pair && !name.consume_front("LDR") && !name.consume_front("STR")) return std::nullopt;
+  out.registers = is_pair ? 2 : 1;
+  using Form = PlainAccess::Form;
+  if (name.consume_back("post"))
+    out.form = Form::after;
+  else if (name.consume_back("pre"))
+    out.form = Form::before;
+  else if (name.consume_back("roX"))
+    out.form = Form::indexed;
+  else if (name.consume_back("ui"))
+    out.form = Form::scaled;
+  else if (name.consume_back("i"))
+    out.form = is_unscaled ? Form::unscaled : Form::scaled;
+  else
+    return std::nullopt;
+  out.bytes = bytes_of(name);
+  return out.bytes > 0 ? std::optional(out) : std::nullopt;
+}
+
+bool writes_base(const PlainAccess& access) {
+  return access.form == PlainAccess::Form::before || access.form == PlainAccess::Form::after;
+}
+/// Distances of pairs are counted in registers, those of moves of one register in bytes.
+int64_t distance(const PlainAccess& access, int64_t constant) {
+  const bool is_scaled = access.form == PlainAccess::Form::scaled || access.registers == 2;
+  return is_scaled ? constant * access.bytes : constant;
+}
 
 class AArch64Instructions final : public InstructionSet {
  public:
@@ -67,6 +119,42 @@ class AArch64Instructions final : public InstructionSet {
     if (!value.isReg() || !value.getReg().isValid() || !base.isReg() || !base.getReg().isValid()) return false;
     const std::string base_name = registers.getName(base.getReg());
     return (base_name == "SP" || (base_name == "FP" && has_frame_pointer)) && vector_register_bits(registers.getName(value.getReg())) > 0;
+  }
+
+  // Values, base, distance, or index, sign and shift; where the base moves it is the first operand too.
+  std::optional<CodeAddress> address_of(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) const override {
+    const auto access = plain_access(instructions.getName(inst.getOpcode()));
+    if (!access) return std::nullopt;
+    const unsigned base = static_cast<unsigned>(access->registers) + (writes_base(*access) ? 1 : 0);
+    const bool is_indexed = access->form == PlainAccess::Form::indexed;
+    CodeAddress out;
+    out.first_operand = base;
+    out.operands = is_indexed ? 4 : 2;
+    if (inst.getNumOperands() < base + out.operands || !inst.getOperand(base).isReg()) return std::nullopt;
+    out.base = inst.getOperand(base).getReg();
+    if (is_indexed) {
+      if (!inst.getOperand(base + 1).isReg() || !inst.getOperand(base + 3).isImm()) return std::nullopt;
+      out.index = inst.getOperand(base + 1).getReg();
+      out.scale = inst.getOperand(base + 3).getImm() ? access->bytes : 1;
+      return out;
+    }
+    if (!inst.getOperand(base + 1).isImm()) return std::nullopt;
+    if (access->form != PlainAccess::Form::after) out.at = distance(*access, inst.getOperand(base + 1).getImm());
+    return out;
+  }
+
+  std::optional<CodeStep> step_of(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) const override {
+    const llvm::StringRef name = instructions.getName(inst.getOpcode());
+    if (const auto access = plain_access(name)) {
+      const unsigned last = inst.getNumOperands() - 1;
+      if (!writes_base(*access) || !inst.getOperand(0).isReg() || !inst.getOperand(last).isImm()) return std::nullopt;
+      return CodeStep{inst.getOperand(0).getReg(), distance(*access, inst.getOperand(last).getImm())};
+    }
+    const bool adds = name == "ADDXri", subtracts = name == "SUBXri";
+    if ((!adds && !subtracts) || inst.getNumOperands() < 4 || !inst.getOperand(2).isImm() || !inst.getOperand(3).isImm()) return std::nullopt;
+    if (inst.getOperand(0).getReg() != inst.getOperand(1).getReg()) return std::nullopt;
+    const int64_t by = inst.getOperand(2).getImm() << inst.getOperand(3).getImm();
+    return CodeStep{inst.getOperand(0).getReg(), adds ? by : -by};
   }
 
   // mov x29, sp, which is add x29, sp, #c

@@ -91,6 +91,27 @@ class X86Instructions final : public InstructionSet {
     return std::string(registers.getName(inst.getOperand(0).getReg())) == "RBP" && std::string(registers.getName(inst.getOperand(1).getReg())) == "RSP";
   }
 
+  // Five operands: base, scale, index, displacement, segment.
+  std::optional<CodeAddress> address_of(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) const override {
+    const llvm::MCInstrDesc& desc = instructions.get(inst.getOpcode());
+    for (unsigned i = 0; i + 4 < desc.getNumOperands() && i + 4 < inst.getNumOperands(); ++i) {
+      if (desc.operands()[i].OperandType != llvm::MCOI::OPERAND_MEMORY) continue;
+      if (!inst.getOperand(i).isReg() || !inst.getOperand(i + 1).isImm() || !inst.getOperand(i + 2).isReg() || !inst.getOperand(i + 3).isImm()) return std::nullopt;
+      return CodeAddress{inst.getOperand(i).getReg(), inst.getOperand(i + 2).getReg(), inst.getOperand(i + 1).getImm(), inst.getOperand(i + 3).getImm(), i, 5};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<CodeStep> step_of(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) const override {
+    const llvm::StringRef name = instructions.getName(inst.getOpcode());
+    const auto step = [&](int64_t by) { return CodeStep{inst.getOperand(0).getReg(), by}; };
+    if (name.starts_with("INC64r")) return step(1);
+    if (name.starts_with("DEC64r")) return step(-1);
+    const bool adds = name.starts_with("ADD64ri"), subtracts = name.starts_with("SUB64ri");
+    if ((adds || subtracts) && inst.getNumOperands() > 2 && inst.getOperand(2).isImm()) return step(adds ? inst.getOperand(2).getImm() : -inst.getOperand(2).getImm());
+    return std::nullopt;
+  }
+
   int gathered_lanes(const std::string& name) const override { return targets::gathered_lanes(name); }
 };
 
