@@ -427,6 +427,13 @@ class NestCode {
   llvm::Value* operand(const ir::TensorMatch& match, size_t number, const Loop& reduced);  ///< null: it lies in memory in another way
   llvm::Type* register_type_of(const ir::Instruction::Operand& operand);
 
+  // small matrices in vector registers: nest_matrix.cpp
+  bool multiply_matrices(const ir::TensorMatch& match);
+  std::optional<std::vector<Affine>> matrix_rows(const ir::TensorMatch& match, const ir::Instruction::Operand& operand, const Access& access);
+  static std::vector<Affine> merged_rows(std::vector<Affine> rows, int64_t columns);
+  llvm::Value* load_matrix(const ir::Instruction::Operand& operand, BufferId buffer, const std::vector<Affine>& rows);
+  void store_matrix(llvm::Value* value, BufferId buffer, const std::vector<Affine>& rows);
+
   // tile units: nest_tiles.cpp; sums that stay in tiles: nest_tile_sums.cpp; operands in parts: nest_tile_parts.cpp
   static constexpr VarId kAxis = 0x7ffffe00;  ///< stands for the loop of an axis while places are computed
   struct TilePlace {

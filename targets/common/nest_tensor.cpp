@@ -10,7 +10,8 @@ namespace polyweft::targets {
 void NestCode::tensor_loop(const Loop& loop) {
   const auto match = ir::match_tensor_loop(nest_, loop);
   if (!match) throw Refusal{match.error()};
-  if (match->loops.size() > 2) return tile_loop(loop, *match);
+  if (match->instruction->is_tile()) return tile_loop(loop, *match);
+  if (match->loops.size() > 2) return multiply_matrices(*match) ? void() : unroll_loop(loop);
   const Loop *lanes = nullptr, *reduced = nullptr;
   for (size_t axis = 0; axis < match->loops.size(); ++axis) (match->instruction->axes[axis].is_reduced ? reduced : lanes) = match->loops[axis];
   if (match->loops.size() != 2 || !lanes || !reduced || lanes->mark.kind != MarkKind::vector || lanes_.width > 1) return unroll_loop(loop);

@@ -7,9 +7,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 
 #include "ir/interpreter.h"
+#include "ir/scalar.h"
 #include "targets/kernels.h"
 #include "targets/registry.h"
 
@@ -87,6 +89,14 @@ BufferId unpacked(const LoopNest& nest, BufferId id) {
   return id;
 }
 
+void fill_small(TensorData& data, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (int64_t k = 0; k < data.elements(); ++k) {
+    const auto value = static_cast<int64_t>(random() % 9) - 4;
+    data.set(k, is_float(data.type) ? ir::float_literal(data.type, static_cast<double>(value)) : ir::integer_literal(data.type, value));
+  }
+}
+
 /// Of the elements that the nest writes.
 std::string difference(const TensorData& got, const TensorData& wanted, const std::vector<uint8_t>& written) {
   TensorData seen = got;
@@ -97,7 +107,7 @@ std::string difference(const TensorData& got, const TensorData& wanted, const st
 
 }  // namespace
 
-std::string emulated_difference(const LoopNest& nest, const Target& target, uint64_t seed) {
+std::string emulated_difference(const LoopNest& nest, const Target& target, uint64_t seed, Values values) {
   const auto backend = targets::backend_for(target);
   if (!backend) return backend.error().message;
   const auto artifact = (*backend)->build(nest, target, {kSymbol, targets::Caller::anyone});
@@ -108,6 +118,7 @@ std::string emulated_difference(const LoopNest& nest, const Target& target, uint
     const Buffer& buffer = nest.buffers[unpacked(nest, id)];
     got.push_back(make_tensor(buffer.type, buffer.extents));
     targets_test::fill_promised(got.back(), buffer, seed + a);
+    if (values == Values::small_whole) fill_small(got.back(), seed + a);
     if (!nest.buffers[id].is_output) inputs.push_back(got.back());
     if (!nest.buffers[id].is_packed) continue;
     if (std::string problem = pack(*artifact, nest, id, got.back()); !problem.empty()) return "packing " + buffer.name + ": " + problem;
