@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+#include "targets/cpu/aarch64/aarch64_hooks.h"
+
 namespace polyweft::targets {
 namespace {
 
@@ -82,14 +84,7 @@ class AArch64Instructions final : public InstructionSet {
     });
   }
 
-  // NEON has fused multiply-adds, rounding to integers (frintm, frintp, frintn) and conversions of halves (fcvtl, fcvtn) since its first version.
-  std::unique_ptr<InstructionHooks> hooks(const Target& target) const override {
-    InstructionCapabilities can;
-    can.vector_bits = target.vector_bits;
-    can.fused_products = can.rounding = can.half_conversions = true;
-    can.half_arithmetic = target.can.half_arithmetic;
-    return std::make_unique<InstructionHooks>(can);
-  }
+  std::unique_ptr<InstructionHooks> hooks(const Target& target) const override { return aarch64_hooks(target); }
 
   std::string all_features() const override { return "+neon,+fullfp16,+dotprod,+i8mm,+bf16"; }
   std::string modelled_cpu(const Target& target, const llvm::Target&) const override { return target.has("bf16") ? "neoverse-v2" : "cortex-a57"; }
