@@ -107,7 +107,7 @@ std::optional<Winner> first_choice(const SessionServices& services, const Search
 }
 
 /// Winners, base nest, first choice and served record after their races, the one to be stored first.
-Result<AfterBase> raced(const SessionTask& session, const SessionServices& services, const SearchSpaceOfTask& space, const TuneLoop& loop) {
+Result<AfterBase> after_races(const SessionTask& session, const SessionServices& services, const SearchSpaceOfTask& space, const TuneLoop& loop) {
   WorkspaceLimit limit = loop.limit();
   AfterBase after{loop.winners(), loop.reference_ns()};
   if (limit.admits(session.base)) {
@@ -137,7 +137,7 @@ Result<BaseTime> expected_base(const SessionTask& session, const SessionServices
   return ns ? BaseTime{expected_timing(*ns, 0), *ns} : BaseTime{};
 }
 
-/// `raced` where the runner is an emulator.
+/// `after_races` where the runner is an emulator.
 Result<AfterBase> by_expected_times(const SessionTask& session, const TuneLoop& loop, const std::function<Result<double>(const LoopNest&)>& expected) {
   WorkspaceLimit limit = loop.limit();
   const auto base_ns = expected(session.base);
@@ -177,7 +177,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
     if (auto tried = loop.try_first(*session.expected); !tried) return tried.error();
   if (auto ran = loop.run(); !ran) return ran.error();
 
-  auto after = is_emulated ? by_expected_times(session, loop, expected) : raced(session, services, space, loop);
+  auto after = is_emulated ? by_expected_times(session, loop, expected) : after_races(session, services, space, loop);
   if (!after) return after.error();
   auto finalist = first_proven(session, services.isl, after->winners, loop.failed());
   if (!finalist) return finalist.error();

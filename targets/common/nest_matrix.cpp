@@ -1,4 +1,4 @@
-// Instructions on small matrices in vector registers (NEON's mmla): the cells of an operand, row-major, are one register, put together of the rows that lie in memory.
+// Instructions on small matrices in vector registers: the cells of an operand, row-major, are one register, put together of the rows that lie in memory.
 //
 //   D[i, j] += A[i, q] * B[j, q]        i, j in 0 .. 2, q in 0 .. 8: 2 x 2 sums, two rows of eight bytes, two rows of eight bytes
 #include <numeric>

@@ -16,7 +16,7 @@ namespace polyweft::aarch64_test {
 namespace {
 
 constexpr int kShare = 512 / 128;
-constexpr double kMostFlops = 1.5e6;  // of the interpreter
+constexpr double kMostFlops = 6e5;  // of the interpreter
 
 /// vectorize C j 16 -> vectorize C j 4; what has fewer than eight lanes keeps two.
 std::string for_short_vectors(const std::string& trace) {
@@ -28,7 +28,7 @@ std::string for_short_vectors(const std::string& trace) {
 }
 
 /// Sizes at which the interpreter ends soon: the largest of some caps that the program's assumptions allow.
-std::optional<std::map<std::string, int64_t>> small_sizes(const Program& program) {
+std::optional<std::map<std::string, int64_t>> interpretable_sizes(const Program& program) {
   for (const int64_t cap : {70, 40, 24, 12}) {
     std::map<std::string, int64_t> sizes;
     for (const Parameter& p : program.parameters) sizes[p.name] = std::min(p.value, cap);
@@ -40,9 +40,12 @@ std::optional<std::map<std::string, int64_t>> small_sizes(const Program& program
 
 TEST(Emulated, library_traces_give_the_bits_of_the_interpreter) {
   constexpr int kWanted = 20;
+  constexpr size_t kStride = 37;  // a prime: all files in the end, families mixed
   Tuner tuner(find_target("aarch64").value(), TunerOptions{});
   int agreed = 0;
-  for (const auto& file : library_test::library_files()) {
+  const auto files = library_test::library_files();
+  for (size_t k = 0; k < files.size() && agreed < kWanted; ++k) {
+    const auto& file = files[k * kStride % files.size()];
     const std::string name = file.stem(), trace = library_test::contents(file), text = library_test::program_for(file, trace);
     SCOPED_TRACE(name);
     if (trace.find("tensorize ") != std::string::npos) {
@@ -52,12 +55,13 @@ TEST(Emulated, library_traces_give_the_bits_of_the_interpreter) {
     const auto program = parse_program(text);
     ASSERT_TRUE(program) << text;
     TaskOptions options;
-    const auto sizes = small_sizes(*program);
+    const auto sizes = interpretable_sizes(*program);
     if (!sizes) continue;  // its sizes are constants of the program
     options.parameters = *sizes;
     options.trace = for_short_vectors(trace);
     const auto shown = tuner.show(*program, options, ShowStage::loops);
     if (!shown) {
+      EXPECT_EQ(shown.error().code.substr(0, 4), "PW03") << shown.error().message;  // a step that these sizes or lanes refuse
       test::leave_out(name + ": " + shown.error().code + " " + shown.error().message);
       continue;
     }

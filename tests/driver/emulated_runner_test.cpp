@@ -1,6 +1,7 @@
 // A runner that says it is an emulator: what a search finds there is expected, not measured, and answers for no machine. The runner is this machine's own, told to say so.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "polyweft/tuner.h"

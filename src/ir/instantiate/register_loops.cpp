@@ -19,10 +19,11 @@ bool is_plain_chain(const LoopNest& nest, NodeId id) {
   return std::holds_alternative<Compute>(nest.nodes[id]);
 }
 
-bool is_tile_loop(const SizedLoop& loop) {
-  if (loop.mark != MarkKind::tensor) return false;
+/// Of an instruction on tiles or small matrices: several axes beside the lanes.
+const Instruction* matrix_instruction(const SizedLoop& loop) {
+  if (loop.mark != MarkKind::tensor) return nullptr;
   const auto instruction = instruction_named(loop.detail);
-  return instruction.ok() && (*instruction)->is_tile();
+  return instruction.ok() && (*instruction)->axes.size() > 2 ? *instruction : nullptr;
 }
 
 /// A loop over a range that its steps do not fill.
@@ -35,14 +36,14 @@ bool has_smaller_last_tile(const Body& body, size_t depth) {
   const SizedLoop& loop = body.loops[depth];
   if (loop.mark != MarkKind::unroll || !is_uneven(loop, body.ranges[loop.index])) return false;
   return std::any_of(body.from(depth), body.loops.end(),
-                     [&](const SizedLoop& inner) { return inner.index == loop.index && is_tile_loop(inner); });
+                     [&](const SizedLoop& inner) { return inner.index == loop.index && matrix_instruction(inner); });
 }
 
 /// A reduced loop of a tile whose rest is no multiple of its groups: 11 values in groups of 4.
 const SizedLoop* uneven_group(const Body& body, size_t depth) {
   for (size_t k = depth; k < body.loops.size() && body.leaf == Leaf::compute; ++k) {
     const SizedLoop& loop = body.loops[k];
-    if (is_tile_loop(loop) && loop.reduced && is_uneven(loop, body.ranges[loop.index])) return &loop;
+    if (matrix_instruction(loop) && loop.reduced && is_uneven(loop, body.ranges[loop.index])) return &loop;
   }
   return nullptr;
 }
@@ -74,16 +75,16 @@ NodeId RegisterLoops::unroll(Body body, size_t depth) {
   const uint32_t index = loop.index;
   const Range& range = body.ranges[index];
   if (has_smaller_last_tile(body, depth)) return whole_groups_then_rest(body, depth, index, loop.step);
-  const bool is_tile = is_tile_loop(loop);
-  if (is_tile && body.leaf != Leaf::compute && depth + 1 == body.loops.size()) {  // sums move by vectors
+  const bool is_matrix = matrix_instruction(loop) != nullptr;
+  if (is_matrix && body.leaf != Leaf::compute && depth + 1 == body.loops.size()) {  // sums move by vectors
     loop.mark = MarkKind::vector;
     return vector(std::move(body), depth);
   }
-  if (is_tile && range.is_cut()) {  // a tile whose size is not known now: plain loops
+  if (is_matrix && range.is_cut()) {  // a block whose size is not known now: plain loops
     loop.mark = MarkKind::serial;
     return inner_.emit_loop(std::move(body), depth);
   }
-  if (is_tile && is_outermost_of_tensor(body, depth))
+  if (is_matrix && is_outermost_of_tensor(body, depth))
     if (auto group = uneven_group(body, depth)) return whole_groups_then_rest(body, depth, group->index, group->step);
   const bool is_masked = body.masked.count(index) > 0;
   if ((!range.lower.empty() && !is_masked) || (loop.step == 1 && range.is_cut()) || range.extent > 1024)
@@ -95,9 +96,10 @@ NodeId RegisterLoops::unroll(Body body, size_t depth) {
 NodeId RegisterLoops::unrolled(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
   const Range range = body.ranges[loop.index];
-  const bool is_tile = is_tile_loop(loop), has_lanes = splits_accumulators(body, loop);
+  const Instruction* matrix = matrix_instruction(loop);
+  const bool is_tile = matrix && matrix->is_tile(), has_lanes = splits_accumulators(body, loop);
   const int64_t step = std::min(loop.step, range.extent), trips = (range.extent + step - 1) / step;
-  const bool keeps_axis = is_tile && body.leaf == Leaf::compute;
+  const bool keeps_axis = matrix && body.leaf == Leaf::compute;
   if (trips == 1 && !keeps_axis) {
     if (has_lanes) body.lanes.push_back(Affine::of(0));
     return emit_fixed(nest_, inner_, std::move(body), depth + 1);

@@ -9,7 +9,7 @@ namespace polyweft::targets {
 namespace {
 
 // NEON has fused multiply-adds, rounding to integers (frintm, frintp, frintn) and conversions of halves (fcvtl, fcvtn) since its first version.
-InstructionCapabilities capabilities_of(const Target& target) {
+InstructionCapabilities neon_capabilities(const Target& target) {
   InstructionCapabilities can;
   can.vector_bits = target.vector_bits;
   can.fused_products = can.rounding = can.half_conversions = true;
@@ -20,7 +20,7 @@ InstructionCapabilities capabilities_of(const Target& target) {
 
 class AArch64Hooks final : public InstructionHooks {
  public:
-  explicit AArch64Hooks(const Target& target) : InstructionHooks(capabilities_of(target)), has_dots_(target.has("dotprod")), has_mixed_dots_(target.has("i8mm")) {}
+  explicit AArch64Hooks(const Target& target) : InstructionHooks(neon_capabilities(target)), has_dots_(target.has("dotprod")), has_mixed_dots_(target.has("i8mm")) {}
 
   // Four products of bytes; of words there are none of neighbours.
   int64_t dot_products(ElementType a, ElementType b, unsigned lanes) const override {

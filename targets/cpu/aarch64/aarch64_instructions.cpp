@@ -25,7 +25,7 @@ struct PlainAccess {
   enum class Form : uint8_t { scaled, unscaled, indexed, before, after } form = Form::scaled;
 };
 
-int64_t bytes_of(llvm::StringRef size) {
+int64_t register_bytes(llvm::StringRef size) {
   const auto known = {std::pair<const char*, int64_t>{"BB", 1}, {"B", 1}, {"HH", 2}, {"H", 2}, {"S", 4}, {"W", 4}, {"D", 8}, {"X", 8}, {"Q", 16}};
   for (const auto& [name, bytes] : known)
     if (size == name) return bytes;
@@ -53,7 +53,7 @@ std::optional<PlainAccess> plain_access(llvm::StringRef name) {
     out.form = is_unscaled ? Form::unscaled : Form::scaled;
   else
     return std::nullopt;
-  out.bytes = bytes_of(name);
+  out.bytes = register_bytes(name);
   return out.bytes > 0 ? std::optional(out) : std::nullopt;
 }
 
