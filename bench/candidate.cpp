@@ -93,12 +93,8 @@ int main(int argc, char** argv) {
   auto runner = take(start_local_runner({.command = {helper_program("polyweft-runner")}}));
   if (auto begun = runner->begin(lab); !begun) stop(begun.error());
 
-  schedules::TargetFacts facts;
-  const MachineModel machine = workshop.machine_model(1);
-  facts.vector_bytes = machine.vector_bytes;
-  facts.vector_registers = machine.vector_registers;
-  facts.cache_bytes = machine.cache_bytes;
-  const auto templates = take(schedules::sketch_templates(task.program, task.key.cls, facts));
+  const Machine machine = workshop.machine(1);
+  const auto templates = take(schedules::sketch_templates(task.program, task.key.cls, machine));
   const auto model = analytic_model(machine);
   auto strategy = enumerate_by_model(search_spaces(templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
   Parts parts;

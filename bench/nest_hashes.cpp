@@ -18,6 +18,7 @@
 #include "schedules/steps.h"
 #include "support/hash.h"
 #include "support/rng.h"
+#include "tests/machines.h"
 
 using namespace polyweft;
 
@@ -31,25 +32,21 @@ std::string contents(const char* path) {
 }
 
 /// Wide vectors and many registers, or half of both; one thread or two.
-std::vector<schedules::TargetFacts> all_facts() {
-  std::vector<schedules::TargetFacts> out(4);
-  for (size_t k = 0; k < out.size(); ++k) out[k].threads = 1 + static_cast<int>(k % 2);
-  for (size_t k = 2; k < out.size(); ++k) {
-    out[k].vector_bytes = 32;
-    out[k].vector_registers = 16;
-    out[k].cache_bytes = {32 << 10, 512 << 10, 16 << 20};
-  }
+std::vector<Machine> all_machines() {
+  std::vector<Machine> out;
+  for (const int cores : {1, 2}) out.push_back(test::machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, cores));
+  for (const int cores : {1, 2}) out.push_back(test::machine_with(32, 16, {32 << 10, 512 << 10, 16 << 20}, cores));
   return out;
 }
 
-Result<std::vector<NestTemplate>> sketches_of(const Program& program, const schedules::TargetFacts& facts) {
-  if (!schedules::has_recurrence(program)) return schedules::sketch_templates(program, kClass, facts);
+Result<std::vector<NestTemplate>> sketches_of(const Program& program, const Machine& machine) {
+  if (!schedules::has_recurrence(program)) return schedules::sketch_templates(program, kClass, machine);
   schedules::Isl isl;
   isl.band_facts = [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); };
   isl.propose_bands = [&program] { return poly::propose_bands(program); };
   if (auto base = poly::base_nest(program, kClass))
     isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
-  return schedules::sketch_templates(program, kClass, facts, isl);
+  return schedules::sketch_templates(program, kClass, machine, isl);
 }
 
 /// Mostly candidates, sometimes sizes that do not fit together.
@@ -100,9 +97,9 @@ int main(int argc, char** argv) {
       if (!binding) continue;
       const Program program = normalize(polyweft::bind(source, *binding));
       size_t variant = 0;
-      for (const schedules::TargetFacts& facts : all_facts()) {
-        const auto templates = sketches_of(program, facts);
-        const std::string name = program.name + " facts " + std::to_string(variant++);
+      for (const Machine& machine : all_machines()) {
+        const auto templates = sketches_of(program, machine);
+        const std::string name = program.name + " machine " + std::to_string(variant++);
         for (size_t s = 0; templates && s < templates->size(); ++s)
           seconds += print_hashes(name + " sketch " + std::to_string(s), (*templates)[s], std::atoi(argv[1]));
       }

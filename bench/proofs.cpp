@@ -94,8 +94,12 @@ void sketches_of(const std::string& path, const std::string& wanted, int runs) {
   Program program = program_in(path);
   std::shared_ptr<const LoopNest> recurrence;
   if (schedules::has_recurrence(program)) recurrence = std::make_shared<LoopNest>(or_die(poly::base_nest(program, NumericsClass::reassoc)));
+  Machine machine;
+  machine.units.vector_bits = 512;
+  machine.units.vector_registers = 32;
+  machine.set_caches({48 << 10, 2 << 20, 16 << 20}, FigureOrigin::described);
   int number = 0;
-  for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, schedules::TargetFacts{64, 32, {48 << 10, 2 << 20, 16 << 20}, 2})) {
+  for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, on_cores(machine, 2))) {
     auto t = schedules::replay(program, NumericsClass::reassoc, trace, recurrence);
     if (!t) continue;
     if (auto nest = instantiate(*t, values_of(trace))) time_proof(name + " sketch " + std::to_string(++number), program, *nest, runs);

@@ -147,7 +147,7 @@ void add_plain_ones(const Subject& subject, const CostModel& model, std::vector<
 }
 
 std::vector<Contestant> contestants_of(const Subject& subject, const Workshop& workshop, size_t wanted) {
-  const auto model = analytic_model(workshop.machine_model(1));
+  const auto model = analytic_model(workshop.machine(1));
   std::vector<Contestant> out;
   auto strategy = enumerate_by_model(search_spaces(subject.templates, *model), {.enumeration_limit = 4000, .epsilon = 0.6});
   std::vector<Candidate> chosen = strategy->ask(wanted / 2);
@@ -254,7 +254,7 @@ void recount(Json& store, const Workshop& workshop) {
 double judge(const Json& store, const Workshop& workshop, bool verbose) {
   const Stored stored = stored_schedules(store, workshop);
   const std::vector<NestTemplate>& templates = stored.templates;
-  const auto model = analytic_model(workshop.machine_model(1));
+  const auto model = analytic_model(workshop.machine(1));
   std::vector<Candidate> ranked;
   std::vector<double> predicted, ns;
   std::map<std::string, double> cycles;

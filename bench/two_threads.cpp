@@ -170,13 +170,8 @@ Contestant contestant(const Workshop& workshop, const NestTemplate& nest_templat
 }
 
 std::vector<Contestant> contestants(const Workshop& workshop, const Task& task, int threads, size_t wanted) {
-  const MachineModel machine = workshop.machine_model(threads);
-  schedules::TargetFacts facts;
-  facts.vector_bytes = machine.vector_bytes;
-  facts.vector_registers = machine.vector_registers;
-  facts.cache_bytes = machine.cache_bytes;
-  facts.threads = threads;
-  const auto templates = take(schedules::sketch_templates(task.program, task.key.cls, facts));
+  const Machine machine = workshop.machine(threads);
+  const auto templates = take(schedules::sketch_templates(task.program, task.key.cls, machine));
   const auto model = analytic_model(machine);
   auto strategy = enumerate_by_model(search_spaces(templates, *model), {.enumeration_limit = 4000, .epsilon = 0});
   std::vector<Contestant> out;

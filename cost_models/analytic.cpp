@@ -17,17 +17,15 @@ namespace {
 
 constexpr int kSamples = 6, kManySamples = 96;
 constexpr double kApart = 0.1;   // samples that differ by more of their mean: bounds that depend on one another, as waves' and triangles' do
-constexpr double kWindow = 256;  // instructions in flight that wait for one another's results
 // Intel 64 and IA-32 Architectures Optimization Reference Manual, Intel AMX: a product of tiles every 16 cycles, done after 52; a tile from L1 in 8 cycles (two
-// rows a cycle), to memory in 16. The 16 cycles are `issues` of the instruction files: multiply-adds of vectors in that time. bench_tile_rates measures the same,
+// rows a cycle), to memory in 16; the 52 are a figure of the machine. The 16 cycles are `issues` of the instruction files: multiply-adds of vectors in that time. bench_tile_rates measures the same,
 // and that products which add to one tile follow each other every 16 cycles, and that loads from L1 hide behind them altogether.
-constexpr double kTileRows = 16, kTileLatency = 52, kTiles = ir::kLiveTiles;
+constexpr double kTileRows = 16, kTiles = ir::kLiveTiles;
 constexpr double kBesides = 0.1;  // of the loads that hide behind arithmetic, or of arithmetic behind loads (12 x 2 and 14 x 2 vectors beside 9 x 3: 2 to 3 % slower)
 constexpr double kTurned = 2;  // lanes that lie side by side the other way round: a vector and a shuffle
-constexpr double kGather = 3;  // load or store slots a lane of a gather or scatter: 1.3 to 2 cycles a lane on current cores
 constexpr double kCompilersGather = 8;   // places in 64 bits: two gathers for a vector of 32-bit elements, and the arithmetic for them
 constexpr int64_t kMostInterleaved = 8;  // stride of a group of accesses that LLVM loads in whole vectors and takes apart by shuffles
-constexpr double kForwarding = 4;  // from a store to a load of the same cell
+constexpr double kFolded = 1;  // cycles more where what is forwarded is an operand of the sum
 constexpr double kVectorEntryCycles = 16;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a branch to the rest that is guessed wrongly
 constexpr double kBesideCode = 0.5;  // of the traffic that arithmetic could hide, where instructions are known: real code hides about half (bench_rank)
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
@@ -59,20 +57,20 @@ bool is_one_vector(const Buffer& buffer, double lanes) {
 }
 
 // Vector loads or stores for the lanes of one vector: one where they lie side by side, two where they are every second element, else one a lane.
-double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes) {
+double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes, double gather_slots) {
   const auto& layout = nest.buffers[use.buffer].layout;
   if (use.gathers_along[loop] && is_one_vector(nest.buffers[use.buffer], lanes)) return kTurned;
-  if (layout.pieces.empty() || use.gathers_along[loop]) return (nest.auto_vectorized ? kCompilersGather : kGather) * lanes;
+  if (layout.pieces.empty() || use.gathers_along[loop]) return (nest.auto_vectorized ? kCompilersGather : gather_slots) * lanes;
   // A dimension of one cell (a fold by 1) is no dimension of memory.
   auto dense = std::find_if(layout.pieces.rbegin(), layout.pieces.rend(), [](const Piece& piece) { return piece.factor > 1; });
   const uint32_t last = dense == layout.pieces.rend() ? layout.pieces.back().dim : dense->dim;
   for (size_t d = 0; d < use.coeff[loop].size(); ++d)
-    if (d != last && use.coeff[loop][d] != 0 && has_cells(layout, static_cast<uint32_t>(d))) return kGather * lanes;
+    if (d != last && use.coeff[loop][d] != 0 && has_cells(layout, static_cast<uint32_t>(d))) return gather_slots * lanes;
   const int64_t stride = std::abs(use.coeff[loop][last]);
   if (stride == 1 && use.coeff[loop][last] == 1) return 1;
   if (stride == 1 && !nest.auto_vectorized) return std::min(kTurned, lanes);
-  if (nest.auto_vectorized && stride <= kMostInterleaved) return std::min(1 + std::log2(std::max<double>(1, static_cast<double>(stride))), kGather * lanes);  // a share of whole vectors, and shuffles
-  return stride == 2 ? std::min(2.0, lanes) : kGather * lanes;
+  if (nest.auto_vectorized && stride <= kMostInterleaved) return std::min(1 + std::log2(std::max<double>(1, static_cast<double>(stride))), gather_slots * lanes);  // a share of whole vectors, and shuffles
+  return stride == 2 ? std::min(2.0, lanes) : gather_slots * lanes;
 }
 
 // Do lanes run around statements and short loops (elements of a batch)? What lies between them is then loaded whole and turned in registers.
@@ -106,7 +104,7 @@ Leaf with_lanes_innermost(const Leaf& leaf) {
 
 class Estimate {
  public:
-  Estimate(const LoopNest& nest, const MachineModel& machine) : nest_(nest), machine_(machine), lanes_are_around_(has_lanes_around(nest)) {}
+  Estimate(const LoopNest& nest, const Machine& machine) : nest_(nest), machine_(machine), lanes_are_around_(has_lanes_around(nest)) {}
 
   bool lanes_are_around() const { return lanes_are_around_; }
   TrafficCycles traffic(const Leaf& leaf, double elsewhere_bytes) const { return traffic_of(nest_, leaf, block_begin(leaf), machine_, elsewhere_bytes); }
@@ -141,7 +139,7 @@ class Estimate {
   // One round of shuffles for each bit of a lane's number.
   double turned_cycles(const Leaf& leaf) const {
     const size_t depth = leaf.loops.size();
-    const double lanes = std::clamp(machine_.vector_bytes / static_cast<double>(size_bytes(leaf.type)), 2.0, 16.0);
+    const double lanes = std::clamp(static_cast<double>(machine_.vector_bytes()) / static_cast<double>(size_bytes(leaf.type)), 2.0, 16.0);
     const double squares = std::ceil(leaf.loops[depth - 1].trips / lanes) * std::ceil(leaf.loops[depth - 2].trips / lanes);
     return trips(leaf, 0, depth - 2) * squares * lanes * (std::log2(lanes) + 1);
   }
@@ -153,7 +151,7 @@ class Estimate {
 
   double vector_width_factor(const Leaf& leaf, size_t begin) const {
     for (size_t l = begin; l < leaf.loops.size(); ++l)
-      if (leaf.loops[l].mark == MarkKind::vector) return std::max(1.0, leaf.loops[l].width * static_cast<double>(size_bytes(leaf.type)) / machine_.vector_bytes);
+      if (leaf.loops[l].mark == MarkKind::vector) return std::max(1.0, leaf.loops[l].width * static_cast<double>(size_bytes(leaf.type)) / static_cast<double>(machine_.vector_bytes()));
     return 1;
   }
   double block_issues(const Leaf& leaf, size_t begin) const {
@@ -209,7 +207,7 @@ class Estimate {
     return std::max(1.0, std::min(kPiece, length) / std::max(unrolled, static_cast<double>(columns.size())));
   }
   double issues_of_vector(const Leaf& leaf, const AccessUse& use, size_t loop, double lanes) const {
-    const double apart = issues_of_lanes(nest_, use, loop, lanes);
+    const double apart = issues_of_lanes(nest_, use, loop, lanes, machine_.units.gather_lane_slots.value);
     const bool is_gathered = use.has_gather || (loop < use.gathers_along.size() && use.gathers_along[loop]);
     if (!lanes_are_around_ || apart <= 2 || is_gathered || lanes < 4) return apart;
     if (is_walked_inside(leaf, use, loop)) return apart;
@@ -265,9 +263,9 @@ class Estimate {
       const bool is_pushed_out = !use.is_store && inner < leaf.loops.size() && moves(use, inner) && tiles + 1 > kTiles - held;
       (use.is_store ? tiles_stored : tiles_loaded) += is_pushed_out ? products : tiles;
     }
-    const double loading = kTileRows * tiles_loaded / machine_.loads_per_cycle, storing = kTileRows * tiles_stored / machine_.stores_per_cycle;
+    const double loading = kTileRows * tiles_loaded / machine_.units.loads_per_cycle.value, storing = kTileRows * tiles_stored / machine_.units.stores_per_cycle.value;
     const double latency = products / chains(leaf, begin) * chain_latency(leaf);
-    return std::max({products * leaf.operations / machine_.fma_per_cycle, loading, storing, latency});
+    return std::max({products * leaf.operations / machine_.units.multiply_adds_per_cycle.value, loading, storing, latency});
   }
   double block_cycles(const Leaf& leaf, size_t begin) const {
     if (leaf.is_tile) return tile_cycles(leaf, begin);
@@ -279,18 +277,18 @@ class Estimate {
       (use.is_store ? stores : loads) += access_issues(leaf, use, begin);
     }
     const double issued = block_issues(leaf, begin);
-    const double arithmetic = (leaf.operations * issued + shuffles(leaf, begin)) / machine_.fma_per_cycle + leaf.slow_operations * issued;
+    const double arithmetic = (leaf.operations * issued + shuffles(leaf, begin)) / machine_.units.multiply_adds_per_cycle.value + leaf.slow_operations * issued;
     double latency = 0;
     latency = carried_cycles(leaf, begin);
     if (is_accumulation(leaf)) latency = issued / chains(leaf, begin) * chain_latency(leaf) * share_exposed(leaf, begin, issued + loads);
-    const double loading = loads / machine_.loads_per_cycle;
-    return std::max({arithmetic, loading, stores / machine_.stores_per_cycle, latency, 0.5}) + kBesides * std::min(arithmetic, loading) + spill_cycles(leaf, begin);
+    const double loading = loads / machine_.units.loads_per_cycle.value;
+    return std::max({arithmetic, loading, stores / machine_.units.stores_per_cycle.value, latency, 0.5}) + kBesides * std::min(arithmetic, loading) + spill_cycles(leaf, begin);
   }
   // A chain that begins and ends in the block waits for nothing of the block before: as many blocks run at once as instructions fit into the core's window.
   double share_exposed(const Leaf& leaf, size_t begin, double instructions) const {
     const bool is_carried =
         std::none_of(leaf.allocs.begin(), leaf.allocs.end(), [&](const auto& alloc) { return alloc.first == leaf.accesses.front().buffer && alloc.second >= begin; });
-    return is_carried ? 1 : std::min(1.0, instructions / kWindow);
+    return is_carried ? 1 : std::min(1.0, instructions / machine_.units.window_instructions.value);
   }
   // Of plain loops: what an iteration of the innermost one computes from a value that an earlier one stored waits for it.
   double carried_cycles(const Leaf& leaf, size_t begin) const {
@@ -305,7 +303,7 @@ class Estimate {
         const AccessUse& use = leaf.accesses[read++];
         if (use.buffer != store.buffer || use.coeff.back() != store.coeff.back()) return;
         if (const double distance = iterations_apart(store, use); distance > 0)
-          most = std::max(most, ((nest_.auto_vectorized ? 0 : kForwarding) + latency_to(rhs, &node)) / distance);
+          most = std::max(most, ((nest_.auto_vectorized ? 0 : machine_.units.forwarding_cycles.value) + latency_to(rhs, &node)) / distance);
       });
     return most;
   }
@@ -321,11 +319,14 @@ class Estimate {
     return std::max(0.0, out);
   }
   /// Cycles of the operations between a read and the root of its expression.
-  static double latency_to(const Expr& e, const ExprNode* read) {
+  double latency_to(const Expr& e, const ExprNode* read) const {
     if (e.get() == read) return 0;
     for (const Expr& arg : e->args) {
       if (!holds(arg, read)) continue;
-      const double own = e->op == Op::div || e->op == Op::sqrt ? 13 : e->op == Op::guarded ? 0 : is_float(e->type) ? 4 : 1;
+      const double own = e->op == Op::div || e->op == Op::sqrt ? machine_.units.division_latency_cycles.value
+                         : e->op == Op::guarded                  ? 0
+                         : is_float(e->type)                     ? machine_.units.multiply_add_latency_cycles.value
+                                                                 : 1;
       return own + latency_to(arg, read);
     }
     return 0;
@@ -334,9 +335,9 @@ class Estimate {
     return e.get() == read || std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return holds(arg, read); });
   }
   double chain_latency(const Leaf& leaf) const {
-    const double through_memory = leaf.accumulates_in_register ? 0 : 5;  // store-to-load forwarding
-    if (leaf.is_tile) return leaf.accumulates_in_register ? kTileRows : kTileLatency + 2 * kTileRows + through_memory;
-    return machine_.fma_latency_cycles + through_memory;
+    const double through_memory = leaf.accumulates_in_register ? 0 : machine_.units.forwarding_cycles.value + kFolded;
+    if (leaf.is_tile) return leaf.accumulates_in_register ? kTileRows : machine_.units.tile_latency_cycles.value + 2 * kTileRows + through_memory;
+    return machine_.units.multiply_add_latency_cycles.value + through_memory;
   }
   // Accumulators and operands beyond the register file are stored and loaded again every run of the block. Where arithmetic takes none from memory, LLVM has all that the
   // block loads in registers at once: 9 x 3 vectors of a product are 27 sums and 12 operands, of which NEON's 32 registers spill 7.
@@ -347,9 +348,10 @@ class Estimate {
       if (is_register == use.is_store) (is_register ? live : loaded) += access_issues(leaf, use, begin);
     }
     constexpr double kInFlight = 2;
-    const double over = live + (machine_.memory_operands ? kInFlight : std::max(kInFlight, loaded)) - machine_.vector_registers;
+    const double over = live + (machine_.units.has_memory_operands ? kInFlight : std::max(kInFlight, loaded)) - machine_.units.vector_registers;
     return live > 0 && over > 0 ? over * 4 : 0;
   }
+
   double loop_overhead(const Leaf& leaf, size_t begin) const {
     double total = 0;
     for (size_t l = 0; l < begin; ++l) total += trips(leaf, 0, l + 1) * kLoopOverheadCycles;
@@ -358,7 +360,7 @@ class Estimate {
   }
 
   const LoopNest& nest_;
-  const MachineModel& machine_;
+  const Machine& machine_;
   bool lanes_are_around_ = false;
 };
 
@@ -388,15 +390,15 @@ double forks(const std::vector<const Leaf*>& leaves, int threads) {
 
 // What halide_malloc takes from the system and gives back at the end of the call is mapped page by page when it is first touched: in the peers' harness attention over
 // 1.5 MB of scores took 890 us, and 415 us where the allocator had kept its memory.
-double first_touch_ns(const LoopNest& nest) {
-  constexpr double kLeastBytes = 128 << 10, kPageBytes = 4096, kPageNs = 500;
+double first_touch_ns(const LoopNest& nest, const Machine& machine) {
+  constexpr double kLeastBytes = 128 << 10;
   double out = 0;
   for (const Node& node : nest.nodes) {
     const auto* alloc = std::get_if<Alloc>(&node);
     if (!alloc || nest.buffers[alloc->buffer].scope != Scope::heap) continue;
     double bytes = static_cast<double>(size_bytes(nest.buffers[alloc->buffer].type));
     for (int64_t extent : folded_extents(nest.buffers[alloc->buffer])) bytes *= static_cast<double>(extent);
-    if (bytes >= kLeastBytes) out += bytes / kPageBytes * kPageNs;
+    if (bytes >= kLeastBytes) out += bytes / static_cast<double>(machine.page_bytes.value) * machine.page_fault_ns.value;
   }
   return out;
 }
@@ -404,7 +406,7 @@ double first_touch_ns(const LoopNest& nest) {
 /// What a nest takes by its samples. A leaf that a sample meets as another one did takes as long.
 class Samples {
  public:
-  Samples(const LoopNest& nest, const MachineModel& machine)
+  Samples(const LoopNest& nest, const Machine& machine)
       : nest_(nest), machine_(machine), walk_(nest), touched_(nest), estimate_(nest, machine) {}
   double ns(int sample) {
     const std::vector<const Leaf*>& leaves = walk_.at(sample);
@@ -413,7 +415,7 @@ class Samples {
     std::map<VarId, std::set<BufferId>> read;
     for (const Leaf* leaf : leaves)
       cycles += estimate_.lanes_are_around() ? cycles_of(without_known_reads(*leaf, read), touched_.elsewhere(*leaf)) : cycles_of(*leaf, touched_.elsewhere(*leaf));
-    return cycles / machine_.clock_ghz + forks(leaves, machine_.threads) * machine_.fork_join_ns;
+    return cycles / machine_.clock_ghz.value + forks(leaves, machine_.cores()) * machine_.fork_join_ns.value;
   }
   /// With `instruction_cycles` for all leaves together.
   double ns(int sample, double instruction_cycles) {
@@ -423,11 +425,11 @@ class Samples {
     std::map<VarId, std::set<BufferId>> read;
     for (const Leaf* leaf : leaves) {
       const TrafficCycles own = estimate_.traffic(estimate_.lanes_are_around() ? without_known_reads(*leaf, read) : *leaf, touched_.elsewhere(*leaf));
-      const double factor = parallel_factor(*leaf, machine_.threads);
+      const double factor = parallel_factor(*leaf, machine_.cores());
       all.hidden += factor * own.hidden;
       all.exposed += factor * own.exposed;
     }
-    return (instruction_cycles + kBesideCode * all.hidden + all.exposed) / machine_.clock_ghz + forks(leaves, machine_.threads) * machine_.fork_join_ns;
+    return (instruction_cycles + kBesideCode * all.hidden + all.exposed) / machine_.clock_ghz.value + forks(leaves, machine_.cores()) * machine_.fork_join_ns.value;
   }
 
  private:
@@ -461,13 +463,13 @@ class Samples {
     auto& known = known_[leaf.node];
     const auto found = known.find(key_);
     if (found != known.end()) return found->second;
-    const double cycles = estimate_.cycles(leaf, elsewhere_bytes) * parallel_factor(leaf, machine_.threads);
+    const double cycles = estimate_.cycles(leaf, elsewhere_bytes) * parallel_factor(leaf, machine_.cores());
     known.emplace(key_, cycles);
     return cycles;
   }
 
   const LoopNest& nest_;
-  const MachineModel& machine_;
+  const Machine& machine_;
   Walk walk_;
   Touched touched_;
   Estimate estimate_;
@@ -477,7 +479,7 @@ class Samples {
 
 class AnalyticModel final : public CostModel {
  public:
-  explicit AnalyticModel(MachineModel machine) : machine_(std::move(machine)) {}
+  explicit AnalyticModel(Machine machine) : machine_(std::move(machine)) {}
   std::string name() const override { return "analytic/2"; }
   double predict_ns(const LoopNest& nest) const override {
     return predicted_as_compiled(nest, [](Samples& all, int sample) { return all.ns(sample); });
@@ -490,7 +492,7 @@ class AnalyticModel final : public CostModel {
  private:
   template <class Ns>
   double predicted_as_compiled(const LoopNest& nest, const Ns& ns_of) const {
-    return nest.auto_vectorized ? predicted(compiler_view(nest, machine_.vector_bytes), ns_of) : predicted(nest, ns_of);
+    return nest.auto_vectorized ? predicted(compiler_view(nest, static_cast<int>(machine_.vector_bytes())), ns_of) : predicted(nest, ns_of);
   }
   template <class Ns>
   double predicted(const LoopNest& nest, const Ns& ns_of) const {
@@ -506,16 +508,16 @@ class AnalyticModel final : public CostModel {
       }
       if (most - least <= kApart * sum / samples) break;
     }
-    return sum / samples + first_touch_ns(nest);
+    return sum / samples + first_touch_ns(nest, machine_);
   }
 
-  MachineModel machine_;
+  Machine machine_;
 };
 
 }  // namespace
 }  // namespace cost
 
-std::unique_ptr<CostModel> analytic_model(const MachineModel& machine) {
+std::unique_ptr<CostModel> analytic_model(const Machine& machine) {
   return std::make_unique<cost::AnalyticModel>(machine);
 }
 

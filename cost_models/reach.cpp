@@ -7,14 +7,13 @@
 namespace polyweft::cost {
 namespace {
 
-constexpr double kLeastPageBytes = 4096;
 constexpr double kSkewed = 1;  ///< of a row: windows that move by more of it along the row are others
 
 // Sets that granules at multiples of `stride` meet before they come round. Pages lie anywhere, so a stride of whole pages still meets all
 // places that pages can begin at.
 double round_trip(double stride, const Store& store) {
   const double period = store.sets * store.granule_bytes;
-  const auto page = static_cast<int64_t>(std::min(period, kLeastPageBytes));
+  const auto page = static_cast<int64_t>(std::min(period, store.page_bytes));
   const int64_t shared = std::gcd(static_cast<int64_t>(stride), page);
   return period / static_cast<double>(std::max(shared, static_cast<int64_t>(store.granule_bytes)));
 }

@@ -13,6 +13,7 @@ struct Store {
   double granule_bytes = 64;
   double granules = 768;  ///< capacity
   double sets = 0;        ///< 0: no conflicts between sets
+  double page_bytes = 4096;  ///< of the machine: pages lie anywhere
 };
 
 struct Reach {

@@ -10,28 +10,24 @@
 namespace polyweft::cost {
 namespace {
 
-constexpr double kLineBytes = 64, kPageBytes = 4096;
 // Fitted to measured ranks (bench_rank).
-constexpr double kStreamBytes = 1024;    // pieces as long as this are fetched ahead by hardware
 constexpr double kLongestStride = 2;     // of pieces of a stream, in their lengths: 624 bytes apart in vectors of 512 and a rest
 constexpr double kStreamExposed = 0.05;  // share of a stream's transfer that arithmetic does not hide
 constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher sees coming
 // Of stored lines, which come and go, in runs as short as that; of longer runs less (blocks of f64 results added to in runs of 768, 1536, 3072 bytes: 9.2, 4.6, 2.5
 // cycles a line).
 constexpr double kStoresExposed = 0.7, kShortRunBytes = 768;
-constexpr double kStreamGain = 1.5;  // rate of stores past the caches to that of reads from memory
 constexpr double kTilesExposed =
     0.8;  // of lines that tile loads wait for: sixteen each, few loads in flight (bench_tile_rates: 17 to 30 cycles a product with one operand from L2)
 constexpr double kCrowdedLine = 0.75;  // more for each line of a tile whose rows lie whole pages apart (12 cycles a tile)
 constexpr double kTilesKept = 0.7;     // share of the first cache in which the tiles stay that the next block reads again
 constexpr double kTilesCrowded = 1.5;  // a tile's rows that share sets with others lose some of their lines, not all
-constexpr double kFirstCacheBytes = 256 << 10;
 constexpr double kLostExposed = 0.18;  // of lines that were to stay and are gone (f64 products with blocks of 1.2 and 1.5 MB in 2 MB: 1.1 to 1.2 cycles each)
 constexpr double kTlbExposed = 0.8;
 // Lanes that read rows of one array in so few sets store rows of another in the same: 8 rows of X and 8 of Z, 64 KB apart,
 // are 16 lines for 12 ways.
 constexpr double kFewSets = 1 / 16.0, kWaysOfOne = 0.5;
-constexpr double kLineWindow = 512;       // instructions that wait for a line while those behind go on
+constexpr double kLineWindows = 2;        // of instructions in flight: so many wait for a line while those behind go on
 constexpr int64_t kNeighbours = 8;        // elements and rows between the points of one stencil
 
 struct Level {
@@ -42,23 +38,37 @@ struct Level {
   bool is_near = false;  ///< the next level is close enough for out-of-order execution to hide its latency
 };
 
-std::vector<Level> levels_of(const MachineModel& machine) {
+double line_bytes_of(const Machine& machine) {
+  return static_cast<double>(machine.memories.front().line_bytes.value);
+}
+
+std::vector<Level> levels_of(const Machine& machine) {
   std::vector<Level> out;
-  for (size_t l = 0; l < machine.cache_bytes.size(); ++l) {
-    const double lines = static_cast<double>(machine.cache_bytes[l]) / kLineBytes;
-    const double sets = l < machine.cache_ways.size() ? lines / machine.cache_ways[l] : 0;
-    const double cycles = kLineBytes / machine.bytes_per_cycle[l + 1];
-    out.push_back({{kLineBytes, lines, sets}, cycles, l < machine.scattered_line_cycles.size() ? machine.scattered_line_cycles[l] : cycles, true, l == 0});
+  const double line_bytes = line_bytes_of(machine), page_bytes = static_cast<double>(machine.page_bytes.value);
+  for (size_t l = 0; l < machine.caches(); ++l) {
+    const MemoryLevel &cache = machine.memories[l], &next = machine.memories[l + 1];
+    const double lines = static_cast<double>(machine.cache_bytes(l)) / line_bytes;
+    const double sets = cache.ways.value > 0 ? lines / static_cast<double>(cache.ways.value) : 0;
+    const double cycles = line_bytes / next.bytes_per_cycle.value, scattered = next.scattered_line_cycles.value;
+    out.push_back({{line_bytes, lines, sets, page_bytes}, cycles, scattered > 0 ? scattered : cycles, true, l == 0});
   }
-  for (size_t l = 0; l < machine.tlb_pages.size(); ++l)
-    out.push_back({{kPageBytes, static_cast<double>(machine.tlb_pages[l]), 0}, machine.tlb_miss_cycles[l], machine.tlb_miss_cycles[l], false, false});
+  for (const TlbLevel& tlb : machine.tlbs)
+    out.push_back({{page_bytes, static_cast<double>(tlb.pages.value), 0, page_bytes}, tlb.miss_cycles.value, tlb.miss_cycles.value, false, false});
   return out;
 }
 
 class Traffic {
  public:
-  Traffic(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine, double elsewhere_bytes)
-      : nest_(nest), leaf_(leaf), block_(block), page_start_cycles_(machine.page_start_cycles), elsewhere_bytes_(elsewhere_bytes) {
+  Traffic(const LoopNest& nest, const Leaf& leaf, size_t block, const Machine& machine, double elsewhere_bytes)
+      : nest_(nest),
+        leaf_(leaf),
+        block_(block),
+        line_bytes_(line_bytes_of(machine)),
+        page_bytes_(static_cast<double>(machine.page_bytes.value)),
+        stream_bytes_(static_cast<double>(machine.prefetched_bytes.value)),
+        line_window_(kLineWindows * machine.units.window_instructions.value),
+        page_start_cycles_(machine.page_start_cycles.value),
+        elsewhere_bytes_(elsewhere_bytes) {
     for (size_t a = 0; a < leaf.accesses.size(); ++a) {
       const AccessUse& use = leaf.accesses[a];
       const bool is_loaded_for_store = a == 1 && is_accumulation(leaf);
@@ -74,7 +84,7 @@ class Traffic {
     lost_.resize(depth + 1);
   }
   TrafficCycles cycles(const Level& level) {
-    measure(level.store);
+    measure(level);
     TrafficCycles out;
     for (size_t a = 0; a < uses_.size(); ++a) add(level, a, out);
     return out;
@@ -104,7 +114,8 @@ class Traffic {
     });
   }
   // What each access reaches from each loop on, and their sums.
-  void measure(const Store& store) {
+  void measure(const Level& level) {
+    const Store& store = level.store;
     for (size_t from = 0; from < sums_.size(); ++from) {
       sums_[from] = 0;
       for (size_t a = 0; a < uses_.size(); ++a) {
@@ -112,31 +123,33 @@ class Traffic {
         reaches_[k] = windows_[a].reach(from, store);
         if (!is_reached_[k]) sums_[from] += reaches_[k].granules;
       }
-      lost_[from] = share_lost(store, from);
+      lost_[from] = share_lost(level, from);
     }
   }
   const Reach& reach(size_t from, size_t a) const { return reaches_[from * uses_.size() + a]; }
   // From one call to the next the other statements' data come in between.
-  bool stays(const Store& store, size_t a, size_t from) const {
+  bool stays(const Level& level, size_t a, size_t from) const {
+    const Store& store = level.store;
     // Tiles that pass by leave the first cache alone (targets: tileloaddt1).
-    if (leaf_.is_tile && store.granules * store.granule_bytes < kFirstCacheBytes && from > 0 && windows_[a].stride(from - 1) == 0)
+    if (leaf_.is_tile && level.is_near && from > 0 && windows_[a].stride(from - 1) == 0)
       return reach(from, a).granules <= kTilesKept * store.granules && reach(from, a).crowded() <= kTilesCrowded * store.granules;
-    const double between = from == 0 && store.granule_bytes == kLineBytes ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
+    const double between = from == 0 && level.is_cache ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
     const Reach& own = reach(from, a);
     const double share = own.set_share < kFewSets && has_lanes_on_pages(a) ? kWaysOfOne : 1;
     return sums_[from] + between <= store.granules && own.crowded() <= share * store.granules;
   }
   bool has_lanes_on_pages(size_t a) const {
     for (size_t l = block_; l < leaf_.loops.size(); ++l)
-      if (leaf_.loops[l].mark == MarkKind::vector && leaf_.loops[l].trips > 1 && windows_[a].stride(l) >= kPageBytes) return true;
+      if (leaf_.loops[l].mark == MarkKind::vector && leaf_.loops[l].trips > 1 && windows_[a].stride(l) >= page_bytes_) return true;
     return false;
   }
   // Pages lie anywhere in a cache whose ways are larger than a page: places that get more pages than there are ways lose all of them. The share of pages in such
   // places, where what is touched from loop `from` on is to stay.
-  double share_lost(const Store& store, size_t from) const {
-    const double places = store.sets * kLineBytes / kPageBytes;
-    if (places <= 1 || store.granule_bytes != kLineBytes) return 0;
-    const double others = sums_[from] * kLineBytes / kPageBytes / places, ways = store.granules / store.sets;
+  double share_lost(const Level& level, size_t from) const {
+    const Store& store = level.store;
+    const double places = store.sets * line_bytes_ / page_bytes_;
+    if (places <= 1 || !level.is_cache) return 0;
+    const double others = sums_[from] * line_bytes_ / page_bytes_ / places, ways = store.granules / store.sets;
     double share = 1, term = std::exp(-others);  // of Poisson: as many others as ways, or more
     for (double pages = 0; pages < ways; term *= others / ++pages) share -= term;
     return std::clamp(share, 0.0, 1.0);
@@ -164,17 +177,17 @@ class Traffic {
   }
   void add(const Level& level, size_t a, TrafficCycles& out) const {
     size_t from = leaf_.loops.size();
-    while (from > 0 && stays(level.store, a, from - 1)) --from;
+    while (from > 0 && stays(level, a, from - 1)) --from;
     const size_t kept = from;
     double granules = 0;  // all of it stays from one call to the next
     if (from > 0) {
       // Loops that it does not move with find again what one of their iterations touched; only the innermost of them, else more was touched.
       from = without_single(from);
-      if (from > 0 && windows_[a].stride(from - 1) == 0 && stays(level.store, a, from)) --from;
+      if (from > 0 && windows_[a].stride(from - 1) == 0 && stays(level, a, from)) --from;
       from = without_single(from);
       granules = reach(from, a).granules * trips_outside(from);
       // Neighbouring iterations of the next loop that touch the same granules (or rows of one window) bring them in once.
-      if (from > 0 && windows_[a].stride(from - 1) > 0 && stays(level.store, a, from))
+      if (from > 0 && windows_[a].stride(from - 1) > 0 && stays(level, a, from))
         granules = std::min(granules, std::max(reach(from - 1, a).granules, reach(from, a).granules) * trips_outside(from - 1));
       charge(level, a, granules, kept, out);
     }
@@ -191,7 +204,7 @@ class Traffic {
     for (size_t l = block_; l-- > 0;) {
       const double stride = windows_[a].stride(l), trips = leaf_.loops[l].trips;
       if (trips <= 1 || stride == 0) continue;
-      if (stride > std::max(kLongestStride * bytes, kLineBytes)) break;
+      if (stride > std::max(kLongestStride * bytes, line_bytes_)) break;
       bytes = std::max(stride * (trips - 1) + bytes, reach(l, a).run_bytes);
     }
     return bytes;
@@ -200,13 +213,13 @@ class Traffic {
   bool is_scattered(size_t a, size_t kept) const {
     if (leaf_.is_tile || kept <= block_) return false;
     for (size_t l = block_; l < leaf_.loops.size(); ++l)
-      if (windows_[a].stride(l) >= kPageBytes && leaf_.loops[l].trips > 1) return true;
+      if (windows_[a].stride(l) >= page_bytes_ && leaf_.loops[l].trips > 1) return true;
     return false;
   }
   void charge(const Level& level, size_t a, double granules, size_t kept, TrafficCycles& out) const {
     if (level.is_cache && uses_[a]->is_streamed) return;
     const double run_bytes = stream_bytes(a);
-    const bool is_stream = run_bytes >= kStreamBytes || level.is_near;
+    const bool is_stream = run_bytes >= stream_bytes_ || level.is_near;
     const double store_share = kStoresExposed * std::min(1.0, kShortRunBytes / run_bytes);
     const bool is_short_store = uses_[a]->is_store && !leaf_.is_tile && !level.is_near && store_share > kStreamExposed;
     const double line = level.is_cache && is_scattered(a, kept) ? level.scattered : level.cycles;
@@ -222,20 +235,20 @@ class Traffic {
     if (leaf_.is_tile && level.is_near && rows_share_a_set(a)) out.exposed += kCrowdedLine * granules;
     if (!is_stream || level.is_near || uses_[a]->is_store || uses_[a]->is_asked_for) return;
     // Sixteen lines asked for at once cross from page to page without a pause, but not from piece to piece.
-    out.exposed += leaf_.is_tile ? granules * kLineBytes / run_bytes * page_start_cycles_ : page_starts(a, granules);
+    out.exposed += leaf_.is_tile ? granules * line_bytes_ / run_bytes * page_start_cycles_ : page_starts(a, granules);
   }
   /// Lanes that lie apart ask for their pages together: a vector waits for as many of them as for one.
   double pages_at_once(size_t a) const {
     double out = 1;
     for (size_t l = block_; l < leaf_.loops.size(); ++l)
       if (leaf_.loops[l].mark == MarkKind::vector)
-        out = std::max(out, std::min(1.0, windows_[a].stride(l) / kPageBytes) * std::min<double>(leaf_.loops[l].trips, leaf_.loops[l].width));
+        out = std::max(out, std::min(1.0, windows_[a].stride(l) / page_bytes_) * std::min<double>(leaf_.loops[l].trips, leaf_.loops[l].width));
     return out;
   }
   /// Do all rows of a tile lie in one set of the first cache?
   bool rows_share_a_set(size_t a) const {
     for (size_t l = 0; l < leaf_.loops.size(); ++l)
-      if (leaf_.loops[l].mark == MarkKind::tensor && windows_[a].stride(l) >= kPageBytes && std::fmod(windows_[a].stride(l), kPageBytes) == 0) return true;
+      if (leaf_.loops[l].mark == MarkKind::tensor && windows_[a].stride(l) >= page_bytes_ && std::fmod(windows_[a].stride(l), page_bytes_) == 0) return true;
     return false;
   }
   // What the first line of each page of a stream makes the arithmetic wait: nothing where the next pages' loads are already among the instructions in flight.
@@ -246,13 +259,13 @@ class Traffic {
       points *= loop.trips;
       if (loop.mark == MarkKind::vector) lanes = std::max(lanes, static_cast<double>(loop.width));
     }
-    const double lines_in_flight = kLineWindow * lines / std::max(points / lanes, 1.0), lines_of_a_page = kPageBytes / kLineBytes;
+    const double lines_in_flight = line_window_ * lines / std::max(points / lanes, 1.0), lines_of_a_page = page_bytes_ / line_bytes_;
     return std::max(0.0, 1 - lines_in_flight / lines_of_a_page) * lines / lines_of_a_page * page_start_cycles_ / streams_of_block(a);
   }
   double streams_of_block(size_t a) const {
     double out = 1;
     for (size_t l = block_; l < leaf_.loops.size(); ++l)
-      if (leaf_.loops[l].mark == MarkKind::unroll && windows_[a].stride(l) >= kStreamBytes) out *= leaf_.loops[l].trips;
+      if (leaf_.loops[l].mark == MarkKind::unroll && windows_[a].stride(l) >= stream_bytes_) out *= leaf_.loops[l].trips;
     return out;
   }
 
@@ -262,7 +275,7 @@ class Traffic {
   const LoopNest& nest_;
   const Leaf& leaf_;
   size_t block_;
-  double page_start_cycles_ = 0, elsewhere_bytes_ = 0;
+  double line_bytes_, page_bytes_, stream_bytes_, line_window_, page_start_cycles_, elsewhere_bytes_;
   std::vector<const AccessUse*> uses_;
   std::vector<Windows> windows_;
   // By loop and access, loops outside.
@@ -273,11 +286,12 @@ class Traffic {
 };
 
 /// Stores past the caches all go to memory, at a better rate than reads come from there.
-TrafficCycles streams_of(const LoopNest& nest, const Leaf& leaf, const MachineModel& machine) {
+TrafficCycles streams_of(const LoopNest& nest, const Leaf& leaf, const Machine& machine) {
+  const double line_bytes = line_bytes_of(machine);
   double bytes = 0;
   for (const AccessUse& use : leaf.accesses)
-    if (use.is_streamed) bytes += Windows(nest.buffers[use.buffer], use, leaf).reach(0, {kLineBytes, 0, 0}).granules * kLineBytes;
-  const double cycles = bytes / (kStreamGain * machine.bytes_per_cycle.back());
+    if (use.is_streamed) bytes += Windows(nest.buffers[use.buffer], use, leaf).reach(0, {line_bytes, 0, 0}).granules * line_bytes;
+  const double cycles = bytes / (machine.streaming_store_gain.value * machine.memories.back().bytes_per_cycle.value);
   return {cycles, kStreamExposed * cycles};
 }
 
@@ -314,7 +328,7 @@ bool is_accumulation(const Leaf& leaf) {
   return leaf.accesses.size() > 1 && leaf.accesses[0].is_store && !leaf.accesses[1].is_store && leaf.accesses[0].buffer == leaf.accesses[1].buffer;
 }
 
-TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine, double elsewhere_bytes) {
+TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const Machine& machine, double elsewhere_bytes) {
   TrafficCycles out = streams_of(nest, leaf, machine);
   Traffic traffic(nest, leaf, block, machine, elsewhere_bytes);
   for (const Level& level : levels_of(machine)) {

@@ -11,7 +11,7 @@ struct TrafficCycles {
   double exposed = 0;  ///< does not
 };
 /// `block`: the first loop of the register block.
-TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const MachineModel& machine, double elsewhere_bytes = 0);
+TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const Machine& machine, double elsewhere_bytes = 0);
 /// Bytes that the leaves of a nest touch.
 class Touched {
  public:

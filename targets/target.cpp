@@ -5,8 +5,11 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <sstream>
 
+#include "ir/machine_figures.h"
 #include "support/cpu_features.h"
 #include "targets/registry.h"
 
@@ -17,17 +20,89 @@ Error malformed(const std::string& path, const std::string& what) {
   return fail("PW0511", path + ": " + what, {"see the descriptions in targets/descriptions for the form"});
 }
 
-/// Figures under a name, where it stands there; false where one of them is out of range.
-template <class Number>
-bool read_figures(const toml::table& table, const char* name, std::vector<Number>& out) {
-  const auto* figures = table[name].as_array();
-  if (!figures) return !table.contains(name);
-  out.clear();
-  for (const auto& entry : *figures) {
-    out.push_back(entry.value_or(Number{-1}));
-    if (!(out.back() >= 0 && out.back() <= 1'000'000)) return false;
+std::string number_text(double value) {
+  std::ostringstream out;
+  out.precision(15);
+  out << value;
+  return out.str();
+}
+
+/// Which figures of a description are none: "clock_ghz", "cache_bytes[2]", or all of a list by its key.
+using Names = std::set<std::string>;
+Names names_in(const toml::table& table, const char* list) {
+  Names out;
+  if (const auto* names = table[list].as_array())
+    for (const auto& name : *names) out.insert(name.value_or(std::string()));
+  return out;
+}
+
+struct DescribedOrigins {
+  Names assumed, probed;
+  FigureOrigin of(const ir::FigureKey& key, size_t entry) const {
+    const auto is_in = [&](const Names& names) { return names.count(key.name) > 0 || names.count(ir::name_of_entry(key, entry)) > 0; };
+    return is_in(probed) ? FigureOrigin::probed : is_in(assumed) ? FigureOrigin::assumed : FigureOrigin::described;
   }
-  return out.size() <= 4;
+};
+
+/// A list or a single number; nothing where the key is not there.
+Result<std::optional<std::vector<double>>> numbers_of(const std::string& path, const toml::table& table, const ir::FigureKey& key) {
+  using Numbers = std::optional<std::vector<double>>;
+  if (!table.contains(key.name)) return Numbers();
+  const std::string range = std::string(key.name) + " must lie between " + number_text(key.least) + " and " + number_text(key.most);
+  const auto* list = table[key.name].as_array();
+  if ((list != nullptr) != key.is_list) return malformed(path, std::string(key.name) + (key.is_list ? " must be a list of numbers" : " must be one number"));
+  std::vector<double> out;
+  const auto add = [&](const toml::node& node) {
+    out.push_back(node.value<double>().value_or(-1));
+    return out.back() >= key.least && out.back() <= key.most;
+  };
+  if (!list) return add(*table.get(key.name)) ? Result<Numbers>(out) : malformed(path, range);
+  for (const auto& node : *list)
+    if (!add(node)) return malformed(path, range);
+  return Numbers(out);
+}
+
+/// How many levels there are, before their figures are set.
+Status set_levels(const std::string& path, const toml::table& table, Machine& machine) {
+  constexpr size_t kMostLevels = 4;
+  if (const auto* caches = table["cache_bytes"].as_array()) {
+    if (caches->empty() || caches->size() > kMostLevels) return malformed(path, "cache_bytes must have 1 to 4 levels");
+    machine.set_caches(std::vector<int64_t>(caches->size(), 0), FigureOrigin::described);
+  }
+  if (const auto* tlbs = table["tlb_pages"].as_array()) {
+    const auto* misses = table["tlb_miss_cycles"].as_array();
+    const size_t misses_given = misses ? misses->size() : machine.tlbs.size();
+    if (tlbs->size() > kMostLevels || misses_given != tlbs->size()) return malformed(path, "tlb_pages and tlb_miss_cycles must have as many figures each, at most 4");
+    machine.tlbs.resize(tlbs->size());
+  }
+  return Ok{};
+}
+
+/// How many figures a list must have, and what they are of.
+std::string wanted_figures(const ir::FigureKey& key, size_t count) {
+  const std::string name = key.name;
+  const bool is_of_tlbs = name.rfind("tlb_", 0) == 0, is_outer = name == "bytes_per_cycle" || name == "scattered_line_cycles";
+  return name + " must have " + std::to_string(count) + (count == 1 ? " figure: " : " figures: ") +
+         (is_of_tlbs ? "as many as tlb_pages" : is_outer ? "as many as cache_bytes, from the second cache on, then memory" : "as many as cache_bytes");
+}
+
+/// The levels that are left out have no figure of their own.
+bool may_be_short(const ir::FigureKey& key) {
+  return std::string(key.name) == "scattered_line_cycles";
+}
+
+Status read_machine(const std::string& path, const toml::table& table, Machine& machine) {
+  if (auto levels = set_levels(path, table, machine); !levels) return levels;
+  const DescribedOrigins origins{names_in(table, "assumed"), names_in(table, "probed")};
+  for (const ir::FigureKey& key : ir::figure_keys()) {
+    const auto numbers = numbers_of(path, table, key);
+    if (!numbers) return numbers.error();
+    if (!*numbers) continue;
+    const auto figures = key.figures(machine);
+    if ((*numbers)->size() != figures.size() && !(may_be_short(key) && (*numbers)->size() < figures.size())) return malformed(path, wanted_figures(key, figures.size()));
+    for (size_t entry = 0; entry < (*numbers)->size(); ++entry) ir::set_figure(figures[entry], (**numbers)[entry], origins.of(key, entry));
+  }
+  return Ok{};
 }
 
 Result<Target> from_toml(const std::string& path, const toml::table& table) {
@@ -45,50 +120,43 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
   }
   std::sort(target.features.begin(), target.features.end());
   if (const std::string problem = backend->derive(target); !problem.empty()) return malformed(path, problem);
-  if (const auto* caches = table["cache_bytes"].as_array()) {
-    target.cache_bytes.clear();
-    for (const auto& entry : *caches) {
-      const int64_t bytes = entry.value_or(int64_t{0});
-      if (bytes < 1024 || bytes > (int64_t{1} << 40)) return malformed(path, "cache_bytes must lie between 1 KiB and 1 TiB");
-      target.cache_bytes.push_back(bytes);
-    }
-    if (target.cache_bytes.empty() || target.cache_bytes.size() > 4) return malformed(path, "cache_bytes must have 1 to 4 levels");
-    target.bytes_per_cycle.resize(target.cache_bytes.size(), target.bytes_per_cycle.back());
-  }
-  if (const auto* rates = table["bytes_per_cycle"].as_array()) {
-    target.bytes_per_cycle.clear();
-    for (const auto& entry : *rates) {
-      const double rate = entry.value_or(0.0);
-      if (!(rate >= 0.01 && rate <= 10'000)) return malformed(path, "bytes_per_cycle must lie between 0.01 and 10000");
-      target.bytes_per_cycle.push_back(rate);
-    }
-    if (target.bytes_per_cycle.size() != target.cache_bytes.size())
-      return malformed(path, "bytes_per_cycle must have as many figures as cache_bytes: from the second cache on, then memory");
-  }
-  const bool are_fine = read_figures(table, "scattered_line_cycles", target.scattered_line_cycles) && read_figures(table, "tlb_pages", target.tlb_pages) &&
-                        read_figures(table, "tlb_miss_cycles", target.tlb_miss_cycles);
-  target.page_start_cycles = table["page_start_cycles"].value_or(target.page_start_cycles);
-  target.gather_lane_cycles = table["gather_lane_cycles"].value_or(target.gather_lane_cycles);
-  target.scatter_lane_cycles = table["scatter_lane_cycles"].value_or(target.scatter_lane_cycles);
-  for (const double cycles : {target.gather_lane_cycles, target.scatter_lane_cycles})
-    if (!(cycles >= 0 && cycles <= 1000)) return malformed(path, "gather_lane_cycles and scatter_lane_cycles must lie between 0 and 1000");
-  if (!are_fine || target.tlb_pages.size() != target.tlb_miss_cycles.size() || !(target.page_start_cycles >= 0 && target.page_start_cycles <= 1'000'000))
-    return malformed(path, "scattered_line_cycles, tlb_pages, tlb_miss_cycles and page_start_cycles must lie between 0 and 1000000, at most 4 of each, as many misses as pages");
-  target.cores = static_cast<int>(std::clamp<int64_t>(table["cores"].value_or(int64_t{1}), 1, 1024));
+  if (auto machine = read_machine(path, table, target.machine); !machine) return machine.error();
   return target;
 }
 
-template <class Number>
-void put_figures(std::ostringstream& out, const char* name, const std::vector<Number>& figures) {
-  out << name << " = [";
-  for (size_t i = 0; i < figures.size(); ++i) out << (i ? ", " : "") << figures[i];
+void put_names(std::ostringstream& out, const char* list, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  out << list << " = [";
+  for (size_t i = 0; i < names.size(); ++i) out << (i ? ", " : "") << '"' << names[i] << '"';
   out << "]\n";
+}
+
+/// Of a list all at once where its figures are from one place.
+void note_origins(const ir::FigureKey& key, const std::vector<ir::AnyFigure>& figures, FigureOrigin origin, std::vector<std::string>& names) {
+  const auto is_from = [&](const ir::AnyFigure& figure) { return ir::origin_of(figure) == origin; };
+  if (!figures.empty() && std::all_of(figures.begin(), figures.end(), is_from)) return names.emplace_back(key.name), void();
+  for (size_t entry = 0; entry < figures.size(); ++entry)
+    if (is_from(figures[entry])) names.push_back(ir::name_of_entry(key, entry));
+}
+
+void put_machine(std::ostringstream& out, Machine machine) {
+  std::vector<std::string> assumed, probed;
+  for (const ir::FigureKey& key : ir::figure_keys()) {
+    const auto figures = key.figures(machine);
+    out << key.name << " = " << (key.is_list ? "[" : "");
+    for (size_t entry = 0; entry < figures.size(); ++entry) out << (entry ? ", " : "") << number_text(ir::value_of(figures[entry]));
+    out << (key.is_list ? "]" : "") << (*key.unit ? std::string("  # ") + key.unit : std::string()) << "\n";
+    note_origins(key, figures, FigureOrigin::assumed, assumed);
+    note_origins(key, figures, FigureOrigin::probed, probed);
+  }
+  put_names(out, "assumed", assumed);
+  put_names(out, "probed", probed);
 }
 
 }  // namespace
 
 std::string fingerprint(const Target& target) {
-  std::string out = target.architecture + "/" + std::to_string(target.vector_bits);
+  std::string out = target.architecture + "/" + std::to_string(target.machine.units.vector_bits);
   for (const auto& feature : target.features) out += "," + feature;
   return out;
 }
@@ -117,8 +185,12 @@ Result<Target> find_target(const std::string& name) {
     return fail("PW0510", "target '" + name + "' is unknown and no such file can be read", {"known: " + known + "or the path of a description"});
   }
   if ((*file)->getBufferSize() > (64 << 10)) return malformed(name, "longer than 64 KiB");
+  return parse_target((*file)->getBuffer().str(), name);
+}
+
+Result<Target> parse_target(const std::string& text, const std::string& name) {
   try {
-    return from_toml(name, toml::parse((*file)->getBuffer().str()));
+    return from_toml(name, toml::parse(text));
   } catch (const toml::parse_error& problem) {
     return malformed(name, std::string(problem.description()));
   }
@@ -128,15 +200,8 @@ std::string describe(const Target& target) {
   std::ostringstream out;
   out << "architecture = \"" << target.architecture << "\"\nfeatures = [";
   for (size_t i = 0; i < target.features.size(); ++i) out << (i ? ", " : "") << '"' << target.features[i] << '"';
-  out << "]\ncache_bytes = [";
-  for (size_t i = 0; i < target.cache_bytes.size(); ++i) out << (i ? ", " : "") << target.cache_bytes[i];
-  out << "]\nbytes_per_cycle = [";
-  for (size_t i = 0; i < target.bytes_per_cycle.size(); ++i) out << (i ? ", " : "") << target.bytes_per_cycle[i];
   out << "]\n";
-  put_figures(out, "scattered_line_cycles", target.scattered_line_cycles);
-  put_figures(out, "tlb_pages", target.tlb_pages);
-  put_figures(out, "tlb_miss_cycles", target.tlb_miss_cycles);
-  out << "page_start_cycles = " << target.page_start_cycles << "\ngather_lane_cycles = " << target.gather_lane_cycles << "\nscatter_lane_cycles = " << target.scatter_lane_cycles << "\ncores = " << target.cores << "\n";
+  put_machine(out, target.machine);
   return out.str();
 }
 

@@ -1,4 +1,4 @@
-// Target: what a kernel is built for, described by feature flags and units, never by a chip's name.
+// Target: what a kernel is built for, described by feature flags and a Machine, never by a chip's name.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,101 @@ namespace polyweft {
 /// loads, whatever these are.
 enum class Emit : uint8_t { object, assembly, llvm, shared, static_library, header, c, artifact };
 
+/// Where a figure of a machine is from: what its kind is assumed to have; what the machine, a table of its maker or a person says; what was measured on it.
+enum class FigureOrigin : uint8_t { assumed, described, probed };
+PW_EXPORT const char* name_of(FigureOrigin origin);
+template <class T>
+struct Figure {
+  T value = {};
+  FigureOrigin origin = FigureOrigin::assumed;
+  bool operator==(const Figure&) const = default;
+};
+
+/// Who computes: so many of these are in one of the level outside.
+struct MachineLevel {
+  std::string name;  ///< "device", "core", "thread"
+  Figure<int64_t> count = {1};
+};
+struct MemoryLevel {
+  std::string name;                           ///< "L1", "L2", ..., "memory"
+  std::string scope;                          ///< name of the level that has one each
+  Figure<int64_t> bytes = {0};                ///< capacity; 0: as good as any (main memory)
+  Figure<int64_t> line_bytes = {64};
+  Figure<int64_t> ways = {0};                 ///< 0: its sets are not told apart
+  Figure<double> bytes_per_cycle = {0};       ///< that one core reads from here; 0: as many as its loads (the first)
+  Figure<double> scattered_line_cycles = {0}; ///< a line from here where lines lie pages apart and no prefetcher helps; 0: as bytes_per_cycle has it
+};
+/// A translation look-aside buffer, for small pages.
+struct TlbLevel {
+  Figure<int64_t> pages = {64};       ///< entries
+  Figure<double> miss_cycles = {7};   ///< where loads do not wait for one another
+};
+/// What one core computes with. What has no origin follows from the features.
+struct MachineUnits {
+  int vector_bits = 0;
+  int vector_registers = 0;
+  bool has_memory_operands = false;            ///< arithmetic takes an operand from memory: it needs no register
+  bool has_compiler_gathers = false;           ///< LLVM's vectorizers take gathers for loads at strides
+  std::vector<std::string> instructions = {};  ///< tensor instructions, by the names of their files
+  Figure<double> multiply_adds_per_cycle = {2};  ///< of vectors
+  Figure<double> multiply_add_latency_cycles = {4};
+  Figure<double> division_latency_cycles = {13};
+  Figure<double> tile_latency_cycles = {52};     ///< of a product of tiles, where there is a tile unit
+  Figure<double> loads_per_cycle = {2};          ///< of vectors
+  Figure<double> stores_per_cycle = {1};
+  Figure<double> forwarding_cycles = {4};        ///< from a store to a load of the same cell
+  Figure<double> gather_lane_slots = {3};        ///< of loads or stores, that a lane of a gather or scatter takes
+  Figure<double> gather_lane_cycles = {0};       ///< that a gather takes for each of its lanes; 0: as LLVM's model of the CPU has it
+  Figure<double> scatter_lane_cycles = {0};      ///< the same of a scatter
+  Figure<double> window_instructions = {256};    ///< in flight that wait for one another's results
+};
+
+/// What a machine has and what it costs: all that sketch rules, cost models and the driver know of hardware. At least one cache.
+struct Machine {
+  std::vector<MachineLevel> levels = {{"device"}, {"core"}, {"thread"}};  ///< outermost first
+  std::vector<MemoryLevel> memories;                                      ///< innermost first, main memory last
+  std::vector<TlbLevel> tlbs = {{{64}, {7}}, {{1536}, {30}}};             ///< first level first
+  MachineUnits units;
+  Figure<int64_t> page_bytes = {4096};           ///< of a small page
+  Figure<double> page_start_cycles = {500};      ///< until the prefetchers of the second cache have begun anew at a page of a stream
+  Figure<int64_t> prefetched_bytes = {1024};     ///< pieces as long as this are prefetched
+  Figure<double> streaming_store_gain = {1.5};   ///< rate of non-temporal stores over that of reads from memory
+  Figure<int64_t> shared_cache_bytes = {16 << 20};  ///< that a thread counts on in a cache of all cores: a virtual machine's advertised one is mostly its neighbours'
+  Figure<double> clock_ghz = {2};
+  /// Of calls in a row: 0.5 to 1.1 us measured beside parts that touch no memory, 1.1 to 1.6 us in products of 32^3 to 64^3. After a pause of 1 ms the pool is
+  /// asleep and takes 15 to 100 us; that is not what this counts.
+  Figure<double> fork_join_ns = {2'000};
+  Figure<double> page_fault_ns = {500};          ///< of a page of fresh memory, when it is first touched
+
+  /// Caches of 32 KiB, 1 MiB and 8 MiB, one core.
+  PW_EXPORT Machine();
+  /// These data caches, the first one first, then main memory. The third and those after it belong to all cores. Other figures are the assumed ones; of a level
+  /// beyond those that have any, the last one's.
+  PW_EXPORT void set_caches(const std::vector<int64_t>& bytes, FigureOrigin origin);
+  size_t caches() const { return memories.size() - 1; }
+  /// Bytes that one thread counts on in cache `cache` (0: the first): of a cache of all cores no more than shared_cache_bytes, unless that was probed.
+  PW_EXPORT int64_t cache_bytes(size_t cache) const;
+  int64_t vector_bytes() const { return units.vector_bits / 8; }
+  PW_EXPORT int cores() const;
+  PW_EXPORT void set_cores(int64_t cores, FigureOrigin origin);
+};
+/// The part of a machine that a task of so many threads runs on.
+PW_EXPORT Machine on_cores(Machine machine, int cores);
+
+/// A figure by the key that descriptions have for it.
+struct NamedFigure {
+  std::string key;  ///< "clock_ghz"; of lists with the place: "cache_bytes[2]"
+  double value = 0;
+  std::string unit;  ///< "GHz"; empty for plain numbers
+  FigureOrigin origin = FigureOrigin::assumed;
+};
+/// All of them, in the order of a description.
+PW_EXPORT std::vector<NamedFigure> figures(const Machine& machine);
+
 /// What a target's instructions can do, as its architecture derives it from the features.
 struct Capabilities {
-  bool fused_products = false;    ///< a * b + c in one rounding
-  bool half_arithmetic = false;   ///< + - * / sqrt and fused sums of f16 in f16
-  bool compiler_gathers = false;  ///< LLVM's vectorizers take gathers for loads at strides
-  bool memory_operands = false;   ///< arithmetic takes an operand from memory, one value for all lanes too
+  bool fused_products = false;   ///< a * b + c in one rounding
+  bool half_arithmetic = false;  ///< + - * / sqrt and fused sums of f16 in f16
   bool operator==(const Capabilities&) const = default;
 };
 
@@ -28,17 +117,7 @@ struct Target {
   std::string architecture;           ///< that a backend builds for: "x86-64"
   std::vector<std::string> features;  ///< LLVM's names, sorted: "avx2", "avx512f", "fma" ...
   Capabilities can;
-  int vector_bits = 0;
-  int vector_registers = 0;
-  std::vector<int64_t> cache_bytes = {32 << 10, 1 << 20, 8 << 20};  ///< data caches, L1 first; advertised, not calibrated
-  std::vector<double> bytes_per_cycle = {50, 10, 5};  ///< that one core reads from its second cache, the third and so on, then memory; described or assumed, not measured
-  double gather_lane_cycles = 0;   ///< that a gather takes for each of its lanes; 0: as LLVM's model of the CPU has it
-  double scatter_lane_cycles = 0;  ///< the same of a scatter
-  std::vector<double> scattered_line_cycles;          ///< a line from the second cache and so on, then memory, where lines lie pages apart; empty: as bytes_per_cycle
-  std::vector<int64_t> tlb_pages = {64, 1536};        ///< entries of the translation look-aside buffers for small pages, first level first
-  std::vector<double> tlb_miss_cycles = {7, 30};      ///< of each level, where loads do not wait for one another
-  double page_start_cycles = 500;                     ///< until the prefetchers of the second cache have begun anew at a page of a stream
-  int cores = 1;
+  Machine machine;
   bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer
   bool has(const std::string& feature) const;
 };
@@ -52,8 +131,10 @@ PW_EXPORT Result<Target> find_target(const std::string& name);
 PW_EXPORT Status hold_host(const std::string& level);
 /// Names that find_target knows without a file.
 PW_EXPORT std::vector<std::string> target_names();
-/// A description that find_target reads back.
+/// A description that find_target reads back, with the origin of each figure.
 PW_EXPORT std::string describe(const Target& target);
+/// A description's text; `name` stands in messages. PW0511 where it is malformed.
+PW_EXPORT Result<Target> parse_target(const std::string& text, const std::string& name);
 
 /// An innermost loop of machine code and what an iteration of it costs by LLVM's scheduling model of a CPU: no measurement, every access hits L1.
 struct LoopCost {

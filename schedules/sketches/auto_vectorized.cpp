@@ -58,14 +58,14 @@ Trace with_rows_innermost(const Program& normalized, NumericsClass cls, const Is
 
 }  // namespace
 
-std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
+std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl) {
   std::vector<Trace> out;
   const bool has_loops = !has_recurrence(normalized);
-  Trace parallel = facts.threads > 1 && has_loops ? in_tasks(normalized, cls, isl) : Trace{};
+  Trace parallel = machine.cores() > 1 && has_loops ? in_tasks(normalized, cls, isl) : Trace{};
   Trace by_rows = has_loops ? with_rows_innermost(normalized, cls, isl) : Trace{};
   for (const Trace& order : {std::move(parallel), std::move(by_rows), Trace{}})
     for (const bool avoids_gathers : {false, true}) {
-      if (avoids_gathers && (!facts.compiler_gathers || !is_on("rule.without_gathers"))) continue;
+      if (avoids_gathers && (!machine.units.has_compiler_gathers || !is_on("rule.without_gathers"))) continue;
       Trace trace = order;
       trace.steps.push_back(AutovectorizeStep{avoids_gathers});
       if (std::find(out.begin(), out.end(), trace) == out.end()) out.push_back(std::move(trace));

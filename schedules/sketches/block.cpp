@@ -139,7 +139,7 @@ struct Sizes {
 void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
   int64_t lanes = block_lanes(c, shape), extent_v = c.table.extent[shape.vector];
   int64_t whole = (extent_v + lanes - 1) / lanes * lanes;
-  int64_t budget = c.facts.vector_registers - 1;
+  int64_t budget = c.machine.units.vector_registers - 1;
   std::vector<int64_t> nr, mr;
   for (int64_t w : {1, 2, 3, 4, 6})
     if (w * lanes <= whole && shape.lane_block % (w * lanes) == 0) nr.push_back(w * lanes);
@@ -242,18 +242,17 @@ bool is_packed_ahead(const PlanContext& c, TensorId tensor) {
 
 /// The panels that come from memory, one after the other.
 std::optional<TensorId> passing_panels(const PlanContext& c, const BlockShape& shape) {
-  if (!c.panels_outside || reduced_indices(c).size() != 1 || c.facts.cache_bytes.size() < 2) return std::nullopt;
+  if (!c.panels_outside || reduced_indices(c).size() != 1 || c.machine.caches() < 2) return std::nullopt;
   for (const ReadRow& row : c.table.reads)
     if ((is_packed_ahead(c, row.tensor) || (shape.unrolled && is_input(c, row.tensor))) && wants_vector_pack(c, row, shape) &&
-        bytes_of(c.t, row.tensor) > static_cast<double>(c.facts.cache_bytes[1]))
+        bytes_of(c.t, row.tensor) > static_cast<double>(c.machine.cache_bytes(1)))
       return row.tensor;
   return std::nullopt;
 }
 
 /// How far along the sum a line of panels is asked for: values of the reduced index in a page of the narrowest panel. Hardware does not look across its end.
 int64_t page_of_panel(const PlanContext& c, TensorId panels) {
-  constexpr int64_t kPageBytes = 4096;
-  return std::max<int64_t>(kPageBytes / (c.lanes() * size_bytes(c.t.program.tensors[panels].type)), 4);
+  return std::max<int64_t>(c.machine.page_bytes.value / (c.lanes() * size_bytes(c.t.program.tensors[panels].type)), 4);
 }
 
 /// Of weights packed ahead, what rows of registers use one after the other: two vectors wide, as deep as the sum.
@@ -269,8 +268,8 @@ double bytes_of_panel(const PlanContext& c, const ReadRow& row) {
 std::optional<PrefetchStep> weights_ahead(const PlanContext& c, const BlockShape& shape) {
   constexpr double kLeastShare = 1.0 / 8;  // of the second cache
   const auto reduced = reduced_indices(c);
-  if (reduced.empty() || c.facts.cache_bytes.size() < 2) return std::nullopt;
-  const double first = static_cast<double>(c.facts.cache_bytes[0]), second = static_cast<double>(c.facts.cache_bytes[1]);
+  if (reduced.empty() || c.machine.caches() < 2) return std::nullopt;
+  const double first = static_cast<double>(c.machine.cache_bytes(0)), second = static_cast<double>(c.machine.cache_bytes(1));
   for (const ReadRow& row : c.table.reads)
     if (is_packed_ahead(c, row.tensor) && wants_vector_pack(c, row, shape) && row.uses(reduced.back()) &&
         (bytes_of(c.t, row.tensor) > kLeastShare * second || bytes_of_panel(c, row) > first))
@@ -293,8 +292,8 @@ void add_passing_sizes(Plan& plan, const PlanContext& c, Sizes& sizes) {
 void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
   if (c.seat == Seat::guest) return;
   int64_t bytes = size_bytes(c.t.program.tensors[shape.tensor ? shape.tensor->lane_groups.front() : equation_of(c.t, c.stage).targets[0]].type);
-  int64_t l1 = c.facts.cache_bytes.empty() ? 32 << 10 : c.facts.cache_bytes[0];
-  int64_t l2 = c.facts.cache_bytes.size() < 2 ? 16 * l1 : c.facts.cache_bytes[1];
+  int64_t l1 = c.machine.cache_bytes(0);
+  int64_t l2 = c.machine.caches() < 2 ? 16 * l1 : c.machine.cache_bytes(1);
   sizes.passing = passing_panels(c, shape);
   if (sizes.passing) return add_passing_sizes(plan, c, sizes);
   if (c.rows_outside) return add_panel_sizes(plan, c, shape, bytes, l1, l2, sizes);
@@ -308,13 +307,13 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
     depth = guess;
   }
   if (!shape.unrolled || depth == 0) return;
-  const int64_t extent_u = (c.table.extent[*shape.unrolled] + c.facts.threads - 1) / c.facts.threads, extent_v = c.table.extent[shape.vector];
+  const int64_t extent_u = (c.table.extent[*shape.unrolled] + c.machine.cores() - 1) / c.machine.cores(), extent_v = c.table.extent[shape.vector];
   int64_t rows = std::max<int64_t>(l2 / 2 / std::max<int64_t>(depth * bytes, 1), 16);
   if (extent_u > rows || c.packing == Packing::all) {
     int64_t guess = equal_parts(extent_u, {rows}, 1)[0];
     sizes.mc = add_size(plan, c, "mc", guess, equal_parts(extent_u, {rows / 4, rows / 2, rows}, 1));
   }
-  int64_t l3 = c.facts.cache_bytes.size() < 3 ? 4 * l2 : c.facts.cache_bytes[2];
+  int64_t l3 = c.machine.caches() < 3 ? 4 * l2 : c.machine.cache_bytes(2);
   if (c.packing != Packing::none && extent_v * depth * bytes > l3 / 2) sizes.nc = Size{equal_parts(extent_v, {l3 / 4 / (depth * bytes)}, c.lanes())[0], ""};
 }
 
@@ -364,7 +363,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
     step.tensor = c.t.program.tensors[row.tensor].name;
     step.statement = s;
     step.scope = Scope::heap;
-    const bool is_shared = c.facts.threads > 1 && shape.unrolled && !row.uses(*shape.unrolled);
+    const bool is_shared = c.machine.cores() > 1 && shape.unrolled && !row.uses(*shape.unrolled);
     step.at = is_packed_ahead(c, row.tensor) || is_shared || (passing && !by_vector) ? "root" : place_of(c, row, order, passing ? last_level : block);
     step.layout = panel_layout(c, row, by_vector ? shape.vector : *shape.unrolled, by_vector ? sizes.nr : sizes.mr);
     if (shape.tensor) step.layout = in_groups(step.layout, c, row, *shape.tensor);

@@ -12,14 +12,14 @@ namespace polyweft::schedules {
 struct Builder {
   const NestTemplate& t;  ///< after inlining
   const NestTemplate& original;
-  const TargetFacts& facts;
+  const Machine& machine;
   uint32_t dominant = 0;
   std::vector<Step> prefix;  ///< the inline steps
 
   bool lanes_outside = false, rows_outside = false, panels_outside = false;
 
   PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
-    PlanContext c = context_for(t, stage, facts);
+    PlanContext c = context_for(t, stage, machine);
     c.lanes_outside = lanes_outside;
     c.rows_outside = rows_outside;
     c.panels_outside = panels_outside && stage == dominant;

@@ -38,7 +38,7 @@ Tile tile_of(const PlanContext& c, const BlockShape& shape) {
   double most = 0;
   for (int64_t vectors : {4, 3, 2, 1}) {
     if (c.table.extent[shape.vector] % (vectors * lanes) != 0) continue;
-    const int64_t fits = std::min((c.facts.vector_registers - 1 - vectors) / vectors, columns), tiles = (columns + fits - 1) / fits, even = (columns + tiles - 1) / tiles;
+    const int64_t fits = std::min((c.machine.units.vector_registers - 1 - vectors) / vectors, columns), tiles = (columns + fits - 1) / fits, even = (columns + tiles - 1) / tiles;
     const double share = static_cast<double>(vectors * even) / static_cast<double>(vectors + even);  // multiplications a load
     if (share > most) most = share, best = {vectors * lanes, even};
   }
@@ -113,7 +113,7 @@ Plan plan_chain(const PlanContext& producer, const PlanContext& host, const Chai
       if (row.uses(d) && !producer.t.program.tensors[row.tensor].is_const_input)
         plan.steps.push_back(PrefetchStep{producer.t.program.tensors[row.tensor].name, p, producer.name(d), Size{form.rows_ahead, ""}});
   }
-  if (host.facts.threads > 1) plan.steps.push_back(ParallelStep{s, order.front()});
+  if (host.machine.cores() > 1) plan.steps.push_back(ParallelStep{s, order.front()});
   return plan;
 }
 

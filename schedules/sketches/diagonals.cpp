@@ -184,7 +184,7 @@ bool vectorize_along(Sketcher& s, uint32_t number, const std::string& lane, cons
 /// The largest number of lanes among what the band makes.
 int64_t widest_lanes(const Sketcher& s, const Program& program, const BandProposal& proposal) {
   int64_t out = 1;
-  for (const TensorId id : tensors_of(program, proposal)) out = std::max<int64_t>(out, s.facts_->vector_bytes / size_bytes(program.tensors[id].type));
+  for (const TensorId id : tensors_of(program, proposal)) out = std::max<int64_t>(out, s.machine_->vector_bytes() / size_bytes(program.tensors[id].type));
   return out;
 }
 
@@ -192,16 +192,16 @@ int64_t widest_lanes(const Sketcher& s, const Program& program, const BandPropos
 bool fits_near(const Sketcher& s, const Program& program, const BandProposal& proposal, const Skew& skew, int64_t length) {
   double bytes = 0;
   for (const TensorId id : tensors_of(program, proposal)) bytes += static_cast<double>((skew.reach + 1) * length * size_bytes(program.tensors[id].type));
-  return bytes <= 2 * static_cast<double>(s.facts_->cache_bytes.front());
+  return bytes <= 2 * static_cast<double>(s.machine_->cache_bytes(0));
 }
 
 /// Blocks of time pay where a plane leaves the second cache by far (seidel_2d: 0.9 at two of its sizes, 1.0 at five, 1.8 at thirty).
 bool has_near_planes(const Sketcher& s, const Program& program, const BandProposal& proposal, const Stage& frame) {
-  if (s.facts_->cache_bytes.size() < 2) return true;
+  if (s.machine_->caches() < 2) return true;
   double bytes = 0;
   for (const TensorId id : tensors_of(program, proposal)) bytes += static_cast<double>(size_bytes(program.tensors[id].type));
   for (size_t m = frame.lo.size() - 2; m < frame.lo.size(); ++m) bytes *= static_cast<double>(frame.hi[m] - frame.lo[m]);
-  return bytes <= 4 * static_cast<double>(s.facts_->cache_bytes[1]);
+  return bytes <= 4 * static_cast<double>(s.machine_->cache_bytes(1));
 }
 
 /// The band with these statements in its form, before its loops are changed. False where it is refused.

@@ -11,8 +11,8 @@ namespace polyweft::schedules {
 namespace {
 
 /// Taps of a row stencil along its last index, unit stride.
-bool is_stencil(const NestTemplate& t, const TargetFacts& facts, uint32_t k) {
-  const PlanContext c = context_for(t, k, facts);
+bool is_stencil(const NestTemplate& t, const Machine& machine, uint32_t k) {
+  const PlanContext c = context_for(t, k, machine);
   const auto shape = block_shape(c);
   return shape && is_row_stencil(c) && t.stages[k].guards.empty() && shape->vector + 1 == t.stages[k].data_indices && c.table.unit == shape->vector;
 }
@@ -48,26 +48,26 @@ std::optional<Interval> reach(const NestTemplate& t, const Stage& reader, const 
 
 }  // namespace
 
-std::optional<LaneWindow> lane_window(const NestTemplate& t, const TargetFacts& facts, uint32_t producer) {
+std::optional<LaneWindow> lane_window(const NestTemplate& t, const Machine& machine, uint32_t producer) {
   const auto& made = equation_of(t, t.stages[producer]).targets;
   if (!is_alive(t, producer) || !is_private(t, producer)) return std::nullopt;
   const auto reader = only_reader(t, made[0]);
   if (!reader || t.stages[*reader].data_indices != t.stages[producer].data_indices || !t.stages[*reader].inside.empty()) return std::nullopt;
-  if (!is_stencil(t, facts, producer) || !is_stencil(t, facts, *reader)) return std::nullopt;
+  if (!is_stencil(t, machine, producer) || !is_stencil(t, machine, *reader)) return std::nullopt;
   std::optional<Interval> all;
   for (const Access& access : reads_of(t, t.stages[*reader], made[0])) {
     const auto one = reach(t, t.stages[*reader], access);
     if (!one) return std::nullopt;
     all = all ? Interval{std::min(all->lo, one->lo), std::max(all->hi, one->hi)} : *one;
   }
-  if (!all || all->hi == all->lo || all->hi - all->lo >= context_for(t, producer, facts).lanes()) return std::nullopt;
+  if (!all || all->hi == all->lo || all->hi - all->lo >= context_for(t, producer, machine).lanes()) return std::nullopt;
   return LaneWindow{producer, *reader, all->lo, all->hi};
 }
 
-std::optional<LaneWindow> lane_window_of_reader(const NestTemplate& t, const TargetFacts& facts, uint32_t reader) {
+std::optional<LaneWindow> lane_window_of_reader(const NestTemplate& t, const Machine& machine, uint32_t reader) {
   for (uint32_t k = 0; k < reader; ++k)
     if (reads(t, t.stages[reader], equation_of(t, t.stages[k]).targets[0]))
-      if (const auto window = lane_window(t, facts, k); window && window->reader == reader) return window;
+      if (const auto window = lane_window(t, machine, k); window && window->reader == reader) return window;
   return std::nullopt;
 }
 
@@ -116,7 +116,7 @@ Plan plan_row_with_window(const PlanContext& reader, const LaneWindow& window, i
   own.row_vectors = kWindowVectors;
   Plan plan = plan_row_stencil(own);
   if (rows > 1) take_rows(plan, reader, rows);
-  const PlanContext producer = context_for(reader.t, window.producer, reader.facts);
+  const PlanContext producer = context_for(reader.t, window.producer, reader.machine);
   const std::string v = reader.name(reader.stage.data_indices - 1);
   const auto cuts = cuts_of_reader(reader.stage, block_shape(producer)->cuts, producer.stage, window, 1);
   const auto is_accumulation = [](const Step& step) { return std::holds_alternative<AccumulateStep>(step); };

@@ -16,9 +16,9 @@ struct LaneWindow {
   int64_t least = 0, most = 0;
 };
 /// The producer's window, if it has one: fewer elements than a vector wide.
-std::optional<LaneWindow> lane_window(const NestTemplate& t, const TargetFacts& facts, uint32_t producer);
+std::optional<LaneWindow> lane_window(const NestTemplate& t, const Machine& machine, uint32_t producer);
 /// That of the stage that this one reads so.
-std::optional<LaneWindow> lane_window_of_reader(const NestTemplate& t, const TargetFacts& facts, uint32_t reader);
+std::optional<LaneWindow> lane_window_of_reader(const NestTemplate& t, const Machine& machine, uint32_t reader);
 
 /// Where no lane of the window meets a clamp: the producer's parts, as the reader sees them, in whole blocks of so many of its elements.
 std::vector<int64_t> cuts_of_reader(const Stage& reader, const std::vector<int64_t>& cuts, const Stage& producer, const LaneWindow& window, int64_t width);

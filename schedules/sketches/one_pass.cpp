@@ -39,7 +39,7 @@ bool is_at_root(const Stage& stage) {
 }
 
 bool is_large(const Sketcher& s, TensorId id) {
-  return s.facts_->cache_bytes.size() > 1 && bytes_of(s.t_, id) > static_cast<double>(s.facts_->cache_bytes[1]);
+  return s.machine_->caches() > 1 && bytes_of(s.t_, id) > static_cast<double>(s.machine_->cache_bytes(1));
 }
 
 /// The stage's index that is this subscript.
@@ -205,7 +205,7 @@ struct OnePassWriter {
     }
     std::vector<int64_t> heights;
     for (int64_t h : {int64_t{2}, int64_t{4}, kRows})
-      if (2 * h * width * bytes <= s.facts_->cache_bytes[1]) heights.push_back(h);
+      if (2 * h * width * bytes <= s.machine_->cache_bytes(1)) heights.push_back(h);
     if (heights.empty()) return false;
     s.decide(rows, heights.back(), heights);
     return true;
@@ -261,17 +261,17 @@ void plan_rows(Sketcher& s, const Sum& sum) {
 
 }  // namespace
 
-std::vector<Trace> one_pass_sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
+std::vector<Trace> one_pass_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl) {
   if (!isl.band_facts || has_recurrence(normalized)) return {};
-  Sketcher s(normalized, cls, facts, isl);
+  Sketcher s(normalized, cls, machine, isl);
   const bool any_large = std::any_of(s.t_.stages.begin(), s.t_.stages.end(), [&](const Stage& stage) { return stage.reduces && stage.lo.size() == 2; });
   if (!any_large) return {};
   bool gains = inline_large(s);
-  if (facts.threads > 1) {  // a pass is one thread's: two threads with a product each are faster
+  if (machine.cores() > 1) {  // a pass is one thread's: two threads with a product each are faster
     if (!gains) return {};
     s.plan_others();
     const auto base = base_template(normalized, cls);
-    const Trace shared = base ? in_parts(*base, s.trace_, facts.threads) : s.trace_;
+    const Trace shared = base ? in_parts(*base, s.trace_, machine) : s.trace_;
     return replay(normalized, cls, shared, isl) ? std::vector<Trace>{shared} : std::vector<Trace>{};
   }
   std::set<std::string> done;

@@ -16,9 +16,13 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr double kLeastPoints = 4'000;     ///< below it a fork pays for no operation; above it the cost model decides
-constexpr double kSurePoints = 4'000'000;  ///< above it a fork pays for every operation: no sketch without
-constexpr double kEven = 0.97;             ///< mean over largest part from which on parts count as equal
+constexpr double kSureForks = 1000;  ///< work of so many forks pays for one whatever the operation: no sketch without
+constexpr double kEven = 0.97;       ///< mean over largest part from which on parts count as equal
+
+/// Points at one a cycle for as long as a fork and join take: below it a fork pays for no operation; above it the cost model decides.
+double points_of_fork(const Machine& machine) {
+  return machine.fork_join_ns.value * machine.clock_ghz.value;
+}
 
 using Merit = std::tuple<double, double, bool, int64_t>;
 
@@ -124,13 +128,14 @@ struct Sharing {
 
 }  // namespace
 
-bool may_not_pay(const NestTemplate& base) {
+bool may_not_pay(const NestTemplate& base, const Machine& machine) {
   double points = 0;
   for (const Stage& stage : base.stages) points += points_of(stage);
-  return points < kSurePoints;
+  return points < kSureForks * points_of_fork(machine);
 }
 
-Trace in_parts(const NestTemplate& base, Trace trace, int threads) {
+Trace in_parts(const NestTemplate& base, Trace trace, const Machine& machine) {
+  const int threads = machine.cores();
   const auto made = replay(base.program, base.cls, trace);
   if (!made) return trace;
   std::map<std::string, int64_t> decided;
@@ -138,7 +143,7 @@ Trace in_parts(const NestTemplate& base, Trace trace, int threads) {
   const Sharing sharing{*made, decided, threads};
   for (uint32_t id = 0; id < made->stages.size(); ++id) {
     const Stage& stage = made->stages[id];
-    if (stage.placement.kind != Placement::Kind::at_root || sharing.work(id) < kLeastPoints) continue;
+    if (stage.placement.kind != Placement::Kind::at_root || sharing.work(id) < points_of_fork(machine)) continue;
     if (const auto loop = sharing.parts_of_sum(stage)) {
       trace.steps.push_back(ParallelStep{stage.name, *loop, 0});
       continue;

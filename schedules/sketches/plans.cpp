@@ -17,7 +17,7 @@ void Plan::append(const Plan& other) {
 int64_t PlanContext::lanes() const {
   const Equation& equation = equation_of(t, stage);
   int64_t bytes = size_bytes(t.program.tensors[equation.targets[0]].type);
-  return std::max<int64_t>(facts.vector_bytes / std::max<int64_t>(bytes, 1), 1);
+  return std::max<int64_t>(machine.vector_bytes() / std::max<int64_t>(bytes, 1), 1);
 }
 
 std::string PlanContext::name(uint32_t index) const {
@@ -50,8 +50,8 @@ std::optional<NestTemplate> with_steps(NestTemplate t, const std::vector<Step>& 
   return t;
 }
 
-PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts& facts) {
-  return PlanContext{t, t.stages[stage], facts, table_of(t, t.stages[stage])};
+PlanContext context_for(const NestTemplate& t, uint32_t stage, const Machine& machine) {
+  return PlanContext{t, t.stages[stage], machine, table_of(t, t.stages[stage])};
 }
 
 double bytes_of(const NestTemplate& t, TensorId tensor) {

@@ -27,7 +27,7 @@ enum class Seat : uint8_t { root, guest };
 struct PlanContext {
   const NestTemplate& t;
   const Stage& stage;
-  const TargetFacts& facts;
+  const Machine& machine;
   StageTable table;
   Openness openness = Openness::settled;
   Seat seat = Seat::root;
@@ -48,7 +48,7 @@ struct PlanContext {
   std::string name(uint32_t index) const;
   std::string decision(const std::string& what) const;  ///< unique in the program: "nr" for a lone statement, else "nr_C"
 };
-PlanContext context_for(const NestTemplate& t, uint32_t stage, const TargetFacts& facts);
+PlanContext context_for(const NestTemplate& t, uint32_t stage, const Machine& machine);
 
 /// Has the stage loops, its own or in another's nest?
 bool is_alive(const NestTemplate& t, uint32_t stage);
@@ -129,16 +129,16 @@ Plan plan_stage(const PlanContext& c);
 /// Rule 4: the reduction's tile stays in registers until the elementwise reader has used it.
 Plan plan_epilogue(const PlanContext& reduction, const PlanContext& reader, const BlockShape& shape);
 /// Rule 12: chains of stencils in one nest each, row by row of their last stage, with producers in rings of rows. Nothing where no rows are shared.
-std::optional<Plan> plan_windows(const NestTemplate& t, const TargetFacts& facts, bool streams);
+std::optional<Plan> plan_windows(const NestTemplate& t, const Machine& machine, bool streams);
 /// So many stages that to rank other sketches, or many sizes of this one, takes longer than they are worth.
 bool is_long_chain(const NestTemplate& t);
 /// Can the epilogue rule apply to these two?
 bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader);
 
-/// The trace with the loops of each nest of its own shared out among threads, in equal parts of one data index; nests of little work stay as they are.
-Trace in_parts(const NestTemplate& base, Trace trace, int threads);
+/// The trace with the loops of each nest of its own shared out among the cores, in equal parts of one data index; nests of little work stay as they are.
+Trace in_parts(const NestTemplate& base, Trace trace, const Machine& machine);
 /// So little to do that one thread may be done before others have begun.
-bool may_not_pay(const NestTemplate& base);
+bool may_not_pay(const NestTemplate& base, const Machine& machine);
 
 double bytes_of(const NestTemplate& t, TensorId tensor);
 /// Instances of a stage, its conditions left aside.

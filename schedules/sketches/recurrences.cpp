@@ -331,9 +331,9 @@ std::optional<Diagonals> diagonals_as(Style style) {
   return style == Style::diagonals_in_time ? std::optional(Diagonals::time) : std::nullopt;
 }
 
-std::optional<Trace> sketch(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
+std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Machine& machine, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
                             Style style, int64_t panel = 0) {
-  Sketcher s(program, cls, facts, isl);
+  Sketcher s(program, cls, machine, isl);
   bool gained = false;
   for (size_t p = 0; p < proposals.size(); ++p) {
     const BandStep plain = poly::band_step(program, proposals[p], s.band_name());
@@ -355,7 +355,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
       gained |= done;
     }
     if (style == Style::time || style == Style::diamonds) {
-      const int64_t lanes = facts.vector_bytes / 8;
+      const int64_t lanes = machine.vector_bytes() / 8;
       Sketcher first = s;
       if (!first.take(plain)) return std::nullopt;
       fold_storage(first, number);
@@ -384,7 +384,7 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Tar
 
 }  // namespace
 
-std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
+std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl) {
   std::vector<Trace> out;
   if (!isl.propose_bands || !isl.band_facts) return out;
   const auto proposals = isl.propose_bands();
@@ -403,16 +403,16 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
     out.push_back(std::move(*trace));
   };
   if (is_on("rule.panels"))
-    for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, facts, isl, *proposals, Style::panels, panel));
+    for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, machine, isl, *proposals, Style::panels, panel));
   for (const auto& [style, ability] : {std::pair{Style::time, "rule.time_tiles"}, {Style::diamonds, "rule.diamonds"}, {Style::diagonals, "rule.diagonals"},
                                        {Style::strips, "rule.diagonals"}, {Style::diagonals_in_time, "rule.diagonals"}, {Style::right_looking, "rule.right_looking"},
                                        {Style::rows, "rule.rows_of_bands"}})
-    if (is_on(ability)) keep(sketch(normalized, cls, facts, isl, *proposals, style));
-  if (proposals->size() > 1 && is_on("rule.jams")) keep(sketch_rows_or_jams(Sketcher(normalized, cls, facts, isl), normalized, *proposals));
+    if (is_on(ability)) keep(sketch(normalized, cls, machine, isl, *proposals, style));
+  if (proposals->size() > 1 && is_on("rule.jams")) keep(sketch_rows_or_jams(Sketcher(normalized, cls, machine, isl), normalized, *proposals));
   if (!is_on("rule.side_by_side")) return out;
-  if (const auto wide = side_by_side(normalized, cls, facts, isl, *proposals); !wide.empty())
+  if (const auto wide = side_by_side(normalized, cls, machine, isl, *proposals); !wide.empty())
     for (const SideBySide form : {SideBySide::lanes, SideBySide::jammed})
-      keep(sketch_side_by_side(Sketcher(normalized, cls, facts, isl), normalized, wide, *proposals, form));
+      keep(sketch_side_by_side(Sketcher(normalized, cls, machine, isl), normalized, wide, *proposals, form));
   return out;
 }
 

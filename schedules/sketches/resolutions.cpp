@@ -78,7 +78,7 @@ struct Link {
 };
 
 /// Rows and columns of one tensor, rows dense in memory, all taps few; nothing else.
-bool has_rows(const NestTemplate& t, const TargetFacts& facts, uint32_t k) {
+bool has_rows(const NestTemplate& t, const Machine& machine, uint32_t k) {
   const Stage& s = t.stages[k];
   const Equation& equation = equation_of(t, s);
   if (s.placement.kind != Placement::Kind::at_root || s.is_frame || s.data_indices != 2 || !s.inside.empty() || !s.guards.empty() || equation.targets.size() != 1 ||
@@ -88,7 +88,7 @@ bool has_rows(const NestTemplate& t, const TargetFacts& facts, uint32_t k) {
     if (equation.slots[d].var != t.program.index_var(d)) return false;
   int64_t taps = 1;
   for (size_t r = 2; r < s.lo.size(); ++r) taps *= std::max<int64_t>(s.hi[r] - s.lo[r], 1);
-  const PlanContext c = context_for(t, k, facts);
+  const PlanContext c = context_for(t, k, machine);
   return taps <= kMostUnrolledTaps && c.table.unit == 1U && s.hi[0] - s.lo[0] > 1 && s.hi[1] - s.lo[1] >= c.lanes();
 }
 
@@ -191,7 +191,7 @@ struct ResolutionWriter {
   }
   /// The row of one statement in vectors: a sum's taps written out around four of them.
   std::vector<Step> rows_of(uint32_t k) const {
-    const PlanContext c = context_for(s.t_, k, *s.facts_);
+    const PlanContext c = context_for(s.t_, k, *s.machine_);
     const std::string& name = c.stage.name;
     const bool is_output = s.t_.program.tensors[equation_of(s.t_, c.stage).targets[0]].kind == TensorKind::output;
     const bool shares_rows = !c.stage.reduces && scales[k] == 1;  // neighbours among the rows of a tile read the same coarse ones
@@ -246,16 +246,16 @@ struct ResolutionWriter {
 
 }  // namespace
 
-std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
+std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl) {
   constexpr size_t kMostStages = 32;
-  if (!isl.band_facts || facts.threads > 1) return {};
-  Sketcher s(normalized, cls, facts, isl);
+  if (!isl.band_facts || machine.cores() > 1) return {};
+  Sketcher s(normalized, cls, machine, isl);
   if (s.t_.stages.size() < 2 || s.t_.stages.size() > kMostStages) return {};
   double bytes = 0;
   for (TensorId id = 0; id < normalized.tensors.size(); ++id) bytes += normalized.tensors[id].kind == TensorKind::constant ? 0 : bytes_of(s.t_, id);
-  if (facts.cache_bytes.size() < 2 || bytes <= static_cast<double>(facts.cache_bytes[1])) return {};
+  if (machine.caches() < 2 || bytes <= static_cast<double>(machine.cache_bytes(1))) return {};
   for (uint32_t k = 0; k < s.t_.stages.size(); ++k)
-    if (!has_rows(s.t_, facts, k)) return {};
+    if (!has_rows(s.t_, machine, k)) return {};
   const auto links = links_of(s.t_);
   if (!links) return {};
   const std::vector<int64_t> scales = scales_of(s.t_.stages.size(), *links);

@@ -8,6 +8,6 @@ namespace polyweft::schedules {
 /// Traces for programs of rows at several resolutions (pyramids: filtered and drawn smaller, drawn larger and subtracted), larger than the second cache: one band whose
 /// member t counts rows of the finest, each statement's rows as soon as what they read is made, tensors that the program keeps for itself in rings of rows. Empty where
 /// all rows move at one speed (chains do better: rule 12). Asks isl.
-std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl);
+std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl);
 
 }  // namespace polyweft::schedules

@@ -124,9 +124,9 @@ std::optional<RfactorStep> long_sum_in_parts(const PlanContext& c, uint32_t lane
   const bool is_rounded = (reducer == Reducer::sum || reducer == Reducer::prod) && is_float(c.t.program.tensors[equation_of(c.t, c.stage).targets[0]].type);
   const double chain = points / static_cast<double>(4 * c.lanes());
   int64_t parts = is_rounded && chain > 2 * kLongestChain ? static_cast<int64_t>(chain / kLongestChain) : 1;
-  if (c.facts.threads > 1 && c.seat == Seat::root && elements < 2 * c.facts.threads && points * elements > kLeastPoints)
-    parts = std::max<int64_t>(parts, c.facts.threads);
-  parts = std::min<int64_t>(parts / c.facts.threads * c.facts.threads, 4096);
+  if (c.machine.cores() > 1 && c.seat == Seat::root && elements < 2 * c.machine.cores() && points * elements > kLeastPoints)
+    parts = std::max<int64_t>(parts, c.machine.cores());
+  parts = std::min<int64_t>(parts / c.machine.cores() * c.machine.cores(), 4096);
   const uint32_t first = c.stage.data_indices;
   const uint32_t index = first != lane && c.table.extent[first] >= parts ? first : lane;
   if (parts < 2 || c.table.extent[index] < parts) return std::nullopt;

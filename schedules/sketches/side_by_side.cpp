@@ -170,8 +170,8 @@ FreeBand in_order_of_loops(const Known& known) {
 
 }  // namespace
 
-std::vector<FreeBand> side_by_side(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<BandProposal>& proposals) {
-  const Sketcher begun(program, cls, facts, isl);
+std::vector<FreeBand> side_by_side(const Program& program, NumericsClass cls, const Machine& machine, const Isl& isl, const std::vector<BandProposal>& proposals) {
+  const Sketcher begun(program, cls, machine, isl);
   std::set<EquationId> taken;
   for (const BandProposal& proposal : proposals)
     for (const BandPlace& place : proposal.statements) taken.insert(place.equation);
@@ -198,7 +198,7 @@ bool add_side_by_side(Sketcher& s, const Program& program, const FreeBand& band,
   if (!tried.take(poly::band_step(program, proposal, name))) return false;
   const size_t free = proposal.names.size() - 1;
   const Stage frame = tried.t_.stages[tried.t_.bands[number].frame];
-  const int64_t extent = frame.hi[free] - frame.lo[free], lanes = s.facts_->vector_bytes / 8;
+  const int64_t extent = frame.hi[free] - frame.lo[free], lanes = s.machine_->vector_bytes() / 8;
   if (extent < (form == SideBySide::lanes ? lanes : 2)) return false;
   arrange_storage(tried, program, proposal, free, band.outer, form);
   const std::string lane = proposal.names[free], width = (form == SideBySide::lanes ? "rr" : "ru") + std::to_string(number + 1);

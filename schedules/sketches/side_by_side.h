@@ -22,7 +22,7 @@ struct FreeBand {
 
 /// The proposals, those with the same free members that read the same inputs as one, each with the equations beside it that may run there. Only bands with such a member
 /// and without sums; empty where there is none. Asks isl some questions a proposal.
-std::vector<FreeBand> side_by_side(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl, const std::vector<poly::BandProposal>& proposals);
+std::vector<FreeBand> side_by_side(const Program& program, NumericsClass cls, const Machine& machine, const Isl& isl, const std::vector<poly::BandProposal>& proposals);
 
 /// One band by itself, after what `begun` has; nothing where no member is free or a statement is a sum.
 std::optional<FreeBand> free_band(const Sketcher& begun, const Program& program, const poly::BandProposal& proposal);

@@ -7,8 +7,8 @@
 
 namespace polyweft::schedules {
 
-Sketcher::Sketcher(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl)
-    : facts_(&facts), isl_(&isl), t_(unscheduled_template(program, cls)) {}
+Sketcher::Sketcher(const Program& program, NumericsClass cls, const Machine& machine, const Isl& isl)
+    : machine_(&machine), isl_(&isl), t_(unscheduled_template(program, cls)) {}
 
 bool Sketcher::take(const Step& step) {
   auto next = apply(t_, step, *isl_);
@@ -42,7 +42,7 @@ std::string Sketcher::band_name() const {
 }
 
 int64_t Sketcher::lanes_of(const Stage& stage) const {
-  return std::max<int64_t>(1, facts_->vector_bytes / size_bytes(t_.program.tensors[equation_of(t_, stage).targets[0]].type));
+  return std::max<int64_t>(1, machine_->vector_bytes() / size_bytes(t_.program.tensors[equation_of(t_, stage).targets[0]].type));
 }
 
 void Sketcher::plan_others() {
@@ -53,7 +53,7 @@ void Sketcher::plan_others() {
       names.push_back(stage.name);
   for (const std::string& name : names) {
     const auto id = stage_named(t_, name);
-    take_all(plan_stage(context_for(t_, *id, *facts_)).steps);
+    take_all(plan_stage(context_for(t_, *id, *machine_)).steps);
   }
 }
 

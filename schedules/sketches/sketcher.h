@@ -11,7 +11,7 @@ namespace polyweft::schedules {
 
 class Sketcher {
  public:
-  Sketcher(const Program& program, NumericsClass cls, const TargetFacts& facts, const Isl& isl);
+  Sketcher(const Program& program, NumericsClass cls, const Machine& machine, const Isl& isl);
 
   /// Appends the step where it is legal.
   bool take(const Step& step);
@@ -25,7 +25,7 @@ class Sketcher {
   /// Vectors for the stages that are in no band, as elsewhere.
   void plan_others();
 
-  const TargetFacts* facts_;
+  const Machine* machine_;
   const Isl* isl_;
   NestTemplate t_;
   Trace trace_;

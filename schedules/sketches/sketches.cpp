@@ -156,7 +156,7 @@ bool is_larger_than_cache(const Builder& b, size_t level) {
     const TensorKind kind = b.t.program.tensors[id].kind;
     if (kind == TensorKind::input || kind == TensorKind::output) bytes += bytes_of(b.t, id);
   }
-  return b.facts.cache_bytes.size() > level && bytes > static_cast<double>(b.facts.cache_bytes[level]);
+  return b.machine.caches() > level && bytes > static_cast<double>(b.machine.cache_bytes(level));
 }
 
 /// An output of few taps each: whole lines, stored once.
@@ -318,41 +318,41 @@ bool all_in_tiles(const std::vector<Trace>& traces) {
   });
 }
 
-std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, const TargetFacts& facts);
+std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, const Machine& machine);
 
 /// Each in parts; and, where a fork may cost more than it saves, each on one thread, for the cost model to judge.
-std::vector<Trace> for_threads(const Program& normalized, NumericsClass cls, const std::vector<Trace>& serial, int threads) {
+std::vector<Trace> for_threads(const Program& normalized, NumericsClass cls, const std::vector<Trace>& serial, const Machine& machine) {
   auto base = base_template(normalized, cls);
   if (!base) return serial;
   std::vector<Trace> out;
-  for (const Trace& trace : serial) add_if_new(out, in_parts(*base, trace, threads), normalized, cls);
-  if (may_not_pay(*base))
+  for (const Trace& trace : serial) add_if_new(out, in_parts(*base, trace, machine), normalized, cls);
+  if (may_not_pay(*base, machine))
     for (const Trace& trace : serial) add_if_new(out, trace, normalized, cls);
   return out.empty() ? serial : out;
 }
 
 }  // namespace
 
-std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const TargetFacts& facts) {
-  std::vector<Trace> out = sketches_with(normalized, cls, facts);
-  TargetFacts plain = facts;
-  plain.instructions = fast_ones(facts.instructions);
-  if (uses_other(out, plain.instructions) && !all_in_tiles(out))
+std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const Machine& machine) {
+  std::vector<Trace> out = sketches_with(normalized, cls, machine);
+  Machine plain = machine;
+  plain.units.instructions = fast_ones(machine.units.instructions);
+  if (uses_other(out, plain.units.instructions) && !all_in_tiles(out))
     for (Trace& trace : sketches_with(normalized, cls, plain))
       if (std::find(out.begin(), out.end(), trace) == out.end()) out.push_back(std::move(trace));
-  return facts.threads > 1 ? for_threads(normalized, cls, out, facts.threads) : out;
+  return machine.cores() > 1 ? for_threads(normalized, cls, out, machine) : out;
 }
 
 namespace {
 
-std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, const TargetFacts& facts) {
+std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, const Machine& machine) {
   auto base = base_template(normalized, cls);
   std::vector<Trace> out;
   if (!base || base->stages.empty()) return {Trace{}};
   std::vector<Step> prefix;
   NestTemplate t = with_classes(with_inlining(*base, prefix), prefix);
   if (is_on("rule.borders")) t = with_borders(std::move(t), prefix);
-  Builder b{t, *base, facts, dominant_stage(t), prefix};
+  Builder b{t, *base, machine, dominant_stage(t), prefix};
   const auto reader = reader_of_tiles(b);
   for (TileOrder order : {TileOrder::columns_outside, TileOrder::columns_outside_packed, TileOrder::rows_outside, TileOrder::rows_packed}) {
     for (bool in_parts : {false, true})
@@ -371,7 +371,7 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
           add_if_new(out, trace_of(b, *plan), normalized, cls);
   for (bool streams : {true, false})
     if (may_stream || !streams)
-      if (auto plan = is_on("rule.windows") ? plan_windows(t, facts, streams) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
+      if (auto plan = is_on("rule.windows") ? plan_windows(t, machine, streams) : std::nullopt) add_if_new(out, trace_of(b, *plan), normalized, cls);
   if (!out.empty() && is_long_chain(t)) return out;
   auto strips = is_on("rule.strips") ? strip_plan(b, Stores::cached) : std::nullopt;
   if (strips && may_stream && is_larger_than_cache(b, 2))
@@ -399,23 +399,23 @@ std::vector<Trace> sketches_with(const Program& normalized, NumericsClass cls, c
 
 }  // namespace
 
-Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const TargetFacts& facts,
+Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
                                                    std::shared_ptr<const LoopNest> recurrence_nest) {
-  return sketch_templates(normalized, cls, facts, Isl{std::move(recurrence_nest)});
+  return sketch_templates(normalized, cls, machine, Isl{std::move(recurrence_nest)});
 }
 
-Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const TargetFacts& facts, const Isl& isl) {
+Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl) {
   std::vector<NestTemplate> out;
   std::vector<Trace> traces;
   if (has_recurrence(normalized))
-    traces = recurrence_sketches(normalized, cls, facts, isl);
+    traces = recurrence_sketches(normalized, cls, machine, isl);
   else
-    traces = is_on("rule.one_pass") ? one_pass_sketches(normalized, cls, facts, isl) : std::vector<Trace>{};
-  if (traces.empty() && !has_recurrence(normalized) && is_on("rule.resolutions")) traces = resolution_sketches(normalized, cls, facts, isl);
-  std::vector<Trace> plain = sketches(normalized, cls, facts);
-  std::vector<Trace> left_to_compiler = is_on("rule.autovectorize") ? auto_vectorized_sketches(normalized, cls, facts, isl) : std::vector<Trace>{};
+    traces = is_on("rule.one_pass") ? one_pass_sketches(normalized, cls, machine, isl) : std::vector<Trace>{};
+  if (traces.empty() && !has_recurrence(normalized) && is_on("rule.resolutions")) traces = resolution_sketches(normalized, cls, machine, isl);
+  std::vector<Trace> plain = sketches(normalized, cls, machine);
+  std::vector<Trace> left_to_compiler = is_on("rule.autovectorize") ? auto_vectorized_sketches(normalized, cls, machine, isl) : std::vector<Trace>{};
   if (is_on("rule.batches"))
-    for (Trace& trace : batch_sketches(normalized, cls, facts, isl)) traces.push_back(std::move(trace));
+    for (Trace& trace : batch_sketches(normalized, cls, machine, isl)) traces.push_back(std::move(trace));
   // Of equals the first is taken: rather what the compiler vectorizes than the base order.
   const bool has_base = !plain.empty() && runs_base_order(plain.front());
   for (std::vector<Trace>* some : {has_base ? &left_to_compiler : &plain, has_base ? &plain : &left_to_compiler})

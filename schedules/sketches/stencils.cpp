@@ -123,7 +123,7 @@ bool stays_in_l2(const PlanContext& c, uint32_t across) {
     for (size_t d = 0; d < box.lo.size(); ++d) bytes *= static_cast<double>(box.hi[d] - box.lo[d]);
     for (uint32_t k = 0; k < c.stage.data_indices; ++k)
       if (row.uses(k) && row.stride[k] != 1 && !overlaps(c, k)) bytes /= static_cast<double>(c.table.extent[k]);
-    if (c.facts.cache_bytes.size() > 1 && bytes > static_cast<double>(c.facts.cache_bytes[1])) return false;
+    if (c.machine.caches() > 1 && bytes > static_cast<double>(c.machine.cache_bytes(1))) return false;
   }
   return true;
 }

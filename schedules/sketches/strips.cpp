@@ -153,7 +153,7 @@ struct Beside {
   std::vector<int64_t> cuts;  ///< of the host
 };
 std::optional<Beside> beside_stencil(const Builder& b, uint32_t stencil, const PlanContext& host, int64_t width) {
-  const auto window = lane_window_of_reader(b.t, b.facts, stencil);
+  const auto window = lane_window_of_reader(b.t, b.machine, stencil);
   if (!window) return std::nullopt;
   const auto shape = block_shape(b.context(window->producer, Packing::none, Seat::guest));
   return Beside{window->producer, cuts_of_reader(host.stage, shape->cuts, b.t.stages[window->producer], *window, width)};
@@ -192,7 +192,7 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   // The host's own plan, with the strip loop before its tile loops.
   Plan own = plan_pure(b.context(host, Packing::none, Seat::guest));
   const auto in_registers = stencil_for_registers(b, host, best, own);
-  const bool has_window = in_registers && c.table.unit == h.data_indices - 1 && leading + 1 == h.data_indices && lane_window_of_reader(b.t, b.facts, *in_registers);
+  const bool has_window = in_registers && c.table.unit == h.data_indices - 1 && leading + 1 == h.data_indices && lane_window_of_reader(b.t, b.machine, *in_registers);
   const int64_t rows = has_window ? std::min(kRowsOfWindow, extent) : 1;
   Size strip = add_size(plan, c, "strip", any_block ? std::min<int64_t>(16, extent) : rows, heights);
   std::string last = c.name(static_cast<uint32_t>(leading - 1));

@@ -60,7 +60,7 @@ bool find_groups(const PlanContext& c, const BlockShape& shape, uint32_t reduced
 std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shape) {
   const Equation& equation = equation_of(c.t, c.stage);
   if (equation.targets.size() != 1 || equation.rhs->op != Op::reduce) return std::nullopt;
-  for (const std::string& name : c.facts.instructions) {
+  for (const std::string& name : c.machine.units.instructions) {
     auto instruction = ir::instruction_named(name);
     if (!instruction || (*instruction)->axes.size() != 2 || !(*instruction)->allows(c.t.cls)) continue;
     TensorUse use{name, 0, 0, {}};

@@ -83,7 +83,7 @@ std::optional<TileUse> use_in(const PlanContext& c) {
   const Equation& equation = equation_of(c.t, c.stage);
   if (!c.stage.reduces || !c.stage.guards.empty() || !c.stage.inside.empty() || equation.targets.size() != 1 || equation.rhs->op != Op::reduce) return std::nullopt;
   std::optional<TileUse> use;
-  for (const std::string& name : c.facts.instructions)
+  for (const std::string& name : c.machine.units.instructions)
     if (const auto instruction = ir::instruction_named(name); instruction && !use) use = use_of(c, **instruction);
   return use;
 }
@@ -126,7 +126,7 @@ TileSizes add_sizes(Plan& plan, const PlanContext& c, const TileUse& use, const 
   // What each panel of the outer index reads anew should stay in the second cache meanwhile, beside the panel and the sums.
   const uint32_t inner = are_rows_outside(form.order) ? use.v : use.u;
   const double bytes_of_one = static_cast<double>(depth) * 64 / static_cast<double>(use.depth),
-               cache = static_cast<double>(c.facts.cache_bytes.size() > 1 ? c.facts.cache_bytes[1] : 1 << 20);
+               cache = static_cast<double>(c.machine.caches() > 1 ? c.machine.cache_bytes(1) : 1 << 20);
   if (static_cast<double>(c.table.extent[inner]) * bytes_of_one > cache / 4) {
     const auto side = std::max<int64_t>(static_cast<int64_t>(cache / 2 / bytes_of_one), 4 * kSide);
     std::vector<int64_t> panels = equal_parts(c.table.extent[inner], {side, side / 2}, 2 * kSide);

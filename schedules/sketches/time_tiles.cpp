@@ -86,7 +86,7 @@ bool has_near_past(const Sketcher& s, uint32_t number) {
   }
   int64_t back = 0;
   for (const BandRelation& r : band.relations) back = std::max(back, r.hi[0]);
-  return s.facts_->cache_bytes.size() > 1 && static_cast<double>(back + 1) * bytes <= static_cast<double>(s.facts_->cache_bytes[1]);
+  return s.machine_->caches() > 1 && static_cast<double>(back + 1) * bytes <= static_cast<double>(s.machine_->cache_bytes(1));
 }
 
 std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const BandStep& step, int64_t lanes) {

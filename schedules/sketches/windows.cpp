@@ -20,11 +20,11 @@ namespace {
 constexpr int64_t kMostAccumulators = 6;  ///< vectors of several stencils that wait in registers for their reader: what they all read stays there too
 
 /// Rows and columns of one tensor, without conditions; a sum only where it is a stencil's.
-bool may_be_host(const NestTemplate& t, const TargetFacts& facts, uint32_t host) {
+bool may_be_host(const NestTemplate& t, const Machine& machine, uint32_t host) {
   const Stage& h = t.stages[host];
   if (!is_alive(t, host) || h.data_indices < 2 || !h.inside.empty() || !h.guards.empty() || equation_of(t, h).targets.size() != 1) return false;
   if (!h.reduces) return true;
-  const PlanContext c = context_for(t, host, facts);
+  const PlanContext c = context_for(t, host, machine);
   const auto shape = block_shape(c);
   return shape && is_row_stencil(c) && shape->cuts.empty() && shape->vector + 1 == h.data_indices;
 }
@@ -57,10 +57,10 @@ struct Placed {
 };
 
 /// The guest's rows with their window along the lanes, if it has one and all steps apply.
-void add_lane_window(Placed& placed, const TargetFacts& facts, uint32_t guest, int64_t rows, std::vector<uint32_t>& inside) {
-  const auto window = lane_window_of_reader(placed.t, facts, guest);
+void add_lane_window(Placed& placed, const Machine& machine, uint32_t guest, int64_t rows, std::vector<uint32_t>& inside) {
+  const auto window = lane_window_of_reader(placed.t, machine, guest);
   if (!window || std::count(inside.begin(), inside.end(), window->producer)) return;
-  PlanContext c = context_for(placed.t, guest, facts);
+  PlanContext c = context_for(placed.t, guest, machine);
   c.seat = Seat::guest;
   const Plan plan = plan_row_with_window(c, *window, rows);
   auto next = with_steps(placed.t, plan.steps);
@@ -83,7 +83,7 @@ bool is_read_inside(const NestTemplate& t, uint32_t producer, uint32_t host, con
 }
 
 /// Everything that can follow the host but what waits in registers, last producer first, at this loop.
-Placed place_windows(NestTemplate t, const TargetFacts& facts, uint32_t host, const std::string& loop, int64_t rows, const std::vector<uint32_t>& in_registers) {
+Placed place_windows(NestTemplate t, const Machine& machine, uint32_t host, const std::string& loop, int64_t rows, const std::vector<uint32_t>& in_registers) {
   Placed out{std::move(t), {}, {}, {}, 0};
   std::vector<uint32_t> inside = in_registers;
   for (uint32_t k = host; k-- > 0;) {
@@ -102,7 +102,7 @@ Placed place_windows(NestTemplate t, const TargetFacts& facts, uint32_t host, co
     out.steps.push_back(std::move(step));
     out.guests.push_back(k);
     inside.push_back(k);
-    add_lane_window(out, facts, k, rows, inside);
+    add_lane_window(out, machine, k, rows, inside);
   }
   return out;
 }
@@ -124,7 +124,7 @@ std::vector<uint32_t> planes_of(const NestTemplate& t, const PlanContext& host, 
 
 /// Of the leading data indices of the host that are no planes, few values together: does some value on the way to it serve several of them (a colour matrix needs all
 /// colours for each)? Then they run inside a row.
-std::vector<uint32_t> colours_of(const NestTemplate& t, const TargetFacts& facts, uint32_t host, uint32_t row, const std::vector<uint32_t>& planes) {
+std::vector<uint32_t> colours_of(const NestTemplate& t, const Machine& machine, uint32_t host, uint32_t row, const std::vector<uint32_t>& planes) {
   constexpr int64_t kMostColours = 8;
   std::vector<uint32_t> out;
   int64_t values = 1;
@@ -136,7 +136,7 @@ std::vector<uint32_t> colours_of(const NestTemplate& t, const TargetFacts& facts
   }
   for (uint32_t reader = 0; reader < host; ++reader) {
     if (!is_alive(t, reader) || t.stages[reader].data_indices < 3) continue;
-    const PlanContext c = context_for(t, reader, facts);
+    const PlanContext c = context_for(t, reader, machine);
     for (const ReadRow& read : c.table.reads)
       if (t.program.tensors[read.tensor].kind == TensorKind::local && read.access.index.size() >= 3 && !read.uses(0)) return out;
   }
@@ -164,11 +164,11 @@ bool is_read_at_points(const NestTemplate& t, uint32_t producer, uint32_t host, 
 }
 
 /// Stencils whose values the host alone reads, point by point.
-std::vector<uint32_t> stencils_for_registers(const NestTemplate& t, const TargetFacts& facts, uint32_t host, const std::vector<uint32_t>& planes) {
+std::vector<uint32_t> stencils_for_registers(const NestTemplate& t, const Machine& machine, uint32_t host, const std::vector<uint32_t>& planes) {
   std::vector<uint32_t> out;
   for (uint32_t k = 0; k < host; ++k) {
     if (!is_alive(t, k) || !is_private(t, k) || !is_read_at_points(t, k, host, planes)) continue;
-    const PlanContext c = context_for(t, k, facts);
+    const PlanContext c = context_for(t, k, machine);
     const auto shape = block_shape(c);
     if (shape && is_row_stencil(c) && shape->cuts.empty() && shape->vector + 1 == t.stages[k].data_indices) out.push_back(k);
   }
@@ -190,7 +190,7 @@ bool rings_are_near(const PlanContext& c, uint32_t host) {
       const Stage& s = c.t.stages[k];
       bytes += kRows * bytes_of(c.t, equation_of(c.t, s).targets[0]) / static_cast<double>(std::max<int64_t>(s.hi[s.data_indices - 2] - s.lo[s.data_indices - 2], 1));
     }
-  return c.facts.cache_bytes.size() > 1 && bytes <= static_cast<double>(c.facts.cache_bytes[1]) / 2;
+  return c.machine.caches() > 1 && bytes <= static_cast<double>(c.machine.cache_bytes(1)) / 2;
 }
 
 /// Widths of columns: all of them, or so many that the rings of a long chain stay in a cache; neighbours' borders are computed twice.
@@ -244,16 +244,16 @@ struct Group {
   Plan plan;
   std::vector<uint32_t> members;  ///< but the host
 };
-std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, uint32_t host, Openness openness) {
-  if (!may_be_host(t, facts, host)) return std::nullopt;
-  PlanContext c = context_for(t, host, facts);
+std::optional<Group> group_of(const NestTemplate& t, const Machine& machine, uint32_t host, Openness openness) {
+  if (!may_be_host(t, machine, host)) return std::nullopt;
+  PlanContext c = context_for(t, host, machine);
   c.openness = openness;
   const auto row = row_index(c);
   if (!row) return std::nullopt;
   HostLoops loops{*row, c.stage.reduces ? std::vector<uint32_t>{} : planes_of(t, c, *row), {}, {}, {}, {}};
-  if (!c.stage.reduces) loops.colours = colours_of(t, facts, host, *row, loops.planes);
-  auto in_registers = c.stage.reduces ? std::vector<uint32_t>{} : stencils_for_registers(t, facts, host, loops.planes);
-  const auto lane_window = c.stage.reduces ? lane_window_of_reader(t, facts, host) : std::nullopt;
+  if (!c.stage.reduces) loops.colours = colours_of(t, machine, host, *row, loops.planes);
+  auto in_registers = c.stage.reduces ? std::vector<uint32_t>{} : stencils_for_registers(t, machine, host, loops.planes);
+  const auto lane_window = c.stage.reduces ? lane_window_of_reader(t, machine, host) : std::nullopt;
   const int64_t lanes = c.lanes(), extent = c.table.extent[*c.table.unit],
                 vectors = lane_window               ? kWindowVectors
                           : c.stage.reduces         ? 2
@@ -272,16 +272,16 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   loops.rows = add_size(out.plan, c, "rows", rows, heights);
   loops.width = add_size(out.plan, c, "vw", widths.back(), widths);
   tile_host(out.plan, c, loops);
-  for (uint32_t k : in_registers) out.plan.append(plan_stencil_in_registers(context_for(t, k, facts), c.stage.name, c.name(*c.table.unit) + ".2"));
+  for (uint32_t k : in_registers) out.plan.append(plan_stencil_in_registers(context_for(t, k, machine), c.stage.name, c.name(*c.table.unit) + ".2"));
   if (lane_window) {
-    out.plan.append(plan_lane_window(context_for(t, lane_window->producer, facts), *lane_window, c.name(*c.table.unit) + ".2"));
+    out.plan.append(plan_lane_window(context_for(t, lane_window->producer, machine), *lane_window, c.name(*c.table.unit) + ".2"));
     in_registers.push_back(lane_window->producer);
   }
   NestTemplate tiled = t;
   tiled.trace.decisions = out.plan.decisions;
   auto hosted = with_steps(std::move(tiled), out.plan.steps);
   if (!hosted) return std::nullopt;
-  const Placed placed = place_windows(std::move(*hosted), facts, host, c.name(*row) + ".1", rows, in_registers);
+  const Placed placed = place_windows(std::move(*hosted), machine, host, c.name(*row) + ".1", rows, in_registers);
   if (placed.windows == 0) return std::nullopt;
   out.plan.steps.insert(out.plan.steps.end(), placed.steps.begin(), placed.steps.end());
   finish_host(out.plan, c, loops);
@@ -289,7 +289,7 @@ std::optional<Group> group_of(const NestTemplate& t, const TargetFacts& facts, u
   out.members.insert(out.members.end(), placed.planned.begin(), placed.planned.end());
   for (uint32_t k : placed.guests) {
     if (std::count(placed.planned.begin(), placed.planned.end(), k)) continue;
-    PlanContext guest = context_for(t, k, facts);
+    PlanContext guest = context_for(t, k, machine);
     guest.seat = Seat::guest;
     if (is_long_chain(t)) guest.row_vectors = 2;
     out.plan.append(plan_stage(guest));
@@ -305,14 +305,14 @@ bool is_long_chain(const NestTemplate& t) {
   return std::count_if(t.stages.begin(), t.stages.end(), [](const Stage& s) { return s.placement.kind != Placement::Kind::inlined; }) >= kMany;
 }
 
-std::optional<Plan> plan_windows(const NestTemplate& t, const TargetFacts& facts, bool streams) {
+std::optional<Plan> plan_windows(const NestTemplate& t, const Machine& machine, bool streams) {
   std::vector<Plan> nests;
   std::vector<uint32_t> placed;
   bool any = false;
   for (auto host = static_cast<uint32_t>(t.stages.size()); host-- > 0;) {
     if (!is_alive(t, host) || std::count(placed.begin(), placed.end(), host)) continue;
-    const PlanContext c = context_for(t, host, facts);
-    auto group = group_of(t, facts, host, any || is_long_chain(t) ? Openness::settled : Openness::open);
+    const PlanContext c = context_for(t, host, machine);
+    auto group = group_of(t, machine, host, any || is_long_chain(t) ? Openness::settled : Openness::open);
     Plan own = group ? std::move(group->plan) : plan_stage(c);
     if (group) placed.insert(placed.end(), group->members.begin(), group->members.end());
     any |= group.has_value();

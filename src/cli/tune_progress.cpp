@@ -20,7 +20,7 @@ const char* name_of_event(TuneEvent event) {
 
 // "avx512f, 512-bit vectors": the widest thing that a reader wants to know of a target.
 std::string describe_units(const Target& target) {
-  return fmt::format("{}-bit vectors, {} registers", target.vector_bits, target.vector_registers);
+  return fmt::format("{}-bit vectors, {} registers", target.machine.units.vector_bits, target.machine.units.vector_registers);
 }
 
 bool is_failure(RunStatus status) {

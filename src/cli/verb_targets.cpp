@@ -13,15 +13,54 @@ struct TargetsCommand : CommonOptions {
   std::string name;
 };
 
+nlohmann::json to_json(const std::vector<NamedFigure>& all) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const NamedFigure& figure : all) out.push_back({{"key", figure.key}, {"value", figure.value}, {"unit", figure.unit}, {"origin", name_of(figure.origin)}});
+  return out;
+}
+
 // A description: edited, it is the --target of another machine.
-int print_description(const TargetsCommand& command) {
+int print_description(const Target& target, const TargetsCommand& command) {
+  if (command.json)
+    print_json("targets", {{"event", "description"},
+                           {"name", target.name},
+                           {"fingerprint", fingerprint(target)},
+                           {"figures", to_json(figures(target.machine))},
+                           {"text", describe(target)}});
+  else
+    std::cout << describe(target);
+  return kDone;
+}
+
+int describe_one(const TargetsCommand& command) {
   auto target = find_target(command.name);
   if (!target) return report(target.error(), command);
-  if (command.json)
-    print_json("targets", {{"event", "description"}, {"name", command.name}, {"fingerprint", fingerprint(*target)}, {"text", describe(*target)}});
-  else
-    std::cout << describe(*target);
-  return kDone;
+  return print_description(*target, command);
+}
+
+void print_line(const Target& target, const TargetsCommand& command) {
+  const Machine& machine = target.machine;
+  if (!command.json) {
+    std::cout << fmt::format("{:<13}{:>4}-bit vectors, {} registers   {}   {}\n", target.name, machine.units.vector_bits, machine.units.vector_registers,
+                             target.is_host ? "runs here" : "builds only", fingerprint(target));
+    return;
+  }
+  std::vector<int64_t> cache_bytes;
+  std::vector<double> bytes_per_cycle;
+  for (size_t level = 0; level < machine.memories.size(); ++level) {
+    if (level < machine.caches()) cache_bytes.push_back(machine.memories[level].bytes.value);
+    if (level > 0) bytes_per_cycle.push_back(machine.memories[level].bytes_per_cycle.value);
+  }
+  print_json("targets", {{"event", "target"},
+                         {"name", target.name},
+                         {"fingerprint", fingerprint(target)},
+                         {"vector_bits", machine.units.vector_bits},
+                         {"vector_registers", machine.units.vector_registers},
+                         {"cache_bytes", cache_bytes},
+                         {"bytes_per_cycle", bytes_per_cycle},
+                         {"cores", machine.cores()},
+                         {"figures", to_json(figures(machine))},
+                         {"runs_here", target.is_host}});
 }
 
 }  // namespace
@@ -31,23 +70,11 @@ Verb add_targets(CLI::App& app) {
   options->add_to(app);
   app.add_option("NAME", options->name, "Print the description of this target, in the form that --target FILE reads");
   return [options] {
-    if (!options->name.empty()) return print_description(*options);
+    if (!options->name.empty()) return describe_one(*options);
     for (const auto& name : target_names()) {
       auto target = find_target(name);
       if (!target) return report(target.error(), *options);
-      if (options->json)
-        print_json("targets", {{"event", "target"},
-                               {"name", name},
-                               {"fingerprint", fingerprint(*target)},
-                               {"vector_bits", target->vector_bits},
-                               {"vector_registers", target->vector_registers},
-                               {"cache_bytes", target->cache_bytes},
-                               {"bytes_per_cycle", target->bytes_per_cycle},
-                               {"cores", target->cores},
-                               {"runs_here", target->is_host}});
-      else
-        std::cout << fmt::format("{:<12}{:>4}-bit vectors, {} registers   {}   {}\n", name, target->vector_bits, target->vector_registers,
-                                 target->is_host ? "runs here" : "builds only", fingerprint(*target));
+      print_line(*target, *options);
     }
     return static_cast<int>(kDone);
   };

@@ -76,18 +76,11 @@ Result<NestTemplate> Planner::replay(const Task& t, const std::string& text) {
 }
 
 Result<std::vector<NestTemplate>> Planner::sketches(const Task& t) {
-  const MachineModel machine = workshop_.machine_model(t.key.threads);
-  schedules::TargetFacts facts;
-  facts.vector_bytes = machine.vector_bytes;
-  facts.vector_registers = machine.vector_registers;
-  facts.cache_bytes = machine.cache_bytes;
-  facts.threads = t.key.threads;
-  facts.compiler_gathers = workshop_.target().can.compiler_gathers;
-  for (const ir::Instruction& instruction : ir::known_instructions())
-    if (instruction.runs_on(workshop_.target()) && instruction.allows(t.key.cls)) facts.instructions.push_back(instruction.name);
+  Machine machine = workshop_.machine(t.key.threads);
+  machine.units.instructions = ir::allowed_instructions(machine.units.instructions, t.key.cls);
   auto answers = isl_for(t, true);
   if (!answers) return answers.error();
-  auto templates = schedules::sketch_templates(t.program, t.key.cls, facts, *answers);
+  auto templates = schedules::sketch_templates(t.program, t.key.cls, machine, *answers);
   for (size_t i = 0; templates && i < templates->size(); ++i) ir::suit_target((*templates)[i], workshop_.target());
   return templates;
 }
@@ -142,7 +135,7 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
 }
 
 std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTemplate>& templates, size_t others) const {
-  const auto model = analytic_model(workshop_.machine_model(t.key.threads));
+  const auto model = analytic_model(workshop_.machine(t.key.threads));
   const auto cycles_of = [&](const LoopNest& nest) { return workshop_.expected_cycles(nest, t.key.threads); };
   const std::vector<Candidate> ranked = first_choices(templates, *model, kAllRanked);
   std::vector<Candidate> out = ordered_by_code(ranked, templates, *model, cycles_of);

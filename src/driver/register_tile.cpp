@@ -25,7 +25,7 @@ int64_t lanes_of(const LoopNest& nest, const Buffer& buffer, const Target& targe
   int64_t widest = 1;
   for (const Node& node : nest.nodes)
     if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == MarkKind::vector) widest = std::max<int64_t>(widest, loop->mark.width);
-  return std::min(widest, std::max<int64_t>(1, target.vector_bits / 8 / size_bytes(buffer.type)));
+  return std::min(widest, std::max<int64_t>(1, target.machine.units.vector_bits / 8 / size_bytes(buffer.type)));
 }
 
 const Buffer* largest_in_registers(const LoopNest& nest, const Target& target) {
@@ -44,8 +44,8 @@ std::string shape_of(const Buffer& buffer) {
 
 std::string cure(const LoopNest& nest, const Buffer& buffer, const Target& target) {
   const int64_t product = target.can.fused_products ? 0 : 1;  // a register of its own where it is added in a second instruction
-  const VectorRegisters registers{target.vector_registers - product, lanes_of(nest, buffer, target)};
-  const std::string needs = shape_of(buffer) + " takes " + std::to_string(registers_of(buffer, registers.lanes)) + " of " + std::to_string(target.vector_registers) +
+  const VectorRegisters registers{target.machine.units.vector_registers - product, lanes_of(nest, buffer, target)};
+  const std::string needs = shape_of(buffer) + " takes " + std::to_string(registers_of(buffer, registers.lanes)) + " of " + std::to_string(target.machine.units.vector_registers) +
                             " vector registers of " + target.name;
   const RegisterTile most{rows_of(buffer), columns_of(buffer)};
   const RegisterTile fits = fitting_tile(most, registers);

@@ -133,7 +133,7 @@ Result<BaseTime> timed_base(const SessionTask& session, const SessionServices& s
 /// None where no code is made of it.
 Result<BaseTime> expected_base(const SessionTask& session, const SessionServices& services) {
   const int threads = session.task.key.threads;
-  const auto ns = expected_ns(services.workshop, *analytic_model(services.workshop.machine_model(threads)), session.base, threads);
+  const auto ns = expected_ns(services.workshop, *analytic_model(services.workshop.machine(threads)), session.base, threads);
   return ns ? BaseTime{expected_timing(*ns, 0), *ns} : BaseTime{};
 }
 
@@ -162,7 +162,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   const Rates rates = is_emulated || services.runs_elsewhere ? Rates::unknown : Rates::measured_here;
   const TuneStart plan = tune_start(session.task, session.lab.arguments, templates, services.workshop, services.database, rates);
   const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.workshop.target());
-  const auto model = analytic_model(services.workshop.calibrated_model(session.task.key.threads, f32_peak, plan.memory_gb_s));
+  const auto model = analytic_model(calibrated(services.workshop.machine(session.task.key.threads), f32_peak, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
   TuneWorld world = world_of(session, services, plan);
   world.seeds = predicted_by(*model, space);
@@ -207,7 +207,7 @@ Result<TuneReport> schedule_session(const SessionTask& session, const SessionSer
   if (!outcome) return outcome.error();
   if (outcome->status != RunStatus::ok) return did_not_run("the schedule", *outcome);
   if (is_emulated) {
-    const auto ns = expected_ns(services.workshop, *analytic_model(services.workshop.machine_model(threads)), schedule.nest, threads);
+    const auto ns = expected_ns(services.workshop, *analytic_model(services.workshop.machine(threads)), schedule.nest, threads);
     if (!ns) return ns.error();
     outcome->timing = expected_timing(*ns, 0);
   }

@@ -20,8 +20,8 @@ double argument_bytes(const ArgumentSpec& argument) {
 }
 
 // The arguments once through memory where they cannot stay in a cache.
-double memory_ns(const TuneStart& plan, const std::vector<int64_t>& cache_bytes) {
-  const bool fits = !cache_bytes.empty() && plan.bytes <= static_cast<double>(cache_bytes.back());
+double memory_ns(const TuneStart& plan, const Machine& machine) {
+  const bool fits = plan.bytes <= static_cast<double>(machine.cache_bytes(machine.caches() - 1));
   return plan.memory_gb_s > 0 && !fits ? plan.bytes / plan.memory_gb_s : 0;
 }
 
@@ -55,7 +55,7 @@ TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& argument
     out.peak_gflops = workshop.measured_peak_gflops(task.key.threads) * peak_factor(task.program, workshop.target());
     out.memory_gb_s = workshop.measured_memory_gb_s(task.key.threads);
   }
-  out.memory_ns = memory_ns(out, workshop.machine_model(task.key.threads).cache_bytes);
+  out.memory_ns = memory_ns(out, workshop.target().machine);
   out.bound_ns = roofline_ns(out, out.peak_gflops);
   out.sketches = static_cast<int>(templates.size());
   for (const auto& nest_template : templates) out.points += points_of(nest_template.trace);

@@ -12,7 +12,7 @@ namespace {
 // A flood of spills rejects a candidate that was meant to live in registers; a base nest has nothing to keep there. Below that the clock decides: constants of a
 // polynomial that are loaded where they are used cost little, and on 16 registers nearly every kernel with an exponential has some.
 int most_spills(const Target& target) {
-  return 2 * target.vector_registers;
+  return 2 * target.machine.units.vector_registers;
 }
 bool has_register_blocks(const LoopNest& nest) {
   return std::any_of(nest.buffers.begin(), nest.buffers.end(), [](const Buffer& b) { return b.scope == Scope::reg; });
@@ -123,29 +123,10 @@ Result<std::vector<unsigned char>> Workshop::product(const LoopNest& nest, Emit 
   return (*backend_)->emit(nest, target_, emit, {name.empty() ? symbol_of(**backend_, nest) : name, caller});
 }
 
-MachineModel Workshop::machine_model(int threads) const {
-  MachineModel machine;
-  machine.vector_bytes = target_.vector_bits / 8;
-  machine.vector_registers = target_.vector_registers;
-  machine.memory_operands = target_.can.memory_operands;
-  machine.cache_bytes = target_.cache_bytes;
-  // A virtual machine's advertised last level is mostly its neighbours'.
-  if (machine.cache_bytes.size() > 2) machine.cache_bytes[2] = std::min<int64_t>(machine.cache_bytes[2], 16 << 20);
-  machine.bytes_per_cycle = {2.0 * machine.vector_bytes};
-  machine.bytes_per_cycle.insert(machine.bytes_per_cycle.end(), target_.bytes_per_cycle.begin(), target_.bytes_per_cycle.end());
-  machine.scattered_line_cycles = target_.scattered_line_cycles;
-  machine.tlb_pages = target_.tlb_pages;
-  machine.tlb_miss_cycles = target_.tlb_miss_cycles;
-  machine.page_start_cycles = target_.page_start_cycles;
-  machine.threads = threads;
-  return machine;
-}
-
-MachineModel Workshop::calibrated_model(int threads, double peak_gflops, double memory_gb_s) const {
-  MachineModel machine = machine_model(threads);
-  const double flops_per_cycle = 2 * machine.fma_per_cycle * machine.vector_bytes / 4 * std::max(1, threads);
-  if (peak_gflops > 0) machine.clock_ghz = peak_gflops / flops_per_cycle;
-  if (memory_gb_s > 0) machine.bytes_per_cycle.back() = memory_gb_s / std::max(1, threads) / machine.clock_ghz;
+Machine calibrated(Machine machine, double peak_gflops, double memory_gb_s) {
+  const double flops_per_cycle = 2 * machine.units.multiply_adds_per_cycle.value * static_cast<double>(machine.vector_bytes()) / 4 * machine.cores();
+  if (peak_gflops > 0) machine.clock_ghz = {peak_gflops / flops_per_cycle, FigureOrigin::probed};
+  if (memory_gb_s > 0) machine.memories.back().bytes_per_cycle = {memory_gb_s / machine.cores() / machine.clock_ghz.value, FigureOrigin::probed};
   return machine;
 }
 

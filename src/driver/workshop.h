@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "polyweft/cost_model.h"
 #include "polyweft/loop_nest.h"
 #include "polyweft/runner.h"
 #include "polyweft/target.h"
@@ -39,8 +38,8 @@ class Workshop {
   Status may_be_named(const std::string& symbol) const;
   /// `name` empty: the nest's, where a symbol can have that.
   Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& name, Abi abi = Abi::halide) const;
-  /// Calibrated once a process where the target is this machine.
-  MachineModel machine_model(int threads) const;
+  /// As the target has it: nothing is measured.
+  Machine machine(int threads) const { return on_cores(target_.machine, threads); }
   /// A kernel that runs `instructions` of the unit that bounds the nest on each of `threads` threads, in registers; none where no such unit is known.
   struct Yardstick {
     LoadableKernel kernel;
@@ -50,9 +49,6 @@ class Workshop {
   std::optional<Yardstick> yardstick(const LoopNest& nest, int threads, int64_t instructions) const;
   /// FMA peak of `threads` threads of this machine, measured now in bursts of 50 us; 0 where the target is not this machine.
   double measured_peak_gflops(int threads) const;
-  /// The same model with clock and memory rate as just measured (0: not known). For searches; a first choice without measurements must not depend on the
-  /// machine's mood.
-  MachineModel calibrated_model(int threads, double peak_gflops, double memory_gb_s) const;
   /// GB/s past the caches, measured now; 0 where the target is not this machine.
   double measured_memory_gb_s(int threads) const;
   const Target& target() const { return target_; }
@@ -61,5 +57,9 @@ class Workshop {
   Target target_;
   Result<const targets::Backend*> backend_;
 };
+
+/// `machine` with the clock and memory rate that its cores were just measured to have together (0: not known). For searches; a first choice without measurements must not
+/// depend on noise.
+Machine calibrated(Machine machine, double peak_gflops, double memory_gb_s);
 
 }  // namespace polyweft

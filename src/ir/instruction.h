@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "polyweft/loop_nest.h"
+#include "polyweft/target.h"
 
 namespace polyweft::ir {
 
@@ -51,8 +52,8 @@ struct Instruction {
   bool allows(NumericsClass cls) const;
   /// Its registers are tiles, rows of one data axis by lanes of another.
   bool is_tile() const { return !operands.empty() && operands[0].register_element == "tile16"; }
-  template <class Target>
-  bool runs_on(const Target& target) const {
+  template <class Features>
+  bool runs_on(const Features& target) const {
     for (const auto& set : needs) {
       bool all = true;
       for (const auto& feature : set) all = all && target.has(feature);
@@ -66,6 +67,10 @@ struct Instruction {
 Result<Instruction> parse_instruction(const std::string& text);
 /// The files of targets/instructions, as they were when this was built, by name.
 const std::vector<Instruction>& known_instructions();
+/// Names of those that a target with these features has.
+std::vector<std::string> instructions_of(const Target& target);
+/// Of these names those whose arithmetic keeps the rules of a class.
+std::vector<std::string> allowed_instructions(const std::vector<std::string>& names, NumericsClass cls);
 /// PW0416 where there is none.
 Result<const Instruction*> instruction_named(const std::string& name);
 

@@ -208,6 +208,20 @@ const std::vector<Instruction>& known_instructions() {
   return all;
 }
 
+std::vector<std::string> instructions_of(const Target& target) {
+  std::vector<std::string> out;
+  for (const Instruction& instruction : known_instructions())
+    if (instruction.runs_on(target)) out.push_back(instruction.name);
+  return out;
+}
+
+std::vector<std::string> allowed_instructions(const std::vector<std::string>& names, NumericsClass cls) {
+  std::vector<std::string> out;
+  for (const std::string& name : names)
+    if (const auto found = instruction_named(name); found && (*found)->allows(cls)) out.push_back(name);
+  return out;
+}
+
 Result<const Instruction*> instruction_named(const std::string& name) {
   std::string known;
   for (const Instruction& instruction : known_instructions()) {

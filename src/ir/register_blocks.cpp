@@ -263,8 +263,8 @@ class Blocks {
 
 BlockShape block_shape(const Target& target) {
   BlockShape out;
-  out.vector_bytes = target.vector_bits / 8;
-  out.vectors = std::max<int64_t>(1, target.vector_registers / 2 / out.rows);
+  out.vector_bytes = target.machine.vector_bytes();
+  out.vectors = std::max<int64_t>(1, target.machine.units.vector_registers / 2 / out.rows);
   return out;
 }
 

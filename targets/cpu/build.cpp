@@ -120,7 +120,7 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   // LLVM's vectorizers and unroller ask what operations cost; which instructions there are says the list of features alone.
   if (nest.auto_vectorized && target.is_host && target.name == "host") options.tuned_for = llvm::sys::getHostCPUName().str();
   if (const std::string off = (*set)->features_against_gathers(); nest.avoids_gathers && !off.empty()) options.cpu_features += "," + off;
-  options.vector_bits = target.vector_bits;
+  options.vector_bits = target.machine.units.vector_bits;
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;
   options.plain_pointers = caller == Caller::plain_c;

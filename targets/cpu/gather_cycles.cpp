@@ -7,12 +7,13 @@
 
 namespace polyweft::targets {
 double gather_cycles(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, const Target& target) {
-  if ((target.gather_lane_cycles == 0 && target.scatter_lane_cycles == 0) || !is_on("model.gather_cycles")) return 0;
+  const double gather = target.machine.units.gather_lane_cycles.value, scatter = target.machine.units.scatter_lane_cycles.value;
+  if ((gather == 0 && scatter == 0) || !is_on("model.gather_cycles")) return 0;
   double out = 0;
   for (const llvm::MCInst& inst : code) {
     const bool is_scatter = machine.instructions.get(inst.getOpcode()).mayStore();
     if (const int lanes = machine.set.gathered_lanes(machine.instructions.getName(inst.getOpcode()).str()))
-      out += lanes * (is_scatter ? target.scatter_lane_cycles : target.gather_lane_cycles);
+      out += lanes * (is_scatter ? scatter : gather);
   }
   return out;
 }

@@ -76,8 +76,8 @@ class Writer {
     auto* f = llvm::Function::Create(type, linkage, name, *module_);
     f->addFnAttr("target-cpu", cpu_);
     f->addFnAttr("target-features", feature_string(target_));
-    f->addFnAttr("prefer-vector-width", std::to_string(target_.vector_bits));
-    f->addFnAttr("min-legal-vector-width", std::to_string(target_.vector_bits));
+    f->addFnAttr("prefer-vector-width", std::to_string(target_.machine.units.vector_bits));
+    f->addFnAttr("min-legal-vector-width", std::to_string(target_.machine.units.vector_bits));
     f->addFnAttr(llvm::Attribute::NoUnwind);
     return f;
   }
@@ -129,7 +129,7 @@ class Writer {
       call = module_->getOrInsertFunction(instruction_->call, llvm::FunctionType::get(types[0], types, false));
     } else {
       llvm::Type* type = unit_.type == ElementType::f64 ? b_.getDoubleTy() : unit_.type == ElementType::f16 ? b_.getHalfTy() : b_.getFloatTy();
-      types.assign(3, llvm::FixedVectorType::get(type, static_cast<unsigned>(target_.vector_bits) / type->getScalarSizeInBits()));
+      types.assign(3, llvm::FixedVectorType::get(type, static_cast<unsigned>(target_.machine.units.vector_bits) / type->getScalarSizeInBits()));
     }
     llvm::Value *a = unknown(types[1]), *b = unknown(types[2]);
     std::vector<llvm::Value*> sums;
@@ -202,7 +202,7 @@ std::string name_of(const Unit& unit) {
 
 double operations_of(const Unit& unit, const Target& target) {
   if (const auto* instruction = instruction_of(unit)) return 2 * multiply_adds(*instruction);
-  return 2.0 * target.vector_bits / (8.0 * static_cast<double>(size_bytes(unit.type)));
+  return 2.0 * target.machine.units.vector_bits / (8.0 * static_cast<double>(size_bytes(unit.type)));
 }
 
 int64_t yardstick_instructions(const Unit& unit, int64_t at_least) {

@@ -152,8 +152,8 @@ class PythonBackend final : public targets::Backend {
   }
   std::string derive(Target& target) const override {
     if (!target.features.empty()) return "'" + target.features.front() + "' is a feature, and Python has none";
-    target.vector_bits = 64;
-    target.vector_registers = 16;
+    target.machine.units.vector_bits = 64;
+    target.machine.units.vector_registers = 16;
     target.is_host = runs_here(target).ok();
     return {};
   }

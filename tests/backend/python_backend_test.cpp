@@ -197,7 +197,7 @@ TEST_F(PythonTarget, is_described_in_a_file) {
   const auto again = find_target(written.path());
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(fingerprint(*again), fingerprint(target_));
-  EXPECT_EQ(again->vector_registers, target_.vector_registers);
+  EXPECT_EQ(again->machine.units.vector_registers, target_.machine.units.vector_registers);
   const Description wrong("architecture = \"python\"\nfeatures = [\"asyncio\"]\n");
   const auto refused = find_target(wrong.path());
   ASSERT_FALSE(refused);

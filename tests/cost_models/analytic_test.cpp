@@ -3,19 +3,14 @@
 
 #include <string>
 
+#include "machines.h"
 #include "polyweft/cost_model.h"
 
 namespace polyweft {
 namespace {
 
-MachineModel machine() {
-  MachineModel m;
-  m.clock_ghz = 2;
-  m.vector_bytes = 64;
-  m.vector_registers = 32;
-  m.cache_bytes = {48 << 10, 2 << 20, 16 << 20};
-  m.bytes_per_cycle = {128, 50, 10, 5};
-  return m;
+Machine machine() {
+  return test::machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20});
 }
 
 /// C[M, N] += A[M, K] * B[K, N] with loops i, j, k by tiles: [mc][kc] i-tile mr (unroll), j-tile u*w, k innermost serial; the accumulator
@@ -115,12 +110,12 @@ class GemmNest {
   VarId it_, jt_, k_, i_, u_, v_;
 };
 
-double predicted(const GemmShape& shape, const MachineModel& m = machine()) {
+double predicted(const GemmShape& shape, const Machine& m = machine()) {
   return analytic_model(m)->predict_ns(GemmNest(shape).build());
 }
 
 TEST(AnalyticModel, a_register_tiled_gemm_is_near_the_fma_bound) {
-  const double bound_ns = 512.0 * 512 * 512 / 16 / 2 / machine().clock_ghz;
+  const double bound_ns = 512.0 * 512 * 512 / 16 / 2 / machine().clock_ghz.value;
   const double ns = predicted({.mr = 12, .vectors = 2});
   EXPECT_GE(ns, bound_ns);
   EXPECT_LE(ns, 1.7 * bound_ns);
@@ -147,8 +142,7 @@ TEST(AnalyticModel, a_tile_that_loads_less_a_multiply_add_wins) {
 }
 
 TEST(AnalyticModel, two_threads_nearly_halve_a_large_product) {
-  MachineModel two = machine();
-  two.threads = 2;
+  const Machine two = on_cores(machine(), 2);
   const double serial = predicted({.parallel = true}), parallel = predicted({.parallel = true}, two);
   EXPECT_LT(parallel, 0.6 * serial);
   EXPECT_GT(parallel, 0.45 * serial);
@@ -211,8 +205,8 @@ TEST(AnalyticModel, tiles_of_three_vectors_load_less_and_win) {
 
 TEST(AnalyticModel, rows_on_pages_of_their_own_wait_for_translation) {
   // 1,600 rows of B are read for each tile, each on a page of its own: more than the translations kept nearby. Without that it is cheaper.
-  MachineModel many = machine();
-  many.tlb_pages = {1 << 20, 1 << 20};
+  Machine many = machine();
+  for (TlbLevel& level : many.tlbs) level.pages = {1 << 20};
   const GemmShape shape = {.m = 504, .n = 1056, .k = 1600};
   EXPECT_GT(predicted(shape), 1.1 * predicted(shape, many));
 }
@@ -236,7 +230,7 @@ TEST(AnalyticModel, lanes_the_other_way_round_and_tables_of_one_vector_are_no_ga
 }
 
 /// A copy of X[rows, columns] in pieces of 16 columns, in the order of these loops.
-double copying(const std::string& loops, const MachineModel& m = machine()) {
+double copying(const std::string& loops, const Machine& m = machine()) {
   const auto nest = parse_loop_nest(
       "nest 1 copy class reassoc\nloops i, j, v\nbuffer X: f32[65536, 160] argument align 4\n"
       "buffer Y: f32[65536, 160] argument align 4 output\narguments X, Y\nbody {\n" +
@@ -254,8 +248,8 @@ TEST(AnalyticModel, short_rows_that_follow_one_another_are_a_stream) {
 
 TEST(AnalyticModel, streams_wait_at_page_starts_where_the_machine_does) {
   const GemmShape shape = {.m = 4032, .n = 96, .k = 1024, .mr = 8, .vectors = 3};
-  MachineModel goes_on = machine();
-  goes_on.page_start_cycles = 0;
+  Machine goes_on = machine();
+  goes_on.page_start_cycles = {0};
   EXPECT_LT(predicted(shape, goes_on), predicted(shape));
 }
 
@@ -266,8 +260,8 @@ double lanes_over_rows(int64_t lanes, int64_t columns) {
                                     "] argument align 4 output\narguments X, Y\nbody {\nfor i in 0 .. 16384 { for v in 0 .. " + w + " vector " + w +
                                     " { compute 0(v, i) store: Y[i, v] <- X[v, i] } }\n}\n");
   EXPECT_TRUE(nest) << nest.error().message;
-  MachineModel m = machine();
-  m.scattered_line_cycles = {8, 10, 16};
+  Machine m = machine();
+  for (const size_t level : {1, 2, 3}) m.memories[level].scattered_line_cycles = {std::vector<double>{0, 8, 10, 16}[level]};
   return nest ? analytic_model(m)->predict_ns(*nest, 16384.0) : 0;
 }
 

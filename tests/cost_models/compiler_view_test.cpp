@@ -1,5 +1,6 @@
 // What the model takes a compiler to make of plain loops: which are vectorized is a table of subscripts.
 #include "cost_models/compiler_view.h"
+#include "machines.h"
 
 #include <gtest/gtest.h>
 
@@ -51,8 +52,7 @@ TEST(CompilerView, vectorizes_what_subscripts_show_to_be_independent) {
 }
 
 TEST(CompilerView, predicts_less_time_for_what_is_vectorized) {
-  MachineModel machine;
-  const auto model = analytic_model(machine);
+  const auto model = analytic_model(test::machine_with(32, 16, {32 << 10, 1 << 20, 8 << 20}));
   for (const Case& c : kCases) {
     LoopNest left_to_compiler = nest_of(c), plain = left_to_compiler;
     plain.auto_vectorized = false;

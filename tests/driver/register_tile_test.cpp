@@ -69,8 +69,8 @@ TEST(RegisterTile, straight_blocks_may_spill_more) {
   const Target target = find_target("x86-64-v3").value();
   const Workshop workshop(target);
   const LoopNest nest = nest_by("trace 1\n  batch 8\n", target, text);
-  EXPECT_FALSE(workshop.is_too_many(2 * target.vector_registers + 100, nest));
-  EXPECT_TRUE(workshop.is_too_many(2 * target.vector_registers + 1000, nest));
+  EXPECT_FALSE(workshop.is_too_many(2 * target.machine.units.vector_registers + 100, nest));
+  EXPECT_TRUE(workshop.is_too_many(2 * target.machine.units.vector_registers + 1000, nest));
 }
 
 TEST(RegisterTile, what_spills_is_refused_with_a_block_that_does_not) {
@@ -86,7 +86,7 @@ TEST(RegisterTile, what_spills_is_refused_with_a_block_that_does_not) {
     EXPECT_TRUE(workshop.is_too_many(allowed->spills, nest));
     EXPECT_EQ(refused.error().message, "the register tile does not fit: " + std::to_string(allowed->spills) + " vector registers are spilled");
     EXPECT_EQ(refused.error().notes, (std::vector<std::string>{c.note, "polyweft bench --schedule times it all the same"}));
-    const RegisterTile tile = fitting_tile(c.tile, {target.vector_registers - (target.can.fused_products ? 0 : 1), c.lanes});
+    const RegisterTile tile = fitting_tile(c.tile, {target.machine.units.vector_registers - (target.can.fused_products ? 0 : 1), c.lanes});
     const auto cured = workshop.for_runner(nest_by(with_tile(tile, c.lanes), target));
     ASSERT_TRUE(cured) << cured.error().message;
     EXPECT_EQ(cured->spills, 0) << c.target << ": " << tile.rows << " x " << tile.columns;
@@ -107,7 +107,7 @@ TEST(RegisterTile, the_example_of_the_documents_fits_every_level) {
     const Target target = find_target(name).value();
     const auto kernel = Workshop(target).for_runner(nest_by(example_of("docs/schedules.md"), target));
     ASSERT_TRUE(kernel) << name << ": " << kernel.error().message;
-    EXPECT_LE(kernel->spills, target.can.fused_products ? 0 : target.vector_registers / 2) << name;
+    EXPECT_LE(kernel->spills, target.can.fused_products ? 0 : target.machine.units.vector_registers / 2) << name;
   }
 }
 

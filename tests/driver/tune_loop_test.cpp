@@ -71,12 +71,8 @@ class TuneLoopTest : public testing::Test {
     const Target target = find_target("x86-64-v3").value();
     const auto program = parse_program("program p(M = 32, N = 32, K = 32)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n");
     task_ = make_task(program.value(), {}, target).value();
-    schedules::TargetFacts facts;
-    facts.vector_bytes = 32;
-    facts.vector_registers = 16;
-    facts.cache_bytes = target.cache_bytes;
-    templates_ = schedules::sketch_templates(task_.program, task_.key.cls, facts, schedules::Isl{}).value();
-    model_ = analytic_model({});
+    templates_ = schedules::sketch_templates(task_.program, task_.key.cls, target.machine, schedules::Isl{}).value();
+    model_ = analytic_model(target.machine);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 

@@ -1,6 +1,7 @@
 // Random programs at the edges of domains, by random traces, sketches, in base order and with open sizes: evaluator, interpreter, tags, machine code and checker agree,
 // and all stages say the same shapes. `PW_RANDOM_EDGES=5000 random_tests --gtest_filter='RandomEdges.*'` judges 5,000 of them, `PW_RANDOM_SEED=17` one,
 // `PW_RANDOM_FIRST=5000` others.
+#include "machines.h"
 #include "random/edges.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ struct Case {
 };
 
 Trace sketched(Rng& rng, const Program& program, NumericsClass cls) {
-  const std::vector<Trace> sketches = schedules::sketches(program, cls, {32, 16, {1 << 10, 4 << 10, 32 << 10}, 2});
+  const std::vector<Trace> sketches = schedules::sketches(program, cls, test::machine_with(32, 16, {1 << 10, 4 << 10, 32 << 10}, 2));
   if (sketches.empty()) return {};
   Trace trace = sketches[rng.below(sketches.size())];
   for (Decision& decision : trace.decisions) {

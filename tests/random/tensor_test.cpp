@@ -8,6 +8,7 @@
 #include "ir/interpreter.h"
 #include "ir/seeded_data.h"
 #include "lang/parser.h"
+#include "machines.h"
 #include "poly/check/checker.h"
 #include "random/pairs.h"
 #include "schedules/sketches/sketches.h"
@@ -194,12 +195,11 @@ TEST(Tensor, sketches_use_the_instruction) {
   for (const std::string& text : kPrograms) {
     const Program source = parsed(text);
     const Program program = polyweft::normalize(polyweft::bind(source, *make_binding(source, {})));
-    schedules::TargetFacts facts;
-    facts.instructions = {"vpdpbusd_512", "vpdpbusd_256"};
+    Machine machine = test::machine_with();
+    machine.units.instructions = {"vpdpbusd_512", "vpdpbusd_256"};
     bool is_used = false;
     for (int threads : {1, 2}) {
-      facts.threads = threads;
-      for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, facts)) {
+      for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, on_cores(machine, threads))) {
         Pair pair = pair_of(source, trace);
         pair.threads = threads;
         const Judgement judgement = judge(pair);
@@ -214,14 +214,14 @@ TEST(Tensor, sketches_use_the_instruction) {
 
 // Signs that no instruction has, other widths, and too little reuse of a panel that is packed at each call.
 TEST(Tensor, sketches_leave_other_sums_alone) {
-  schedules::TargetFacts facts;
-  facts.instructions = {"vpdpbusd_512"};
+  Machine machine = test::machine_with();
+  machine.units.instructions = {"vpdpbusd_512"};
   const std::string kPrograms[] = {filled_in(kProduct, "A: u8", "A: i8"), filled_in(kProduct, "B: i8", "B: u8"),
                                    filled_in(filled_in(kProduct, "i32(A", "i64(A"), "i32(B", "i64(B"), filled_in(kProduct, "M = 5", "M = 2"),
                                    filled_in(kProduct, "K = 24", "K = 3")};
   for (const std::string& text : kPrograms) {
     const Program source = parsed(text);
-    for (const Trace& trace : schedules::sketches(polyweft::normalize(polyweft::bind(source, *make_binding(source, {}))), NumericsClass::reassoc, facts))
+    for (const Trace& trace : schedules::sketches(polyweft::normalize(polyweft::bind(source, *make_binding(source, {}))), NumericsClass::reassoc, machine))
       EXPECT_EQ(trace.text().find("tensorize"), std::string::npos) << text << trace.text();
   }
 }
@@ -267,20 +267,18 @@ TEST(Tensor, changed_nests_are_refuted) {
   EXPECT_EQ(changed, 8);
 }
 
-schedules::TargetFacts facts_of(const Target& target) {
-  schedules::TargetFacts facts;
-  facts.vector_bytes = target.vector_bits / 8;
-  facts.vector_registers = target.vector_registers;
-  for (const ir::Instruction& instruction : ir::known_instructions())
-    if (instruction.runs_on(target)) facts.instructions.push_back(instruction.name);
-  return facts;
+Machine machine_of(const Target& target) {
+  Machine out = test::machine_with();
+  out.units = target.machine.units;
+  out.units.instructions = ir::instructions_of(target);
+  return out;
 }
 
 /// Every sketch for the target, compiled for it and compared with the interpreter; how many have an instruction.
 int compared_sketches(const std::string& text, const Target& target) {
   const Program source = parsed(text), program = polyweft::normalize(polyweft::bind(source, *make_binding(source, {})));
   int with_instruction = 0;
-  for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, facts_of(target))) {
+  for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, machine_of(target))) {
     auto t = replayed(source, trace);
     auto nest = instantiate(*t, values_of(trace));
     EXPECT_TRUE(nest.ok());

@@ -3,6 +3,7 @@
 
 #include "ir/instruction.h"
 #include "lang/parser.h"
+#include "machines.h"
 #include "poly/check/checker.h"
 #include "random/tile_products.h"
 #include "schedules/sketches/sketches.h"
@@ -50,13 +51,11 @@ TEST(Tiles, refusals_name_what_differs) {
   EXPECT_NE(with("heap layout", "tile layout").find("PW0308"), std::string::npos);
 }
 
-schedules::TargetFacts tile_facts(const Target& target, int threads) {
-  schedules::TargetFacts facts;
-  facts.threads = threads;
-  facts.cache_bytes = {48 << 10, 64 << 10, 1 << 20};  // small sizes have panels then
-  for (const ir::Instruction& instruction : ir::known_instructions())
-    if (instruction.runs_on(target)) facts.instructions.push_back(instruction.name);
-  return facts;
+/// Caches so small that small sizes have panels.
+Machine tile_machine(const Target& target, int threads) {
+  Machine out = test::machine_with(64, 32, {48 << 10, 64 << 10, 1 << 20}, threads);
+  out.units.instructions = ir::instructions_of(target);
+  return out;
 }
 
 bool has_tiles(const Trace& trace) {
@@ -84,7 +83,7 @@ TEST(Tiles, sketches_propose_blocks) {
       ASSERT_TRUE(file.ok()) << file.error().message;
       const Program& source = file->programs.front();
       int with_tiles_count = 0, fused = 0, in_panels = 0;
-      for (const Trace& trace : schedules::sketches(bound(source), NumericsClass::reassoc, tile_facts(with_tiles(), threads))) {
+      for (const Trace& trace : schedules::sketches(bound(source), NumericsClass::reassoc, tile_machine(with_tiles(), threads))) {
         if (!has_tiles(trace)) continue;
         ++with_tiles_count;
         fused += trace.text().find("fuse ") != std::string::npos;

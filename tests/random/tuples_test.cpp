@@ -9,6 +9,7 @@
 #include "ir/evaluator.h"
 #include "ir/interpreter.h"
 #include "lang/parser.h"
+#include "machines.h"
 #include "poly/check/checker.h"
 #include "random/pairs.h"
 #include "schedules/queries.h"
@@ -188,7 +189,7 @@ TEST(Tuples, sketches_give_them_registers_and_lanes) {
     for (const int threads : {1, 2}) {
       Pair pair;
       pair.source = parsed_tuples(text);
-      const auto traces = schedules::sketches(normalized(pair.source), NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20}, threads});
+      const auto traces = schedules::sketches(normalized(pair.source), NumericsClass::reassoc, test::machine_with(64, 32, {48 << 10, 2 << 20}, threads));
       ASSERT_FALSE(traces.empty());
       bool is_there = false;
       for (const Trace& trace : traces) {

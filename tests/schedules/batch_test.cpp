@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/walk_nest.h"
+#include "machines.h"
 #include "schedules/bands_harness.h"
 #include "schedules/sketches/batches.h"
 
@@ -70,7 +71,7 @@ TEST(Batch, is_proposed_for_rows_that_stay_in_the_cache) {
     auto base = poly::base_nest(program, NumericsClass::reassoc);
     if (!base) throw std::runtime_error(base.error().message);
     isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
-    return !schedules::batch_sketches(program, NumericsClass::reassoc, schedules::TargetFacts{}, isl).empty();
+    return !schedules::batch_sketches(program, NumericsClass::reassoc, machine_with(), isl).empty();
   };
   EXPECT_TRUE(proposed(64));
   EXPECT_FALSE(proposed(100000));

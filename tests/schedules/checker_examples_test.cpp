@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "harness.h"
+#include "machines.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
 #include "schedules/sketches/sketches.h"
@@ -46,7 +47,7 @@ std::string judge_sketches(const Subject& subject, NumericsClass cls, int draws)
   std::mt19937_64 random(7);
   std::string failures;
   int count = 0;
-  for (const Trace& trace : schedules::sketches(program, cls, schedules::TargetFacts{64, 32, {48 << 10, 2 << 20, 16 << 20}, 2})) {
+  for (const Trace& trace : schedules::sketches(program, cls, machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20}, 2))) {
     auto t = schedules::replay(program, cls, trace, recurrence);
     if (!t) return described(t.error());
     for (int k = 0; k <= draws; ++k) {

@@ -1,4 +1,5 @@
 // The independent checker on scheduled nests, and on mutated ones: what tag mode rejects, the checker must never prove.
+#include "machines.h"
 #include "poly/check/checker.h"
 
 #include <cstring>
@@ -150,7 +151,7 @@ TEST(CheckerOfSchedules, proves_the_sketches) {
   for (const char* text : kPrograms) {
     Program program = normalized_program(text);
     for (auto cls : {NumericsClass::reassoc, NumericsClass::strict}) {
-      for (const Trace& trace : schedules::sketches(program, cls, schedules::TargetFacts{32, 16, {1 << 10, 8 << 10}, 2})) {
+      for (const Trace& trace : schedules::sketches(program, cls, machine_with(32, 16, {1 << 10, 8 << 10}, 2))) {
         auto t = schedules::replay(program, cls, trace);
         ASSERT_TRUE(t.ok());
         auto nest = instantiate(*t, values_of(trace));

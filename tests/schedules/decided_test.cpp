@@ -1,6 +1,7 @@
 // A sketch's text is a trace: every size that its steps name is decided. Programs are random, at sizes where vectors, strips and tiles have several candidates.
 #include "harness.h"
 #include "ir/random_program.h"
+#include "machines.h"
 #include "schedules/sketches/sketches.h"
 
 namespace polyweft::test {
@@ -25,11 +26,11 @@ std::vector<Program> programs() {
 }
 
 TEST(Sketches, decide_every_size_that_their_steps_name) {
-  const schedules::TargetFacts chips[] = {{32, 16, {32 << 10, 1 << 20, 8 << 20}, 1}, {64, 32, {48 << 10, 2 << 20, 16 << 20}, 4}};
+  const Machine chips[] = {machine_with(32, 16, {32 << 10, 1 << 20, 8 << 20}), machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20}, 4)};
   size_t traces = 0, with_decisions = 0;
   for (const Program& program : programs())
-    for (const auto& facts : chips)
-      for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, facts)) {
+    for (const auto& machine : chips)
+      for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, machine)) {
         auto again = parse_trace(trace.text());
         EXPECT_TRUE(again.ok()) << print(program) << trace.text() << (again ? "" : described(again.error()));
         ++traces;

@@ -1,4 +1,5 @@
 // Lanes along diagonals: which slope the rule takes, where it refuses, and that what it makes is proven and right.
+#include "machines.h"
 #include "schedules/sketches/diagonals.h"
 
 #include <filesystem>
@@ -17,11 +18,11 @@ namespace {
 using schedules::Diagonals;
 
 /// The rule's trace for the program's only band; nothing where it refuses.
-std::optional<Trace> diagonals_of(const Program& program, const schedules::TargetFacts& facts = {}, Diagonals form = Diagonals::whole) {
+std::optional<Trace> diagonals_of(const Program& program, const Machine& machine = machine_with(), Diagonals form = Diagonals::whole) {
   const schedules::Isl isl = isl_for(program);
   const auto proposals = isl.propose_bands();
   if (!proposals || proposals->size() != 1) return std::nullopt;
-  schedules::Sketcher s(program, NumericsClass::reassoc, facts, isl);
+  schedules::Sketcher s(program, NumericsClass::reassoc, machine, isl);
   if (!schedules::add_diagonals(s, program, proposals->front(), form)) return std::nullopt;
   s.plan_others();
   return s.trace_;
@@ -134,9 +135,7 @@ TEST(Diagonals, of_random_distances_have_the_least_slope_and_are_right) {
     const std::string text = program_with(distances, 25 + below(16), 25 + below(16), end, below(2) == 0);
     const Program program = normalized_program(text, {});
     const auto slope = has_lanes_as_it_is(distances) ? std::nullopt : least_slope(distances);
-    schedules::TargetFacts facts;
-    facts.vector_bytes = k % 2 == 0 ? 64 : 32;
-    const auto trace = diagonals_of(program, facts);
+    const auto trace = diagonals_of(program, machine_with(k % 2 == 0 ? 64 : 32));
     EXPECT_EQ(trace.has_value(), slope.has_value()) << text;
     if (!trace) {
       ++refused;
@@ -175,21 +174,19 @@ TEST(Diagonals, are_not_for_rows_or_columns_that_have_lanes_nor_for_steep_ones) 
 
 // Tiles of diagonals and columns, where the diagonals that are kept are larger than the first cache by far; whole diagonals else.
 TEST(Diagonals, in_strips_where_they_leave_the_first_cache) {
-  schedules::TargetFacts small;
-  small.cache_bytes = {64, 4096};
+  const Machine small = machine_with(64, 32, {64, 4096});
   const Program program = program_in("bench/floor/lcs.weft", {{"M", 150}, {"N", 1500}});
   const auto trace = diagonals_of(program, small, Diagonals::strips);
   ASSERT_TRUE(trace.has_value());
   for (const char* step : {"L@3: [i + j, 17*i + 16*j]", "fold L c0 mod 3", "tile band1 [d: 64, i: 1024]", "permute band1 [d.1, i.1, d, i]", "distribute band1 at d"})
     EXPECT_TRUE(mentions(*trace, step)) << step << "\n" << trace->text();
   expect_right_diagonals(program, *trace, "");
-  EXPECT_FALSE(diagonals_of(program, {}, Diagonals::strips).has_value());
+  EXPECT_FALSE(diagonals_of(program, machine_with(), Diagonals::strips).has_value());
 }
 
 // Blocks of time, where a plane leaves the second cache by far: diagonals and lanes move with time until no distance is negative.
 TEST(Diagonals, in_blocks_of_time_where_planes_leave_the_second_cache) {
-  schedules::TargetFacts small;
-  small.cache_bytes = {64, 256};
+  const Machine small = machine_with(64, 32, {64, 256});
   for (const auto& [path, sizes, steps] : std::vector<std::tuple<std::string, std::map<std::string, int64_t>, std::vector<std::string>>>{
            {"examples/polybench/seidel_2d.weft",
             {{"TSTEPS", 5}, {"N", 27}},

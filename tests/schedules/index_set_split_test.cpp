@@ -4,6 +4,7 @@
 
 #include "harness.h"
 #include "ir/interpreter.h"
+#include "machines.h"
 #include "poly/check/checker.h"
 #include "schedules/queries.h"
 #include "schedules/sketches/sketches.h"
@@ -140,7 +141,7 @@ TEST(IndexSetSplit, refuses_what_it_cannot_take_apart) {
 TEST(IndexSetSplit, is_proposed_where_conditions_have_residues) {
   for (const std::string& text : {scatter(3, 4, 1), std::string(kImage)}) {
     Program program = normalized_program(text);
-    auto traces = schedules::sketches(program, NumericsClass::reassoc, {16, 16, {1 << 10, 8 << 10, 64 << 10}, 1});
+    auto traces = schedules::sketches(program, NumericsClass::reassoc, machine_with(16, 16, {1 << 10, 8 << 10, 64 << 10}, 1));
     EXPECT_NE(traces.front().text().find("index_set_split Y y, t mod"), std::string::npos) << traces.front().text();
     for (const Trace& trace : traces) {
       auto t = schedules::replay(program, NumericsClass::reassoc, trace);

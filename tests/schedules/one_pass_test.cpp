@@ -1,4 +1,5 @@
 // Rule 13: sums over one large matrix share a pass over it, in every way in which they may need each other; what they compute is right and proven.
+#include "machines.h"
 #include "schedules/sketches/one_pass.h"
 
 #include <fstream>
@@ -9,7 +10,7 @@
 namespace polyweft::test {
 namespace {
 
-const schedules::TargetFacts kSmallCaches{64, 32, {1 << 10, 16 << 10, 64 << 20}, 1};
+const Machine kSmallCaches = machine_with(64, 32, {1 << 10, 16 << 10, 64 << 20});
 
 std::vector<Trace> pass_sketches(const Program& program, NumericsClass cls = NumericsClass::reassoc) {
   return schedules::one_pass_sketches(program, cls, kSmallCaches, isl_for(program));
@@ -68,8 +69,7 @@ TEST(OnePassSketches, are_not_made_where_nothing_is_shared_or_the_order_counts) 
 
 // Two threads have a product each, or equal parts of one.
 TEST(OnePassSketches, share_nothing_among_threads) {
-  schedules::TargetFacts two = kSmallCaches;
-  two.threads = 2;
+  const Machine two = on_cores(kSmallCaches, 2);
   const Program pair = polybench_program("bicg", {{"N", 37}, {"M", 101}}), changed = polybench_program("gemver", {{"N", 367}});
   EXPECT_TRUE(schedules::one_pass_sketches(pair, NumericsClass::reassoc, two, isl_for(pair)).empty());
   const auto traces = schedules::one_pass_sketches(changed, NumericsClass::reassoc, two, isl_for(changed));

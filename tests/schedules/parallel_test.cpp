@@ -1,5 +1,6 @@
 // Parts of an index for threads: equal to within a register tile, every point once, copies outside shared.
 #include "harness.h"
+#include "machines.h"
 #include "poly/check/checker.h"
 #include "polyweft/cost_model.h"
 #include "proofs.h"
@@ -15,7 +16,7 @@ int64_t step_of(const LoopNest& nest, MarkKind mark) {
   return 0;
 }
 
-const schedules::TargetFacts kTwoThreads = {64, 32, {48 << 10, 2 << 20, 32 << 20}, 2};
+const Machine kTwoThreads = machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, 2);
 
 bool is_parallel(const Trace& trace) {
   return trace.text().find(" in 2\n") != std::string::npos;
@@ -105,11 +106,7 @@ Offer offer_for_product(int64_t n) {
   const std::string extent = std::to_string(n);
   const Program program = normalized_program("program gemm(M = " + extent + ", N = " + extent + ", K = " + extent +
                                              ")\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n");
-  MachineModel machine;
-  machine.vector_bytes = kTwoThreads.vector_bytes;
-  machine.vector_registers = kTwoThreads.vector_registers;
-  machine.threads = kTwoThreads.threads;
-  const auto model = analytic_model(machine);
+  const auto model = analytic_model(machine_with(64, 32, {32 << 10, 1 << 20, 8 << 20}, 2));
   Offer out;
   double least = 1e300;
   for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, kTwoThreads)) {

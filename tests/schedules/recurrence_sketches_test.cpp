@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "harness.h"
+#include "machines.h"
 #include "poly/band.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
@@ -22,7 +23,7 @@ Program example(const std::filesystem::path& path, const std::map<std::string, i
 
 TEST(RecurrenceSketches, stencils_in_time_get_skewed_tiles_folded_planes_and_jammed_rows) {
   const Program program = example(kExampleFolder / "polybench" / "jacobi_2d.weft");
-  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
   ASSERT_EQ(traces.size(), 3u);
   for (const char* step :
        {"i + 2*t", "j + 16*t + 8", "fold A d0 mod 1", "fold B d0 mod 1", "tile band1 [t: tt1", "distribute band1 at t", "vectorize A@2 j 8", "unroll A@2 i"})
@@ -36,7 +37,7 @@ TEST(RecurrenceSketches, stencils_in_time_get_skewed_tiles_folded_planes_and_jam
 TEST(RecurrenceSketches, sums_inside_a_recurrence_get_lanes_of_partial_sums) {
   const auto first_trace = [](const std::string& name, const std::map<std::string, int64_t>& sizes) {
     const Program program = example(kExampleFolder / "polybench" / name, sizes);
-    const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+    const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
     return traces.empty() ? Trace{} : traces.front();
   };
   const Trace solve = first_trace("trisolv.weft", {{"N", 60}}), levinson = first_trace("durbin.weft", {{"N", 60}});
@@ -62,7 +63,7 @@ void expect_right_trace(const Program& program, const Trace& trace) {
 TEST(RecurrenceSketches, recurrences_side_by_side_are_lanes_or_jammed) {
   const auto last_two = [](const std::string& name, const std::map<std::string, int64_t>& sizes) {
     const Program program = example(kExampleFolder / "recurrences" / name, sizes);
-    auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+    auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
     EXPECT_GE(traces.size(), 2u);
     traces.erase(traces.begin(), traces.end() - std::min<std::ptrdiff_t>(2, std::ssize(traces)));
     for (const Trace& trace : traces) expect_right_trace(program, trace);
@@ -81,7 +82,7 @@ TEST(RecurrenceSketches, recurrences_side_by_side_are_lanes_or_jammed) {
 // A filter along rows, then along columns: the former has no rows of vectors, so several of its rows go side by side; the latter keeps its own.
 TEST(RecurrenceSketches, bands_without_rows_are_jammed_beside_bands_with_rows) {
   const Program program = example(kExampleFolder / "polybench" / "deriche.weft", {{"W", 13}, {"H", 21}});
-  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
   const auto mixed = std::find_if(traces.begin(), traces.end(), [](const Trace& trace) { return mentions(trace, "unroll band1 i") && mentions(trace, "vectorize z1 j 8"); });
   ASSERT_NE(mixed, traces.end());
   EXPECT_TRUE(mentions(*mixed, "unroll band2 i") && mentions(*mixed, "vectorize z2 j 8")) << mixed->text();
@@ -91,7 +92,7 @@ TEST(RecurrenceSketches, bands_without_rows_are_jammed_beside_bands_with_rows) {
 // Lanes along the sum would read a column of the matrix element by element: lanes go along its rows instead, a loop further out.
 TEST(RecurrenceSketches, sums_down_columns_get_lanes_along_rows) {
   const Program program = example(kExampleFolder / "recurrences" / "viterbi.weft", {{"T", 5}, {"S", 40}, {"O", 3}});
-  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
   ASSERT_FALSE(traces.empty());
   for (const char* step : {"distribute band1 at t", "vectorize v.1 s 8", "accumulate v.1 at s.1 reg", "vectorize v@2 s 8"})
     EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
@@ -101,7 +102,7 @@ TEST(RecurrenceSketches, sums_down_columns_get_lanes_along_rows) {
 // Sums that share operands in two directions: blocks of both, where the statement has loops of its own along both.
 TEST(RecurrenceSketches, sums_of_several_sequences_share_their_matrix) {
   const Program program = example(kExampleFolder / "recurrences" / "gru.weft", {{"T", 3}, {"B", 9}, {"I", 5}, {"H", 42}});
-  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+  const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
   ASSERT_FALSE(traces.empty());
   for (const char* step :
        {"distribute band1 at t", "tile z.1 [n: 4, k: 4, q: 16]", "accumulate z.1 at k.1 reg", "unroll z.1 n, k", "vectorize z.1 q 16", "vectorize h@2 k 16"})
@@ -113,8 +114,7 @@ TEST(RecurrenceSketches, sums_of_several_sequences_share_their_matrix) {
 TEST(RecurrenceSketches, tables_lie_in_the_outputs_that_take_them) {
   const std::string rows = "program rows(M = 19, N = 37)\nin X: i32[M, N]\nlet A[i: M, j: N]: i32 = max(X[i, j], A[i - 1, j - 1] where i > 0 and j > 0 else 3)\n";
   const Program taken = normalized_program(rows + "out Y[i: M, j: N]: i32 = A[i, j]\n"), read = normalized_program(rows + "out Y[i: M, j: N]: i32 = A[i, j] + 1\n");
-  schedules::TargetFacts small;
-  small.cache_bytes = {64, 128};
+  const Machine small = machine_with(64, 32, {64, 128});
   size_t in_output = 0;
   for (const Trace& trace : schedules::recurrence_sketches(taken, NumericsClass::reassoc, small, isl_for(taken))) {
     in_output += mentions(trace, "store A in Y");
@@ -123,7 +123,7 @@ TEST(RecurrenceSketches, tables_lie_in_the_outputs_that_take_them) {
   }
   EXPECT_GE(in_output, 2u);
   for (const Trace& trace : schedules::recurrence_sketches(read, NumericsClass::reassoc, small, isl_for(read))) EXPECT_FALSE(mentions(trace, " in Y")) << trace.text();
-  const auto near = schedules::recurrence_sketches(taken, NumericsClass::reassoc, {}, isl_for(taken));
+  const auto near = schedules::recurrence_sketches(taken, NumericsClass::reassoc, machine_with(), isl_for(taken));
   EXPECT_TRUE(std::none_of(near.begin(), near.end(), [](const Trace& t) { return mentions(t, "tt1"); }));
 }
 
@@ -140,7 +140,7 @@ TEST(RecurrenceSketches, are_proven_and_right) {
     if (is_large) continue;
     const Program program = example(path);
     if (!schedules::has_recurrence(program)) continue;
-    const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, {}, isl_for(program));
+    const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
     with_sketch += !traces.empty();
     if (std::getenv("PW_SHOW")) printf("%s: %zu\n", path.filename().c_str(), traces.size());
     const bool is_kernel = path.parent_path().filename() == "polybench";

@@ -1,4 +1,5 @@
 // Rule 14: rows of several resolutions in one pass; what the nests compute is right, from the right elements, and proven.
+#include "machines.h"
 #include "schedules/sketches/resolutions.h"
 
 #include <fstream>
@@ -9,10 +10,10 @@
 namespace polyweft::test {
 namespace {
 
-const schedules::TargetFacts kTinyCaches{32, 32, {64, 256, 64 << 20}, 1};
+const Machine kTinyCaches = machine_with(32, 32, {64, 256, 64 << 20});
 
-std::vector<Trace> sketches_of(const Program& program, const schedules::TargetFacts& facts = kTinyCaches) {
-  return schedules::resolution_sketches(program, NumericsClass::reassoc, facts, isl_for(program));
+std::vector<Trace> sketches_of(const Program& program, const Machine& machine = kTinyCaches) {
+  return schedules::resolution_sketches(program, NumericsClass::reassoc, machine, isl_for(program));
 }
 
 std::string checked(const Program& program) {
@@ -73,12 +74,8 @@ out Y[i: H // 2, j: W] = S[H - 1 - 2*i, j])");
 
 TEST(ResolutionSketches, none_for_threads_and_for_what_is_near) {
   const Program program = pyramid({{"H", 77}, {"W", 131}});
-  schedules::TargetFacts facts = kTinyCaches;
-  facts.threads = 2;
-  EXPECT_TRUE(sketches_of(program, facts).empty());
-  facts = kTinyCaches;
-  facts.cache_bytes[1] = 16 << 20;
-  EXPECT_TRUE(sketches_of(program, facts).empty());
+  EXPECT_TRUE(sketches_of(program, on_cores(kTinyCaches, 2)).empty());
+  EXPECT_TRUE(sketches_of(program, machine_with(32, 32, {64, 16 << 20, 64 << 20})).empty());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Every sketch of every example without a recurrence computes what the evaluator computes, at small odd sizes and several decisions.
+#include "machines.h"
 #include "schedules/sketches/sketches.h"
 
 #include <array>
@@ -57,7 +58,7 @@ void expect_right_nests(const Program& program, const std::vector<Trace>& traces
 // Tiles of lanes divide a group, so that the group is one value a tile; every tap at the border is a block of constant size.
 TEST(GroupedSketches, vectorize_grouped_convolutions_and_split_their_taps) {
   Program program = normalized_program(kGroupedConv);
-  auto traces = schedules::sketches(program, NumericsClass::reassoc, {32, 16, {1 << 10, 8 << 10, 64 << 10}, 1});
+  auto traces = schedules::sketches(program, NumericsClass::reassoc, machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}, 1));
   const std::string first = traces.front().text();
   EXPECT_NE(first.find("vectorize Y f 8"), std::string::npos) << first;
   EXPECT_NE(first.find("split Y s at 1, 2"), std::string::npos) << first;
@@ -77,7 +78,7 @@ std::string depthwise(int size, int kernel, int stride, int pad) {
 TEST(TapSketches, write_out_the_taps_of_depthwise_convolutions) {
   for (auto [size, kernel, stride, pad] : {std::array{13, 3, 1, 1}, {9, 3, 2, 1}, {7, 3, 1, 1}, {12, 5, 1, 2}, {10, 3, 1, 0}}) {
     Program program = normalized_program(depthwise(size, kernel, stride, pad));
-    auto traces = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {1 << 12, 16 << 10, 64 << 20}, 1});
+    auto traces = schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {1 << 12, 16 << 10, 64 << 20}, 1));
     const std::string text = traces.front().text();
     EXPECT_NE(text.find("unroll Y t, r, x"), std::string::npos) << text;
     EXPECT_NE(text.find("stream Y"), std::string::npos) << text;
@@ -92,7 +93,7 @@ constexpr const char* kClampedStencil =
 
 /// All sketches of a program at their first decisions compute what the evaluator computes; their texts.
 std::string checked_sketches(const Program& program) {
-  auto traces = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 1});
+  auto traces = schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, 1));
   std::string texts;
   for (const Trace& trace : traces) {
     auto t = schedules::replay(program, NumericsClass::reassoc, trace);
@@ -121,7 +122,7 @@ TEST(ChainSketches, run_a_stencil_inside_the_product_that_reads_it) {
     EXPECT_EQ(texts.find("stream Y"), std::string::npos) << texts;
     // Where no cache holds the images the product is stored past them, and rows that come from memory are asked for.
     std::string large;
-    for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, {64, 32, {1 << 10, 2 << 10, 4 << 10}, 1})) large += trace.text() + "\n";
+    for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {1 << 10, 2 << 10, 4 << 10}, 1))) large += trace.text() + "\n";
     EXPECT_NE(large.find("stream Y"), std::string::npos) << large;
     EXPECT_NE(large.find("prefetch X in T along y by 2"), std::string::npos) << large;
   }
@@ -277,11 +278,11 @@ TEST(InterleavedSketches, take_classes_of_residues_together) {
       EXPECT_EQ(is_split, classes > 0) << texts;
       if (!is_split) continue;
       EXPECT_NE(texts.find("fuse Y.p" + std::to_string(classes) + " into Y.p1 at x.1"), std::string::npos) << texts;
-      const auto trace = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 1}).front();
+      const auto trace = schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, 1)).front();
       const auto nest = instantiate(*schedules::replay(program, NumericsClass::reassoc, trace), values_of(trace));
       ASSERT_TRUE(nest.ok()) << described(nest.error());
       EXPECT_EQ(poly::check_nest(program, *nest).verdict, Verdict::proven) << trace.text();
-      for (const Trace& parallel : schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 2})) {
+      for (const Trace& parallel : schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, 2))) {
         const auto parts = instantiate(*schedules::replay(program, NumericsClass::reassoc, parallel), values_of(parallel));
         ASSERT_TRUE(parts.ok()) << described(parts.error());
         EXPECT_EQ(difference(program, *parts, 7, ir::DataKind::random), "") << parallel.text();
@@ -297,7 +298,7 @@ TEST(BorderSketches, leave_no_condition_in_the_loops) {
   for (const std::string& text : {inside + frame, frame + inside, corner})
     for (const int n : {3, 7, 40}) {
       const Program program = normalized_program("program p(N = " + std::to_string(n) + ")\nin X: f32[N, N]\n" + text);
-      const auto traces = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {1 << 10, 8 << 10, 64 << 20}, 1});
+      const auto traces = schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {1 << 10, 8 << 10, 64 << 20}, 1));
       expect_right_nests(program, traces, "\\bif\\b", "a condition is left");
       const auto nest = instantiate(*schedules::replay(program, NumericsClass::reassoc, traces.front()), values_of(traces.front()));
       ASSERT_TRUE(nest.ok()) << described(nest.error());
@@ -355,7 +356,7 @@ TEST(TurnedSketches, tile_transpositions_and_stream_large_ones) {
   EXPECT_NE(text.find("tile Y [j: tu, i: tk]"), std::string::npos) << text;
   EXPECT_EQ(text.find("stream"), std::string::npos) << text;
   const Program large = normalized_program("program turn(M = 1024, N = 1024)\nin X: f32[M, N]\nout Y[i: N, j: M] = X[j, i]\n");
-  EXPECT_NE(schedules::sketches(large, NumericsClass::reassoc, {}).front().text().find("stream Y"), std::string::npos);
+  EXPECT_NE(schedules::sketches(large, NumericsClass::reassoc, machine_with()).front().text().find("stream Y"), std::string::npos);
 }
 
 // Rows of one value each are lanes: there is nothing to transpose.
@@ -369,18 +370,18 @@ TEST(TurnedSketches, leave_rows_of_one_value_alone) {
 TEST(PanelSketches, an_operand_that_fills_the_second_cache_is_blocked_by_columns) {
   const Program program =
       normalized_program("program product(M = 512)\nin A: f64[M, 512]\nconst in W: f64[512, 512]\nout C[i: M, j: 512] = sum[k: 512] A[i, k] * W[k, j]\n");
-  const auto traces = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 16 << 20}, 1});
+  const auto traces = schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20}, 1));
   EXPECT_TRUE(
       std::any_of(traces.begin(), traces.end(), [](const Trace& trace) { return trace.text().find("tile C [j: nc, k: kc, i: mr, j: nr]") != std::string::npos; }));
 }
 
 // Weights that the second cache holds beside all else: where a panel outgrows the first one, its lines are asked for before each row of registers wants them.
 TEST(Sketches, ask_ahead_for_panels_that_the_first_cache_does_not_hold) {
-  const schedules::TargetFacts facts{64, 32, {48 << 10, 2 << 20, 16 << 20}, 1};
+  const Machine machine = machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20});
   for (int depth : {256, 576}) {  // panels of 32 and 72 KB
     const Program program = normalized_program("program gemm(M = 98, N = 64, K = " + std::to_string(depth) +
                                                ")\nin A: f32[M, K]\nconst in B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n");
-    const std::string first = schedules::sketches(program, NumericsClass::reassoc, facts).front().text();
+    const std::string first = schedules::sketches(program, NumericsClass::reassoc, machine).front().text();
     EXPECT_EQ(first.find("prefetch B in C along k by ") != std::string::npos, depth == 576) << first;
   }
 }
@@ -389,7 +390,7 @@ TEST(Sketches, ask_ahead_for_panels_that_the_first_cache_does_not_hold) {
 TEST(PanelSketches, weights_that_no_cache_holds_pass_once) {
   for (const std::string kind : {"const in", "in"}) {
     Program program = normalized_program("program skinny(M = 5)\nin A: f32[M, 450]\n" + kind + " W: f32[450, 70]\nout C[i: M, j: 70] = sum[k: 450] A[i, k] * W[k, j]\n");
-    auto traces = schedules::sketches(program, NumericsClass::reassoc, {32, 16, {1 << 10, 8 << 10, 64 << 10}, 1});
+    auto traces = schedules::sketches(program, NumericsClass::reassoc, machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}, 1));
     const auto panels =
         std::find_if(traces.begin(), traces.end(), [](const Trace& trace) { return trace.text().find("permute C [j.1, k.1, i.1, k,") != std::string::npos; });
     ASSERT_NE(panels, traces.end());
@@ -407,7 +408,7 @@ TEST(Sketches, threads_part_what_blocks_for_a_cache_are_made_of) {
     const std::string n = std::to_string(size);
     const Program program = normalized_program("program gemm(M = " + n + ", N = " + n + ", K = " + n +
                                                ")\nin A: f32[M, K]\nconst in B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n");
-    for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 16 << 20}, 2})) {
+    for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20}, 2))) {
       const std::string text = trace.text();
       if (text.find("parallel C ") == std::string::npos) continue;
       EXPECT_NE(text.find(text.find("tile C [j: nc, k: kc, i: mr, j: nr]") != std::string::npos ? "parallel C j in 2" : "parallel C i in 2"), std::string::npos) << text;
@@ -421,8 +422,8 @@ TEST(DepthwiseSketches, two_threads_lose_no_sketch) {
       "program depthwise(H = 112, W = 112, C = 32)\nin X: f32[H, W, C]\nconst in K: f32[3, 3, C]\nlet P[y: H + 2, x: W + 2, c: C] = X[y - 1, x - 1, c] where 1 <= y <= H "
       "and 1 <= x <= "
       "W else 0\nout Y[y: H, x: W, c: C] = sum[r: 3, s: 3] P[y + r, x + s, c] * K[r, s, c]\n");
-  const auto alone = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 1});
-  const auto two = schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 2});
+  const auto alone = schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, 1));
+  const auto two = schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, 2));
   EXPECT_EQ(two.size(), alone.size());
   for (const Trace& trace : two) EXPECT_NE(trace.text().find("parallel Y"), std::string::npos) << trace.text();
 }
@@ -431,7 +432,7 @@ TEST(DepthwiseSketches, two_threads_lose_no_sketch) {
 TEST(GemmSketches, blocks_of_the_second_cache_are_readable) {
   const Program program = normalized_program("program g(N = 1024)\nin A: f64[N, N]\nconst in B: f64[N, N]\nout C[i: N, j: N] = sum[k: N] A[i, k] * B[k, j]\n");
   bool some_block = false;
-  for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, {64, 32, {48 << 10, 2 << 20, 32 << 20}, 1})) {
+  for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, 1))) {
     auto reread = parse_trace(trace.text());
     ASSERT_TRUE(reread.ok()) << trace.text();
     EXPECT_TRUE(*reread == trace) << trace.text();
@@ -446,8 +447,7 @@ TEST_P(Sketches, compute_what_the_evaluator_computes) {
   Program program = normalized_program(slurp(std::string(PW_SOURCE_DIR) + "/examples/" + GetParam().file + ".weft"), GetParam().sizes);
   for (auto cls : {NumericsClass::reassoc, NumericsClass::strict}) {
     for (int threads : {1, 2}) {
-      schedules::TargetFacts facts{32, 16, {1 << 10, 8 << 10, 64 << 10}, threads};
-      auto traces = schedules::sketches(program, cls, facts);
+      auto traces = schedules::sketches(program, cls, machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}, threads));
       EXPECT_GE(traces.size(), 1u);
       Rng rng(11);
       for (const Trace& trace : traces) {

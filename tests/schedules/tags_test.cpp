@@ -2,6 +2,7 @@
 // data, inlining and lanes included.
 #include "harness.h"
 #include "ir/interpreter.h"
+#include "machines.h"
 #include "schedules/sketches/sketches.h"
 
 namespace polyweft::test {
@@ -18,7 +19,7 @@ TEST(Tags, sketches_compute_the_programs_terms) {
   for (const char* text : kPrograms) {
     Program program = normalized_program(text);
     for (auto cls : {NumericsClass::reassoc, NumericsClass::strict}) {
-      for (const Trace& trace : schedules::sketches(program, cls, schedules::TargetFacts{32, 16, {1 << 10, 8 << 10}, 2})) {
+      for (const Trace& trace : schedules::sketches(program, cls, machine_with(32, 16, {1 << 10, 8 << 10}, 2))) {
         auto t = schedules::replay(program, cls, trace);
         ASSERT_TRUE(t.ok()) << described(t.error());
         auto nest = instantiate(*t, values_of(trace));

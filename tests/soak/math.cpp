@@ -49,7 +49,7 @@ class Kernel {
     const std::string name = name_of(type);
     const std::string text = "program m(N = " + std::to_string(kBlock) + ")\nin X: " + name + "[N]\n" + (two ? "in P: " + name + "[N]\n" : "") +
                              "out Y[i: N] = " + function.name + (two ? "(X[i], P[i])\n" : "(X[i])\n");
-    const int lanes = static_cast<int>(find_target("host")->vector_bits / 8 / size_bytes(type == ElementType::f64 ? type : ElementType::f32));
+    const int lanes = static_cast<int>(find_target("host")->machine.units.vector_bits / 8 / size_bytes(type == ElementType::f64 ? type : ElementType::f32));
     add(text, "trace 1\n  vectorize Y i " + std::to_string(lanes) + "\n", "host");
     add(text, "trace 1\n", "host");
     const bool has_more = targets_test::runnable_targets().size() > 2;

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "lang/parser.h"
+#include "machines.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
 #include "random/band_traces.h"
@@ -60,7 +61,7 @@ Result<Subject> subject_of(uint64_t seed) {
     if (!nest) return nest.error();
     base = std::make_shared<const LoopNest>(std::move(*nest));
   } else if (!schedules::has_recurrence(out.program) && trace.steps.empty()) {
-    const std::vector<Trace> sketches = schedules::sketches(out.program, pair.cls, {32, 16, {1 << 10, 4 << 10, 32 << 10}, 2});
+    const std::vector<Trace> sketches = schedules::sketches(out.program, pair.cls, test::machine_with(32, 16, {1 << 10, 4 << 10, 32 << 10}, 2));
     trace = sketches[rng.below(sketches.size())];
     for (Decision& decision : trace.decisions)
       if (!decision.candidates.empty()) decision.value = decision.candidates[rng.below(decision.candidates.size())];

@@ -8,6 +8,7 @@
 
 #include "ir/instruction.h"
 #include "lang/parser.h"
+#include "machines.h"
 #include "random/pairs.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
@@ -24,13 +25,12 @@ using random_test::Outcome;
 using random_test::Pair;
 
 /// Caches of the size of these shapes, so that sketches pack and block; narrow vectors; two threads.
-const std::vector<schedules::TargetFacts>& machines() {
-  static const std::vector<schedules::TargetFacts> all = [] {
-    std::vector<schedules::TargetFacts> out = {
-        {64, 32, {48 << 10, 2 << 20, 16 << 20}, 1}, {64, 32, {1 << 10, 8 << 10, 64 << 10}, 2}, {32, 16, {1 << 10, 4 << 10, 32 << 10}, 1}};
+const std::vector<Machine>& machines() {
+  static const std::vector<Machine> all = [] {
+    std::vector<Machine> out = {test::machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20}), test::machine_with(64, 32, {1 << 10, 8 << 10, 64 << 10}, 2),
+                                test::machine_with(32, 16, {1 << 10, 4 << 10, 32 << 10})};
     auto host = find_target("host");
-    for (const ir::Instruction& instruction : ir::known_instructions())
-      if (host && instruction.runs_on(*host)) out[0].instructions.push_back(instruction.name), out[1].instructions.push_back(instruction.name);
+    if (host) out[0].units.instructions = out[1].units.instructions = host->machine.units.instructions;
     return out;
   }();
   return all;
@@ -158,7 +158,7 @@ class Shapes : public Part {
   void judge(const Vector& vector, const Trace& trace, const Expected& expected, bool run_code) {
     Pair pair = pair_of(vector);
     pair.trace = with_values(trace, vector.decisions);
-    pair.threads = machines()[vector.machine].threads;
+    pair.threads = machines()[vector.machine].cores();
     pair.ask_checker = true;
     pair.run_code = run_code;
     const Judgement judgement = random_test::judge(pair, expected);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "support/cpu_features.h"
 #include "targets/cpu/this_machine.h"
@@ -13,6 +14,12 @@
 
 namespace polyweft {
 namespace {
+
+std::string lines_of(const std::vector<NamedFigure>& all) {
+  std::ostringstream out;
+  for (const NamedFigure& figure : all) out << figure.key << " = " << figure.value << " " << figure.unit << " " << name_of(figure.origin) << "\n";
+  return out.str();
+}
 
 class Description : public testing::Test {
  protected:
@@ -30,7 +37,7 @@ TEST_F(Description, every_one_of_the_folder_is_read) {
   for (const auto& entry : std::filesystem::directory_iterator(PW_SOURCE_DIR "/targets/descriptions")) {
     auto target = find_target(entry.path());
     ASSERT_TRUE(target.ok()) << target.error().message;
-    EXPECT_GE(target->vector_bits, 256);
+    EXPECT_GE(target->machine.units.vector_bits, 256);
     ++found;
   }
   EXPECT_GE(found, 2);
@@ -43,15 +50,7 @@ TEST_F(Description, what_describe_prints_is_read_back) {
     auto again = read(describe(*target));
     ASSERT_TRUE(again.ok()) << again.error().message;
     EXPECT_EQ(fingerprint(*again), fingerprint(*target));
-    EXPECT_EQ(again->cache_bytes, target->cache_bytes);
-    EXPECT_EQ(again->bytes_per_cycle, target->bytes_per_cycle);
-    EXPECT_EQ(again->scattered_line_cycles, target->scattered_line_cycles);
-    EXPECT_EQ(again->tlb_pages, target->tlb_pages);
-    EXPECT_EQ(again->tlb_miss_cycles, target->tlb_miss_cycles);
-    EXPECT_EQ(again->page_start_cycles, target->page_start_cycles);
-    EXPECT_EQ(again->gather_lane_cycles, target->gather_lane_cycles);
-    EXPECT_EQ(again->scatter_lane_cycles, target->scatter_lane_cycles);
-    EXPECT_EQ(again->cores, target->cores);
+    EXPECT_EQ(lines_of(figures(again->machine)), lines_of(figures(target->machine)));
     EXPECT_EQ(again->is_host, target->is_host);
   }
 }
@@ -87,6 +86,32 @@ TEST(Hosts, targets_of_other_architectures_are_none) {
     if (backend->architecture() != native_architecture()) EXPECT_FALSE(backend->host()) << backend->architecture();
 }
 
+TEST_F(Description, says_where_each_figure_is_from) {
+  auto target = read("architecture = \"x86-64\"\nfeatures = []\ncache_bytes = [32768, 524288, 8388608]\nclock_ghz = 3.5\ntlb_pages = [64, 2048]\n"
+                     "probed = [\"clock_ghz\", \"cache_bytes[2]\"]\nassumed = [\"tlb_pages\"]\n");
+  ASSERT_TRUE(target.ok()) << target.error().message;
+  const Machine& machine = target->machine;
+  EXPECT_EQ(machine.clock_ghz, (Figure<double>{3.5, FigureOrigin::probed}));
+  EXPECT_EQ(machine.memories[1].bytes, (Figure<int64_t>{524288, FigureOrigin::described}));
+  EXPECT_EQ(machine.memories[2].bytes, (Figure<int64_t>{8388608, FigureOrigin::probed}));
+  EXPECT_EQ(machine.tlbs[1].pages, (Figure<int64_t>{2048, FigureOrigin::assumed}));
+  EXPECT_EQ(machine.fork_join_ns, Machine().fork_join_ns);
+  const auto again = read(describe(*target));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(lines_of(figures(again->machine)), lines_of(figures(machine)));
+}
+
+TEST_F(Description, of_earlier_versions_is_read) {
+  auto target = read("architecture = \"x86-64\"\nfeatures = []\ncache_bytes = [32768, 524288, 268435456]\nbytes_per_cycle = [30, 24, 10]\nscattered_line_cycles = []\n"
+                     "tlb_pages = [64, 3072]\ntlb_miss_cycles = [0.5, 8]\npage_start_cycles = 0\ngather_lane_cycles = 1.6\nscatter_lane_cycles = 1.1\ncores = 2\n");
+  ASSERT_TRUE(target.ok()) << target.error().message;
+  EXPECT_EQ(target->machine.cache_bytes(2), 16 << 20) << "what a thread counts on of a cache that all cores share";
+  EXPECT_EQ(target->machine.memories[3].bytes_per_cycle.value, 10);
+  EXPECT_EQ(target->machine.memories[3].scattered_line_cycles.value, 0);
+  EXPECT_EQ(target->machine.tlbs[1].miss_cycles.value, 8);
+  EXPECT_EQ(target->machine.cores(), 2);
+}
+
 TEST_F(Description, refusals) {
   const std::string path = path_.string();
   auto refused = [&](const std::string& body, const std::string& message) {
@@ -103,15 +128,18 @@ TEST_F(Description, refusals) {
   refused("cores = 2", "it has no list 'features'");
   refused("features = [\"avx3\"]", "'avx3' is not a feature this version knows");
   refused("features = [1]", "'?' is not a feature this version knows");
-  refused("features = []\ncache_bytes = [3]", "cache_bytes must lie between 1 KiB and 1 TiB");
+  refused("features = []\ncache_bytes = [3]", "cache_bytes must lie between 1024 and 1099511627776");
   refused("features = []\ncache_bytes = []", "cache_bytes must have 1 to 4 levels");
-  refused("features = []\ncache_bytes = [32768, 524288]\nbytes_per_cycle = [3]", "bytes_per_cycle must have as many figures as cache_bytes: from the second cache on, then memory");
+  refused("features = []\ncache_bytes = [32768, 524288]\nbytes_per_cycle = [3]", "bytes_per_cycle must have 2 figures: as many as cache_bytes, from the second cache on, then memory");
   refused("features = []\nbytes_per_cycle = [50, 0, 5]", "bytes_per_cycle must lie between 0.01 and 10000");
-  const std::string kFigures = "scattered_line_cycles, tlb_pages, tlb_miss_cycles and page_start_cycles must lie between 0 and 1000000, at most 4 of each, as many misses as pages";
-  refused("features = []\ntlb_pages = [64]", kFigures);
-  refused("features = []\ntlb_miss_cycles = 7", kFigures);
-  refused("features = []\npage_start_cycles = -1.0", kFigures);
-  refused("features = []\ngather_lane_cycles = -1.0", "gather_lane_cycles and scatter_lane_cycles must lie between 0 and 1000");
+  refused("features = []\ntlb_pages = [64]", "tlb_pages and tlb_miss_cycles must have as many figures each, at most 4");
+  refused("features = []\ntlb_miss_cycles = [7]", "tlb_miss_cycles must have 2 figures: as many as tlb_pages");
+  refused("features = []\ntlb_miss_cycles = 7", "tlb_miss_cycles must be a list of numbers");
+  refused("features = []\nclock_ghz = [3]", "clock_ghz must be one number");
+  refused("features = []\ncache_ways = [8]", "cache_ways must have 3 figures: as many as cache_bytes");
+  refused("features = []\npage_start_cycles = -1.0", "page_start_cycles must lie between 0 and 1000000");
+  refused("features = []\ngather_lane_cycles = -1.0", "gather_lane_cycles must lie between 0 and 1000");
+  refused("features = []\ncores = 0", "cores must lie between 1 and 1024");
   refused(std::string(70'000, '#'), "longer than 64 KiB");
   EXPECT_EQ(read("features = [").error().code, "PW0511");
   const auto unknown = find_target("no-such-target");

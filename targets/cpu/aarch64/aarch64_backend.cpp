@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/instruction.h"
 #include "support/cpu_features.h"
 #include "targets/cpu/cpu_backend.h"
 #include "targets/cpu/this_machine.h"
@@ -52,8 +53,8 @@ class AArch64Backend final : public CpuBackend {
     for (const auto& feature : cpu_features())
       if (std::binary_search(known.begin(), known.end(), feature)) target.features.push_back(feature);
     if (!derive(target).empty()) return std::nullopt;
-    target.cache_bytes = caches_of_this_machine();
-    target.cores = cores_of_this_machine();
+    target.machine.set_caches(caches_of_this_machine(), FigureOrigin::described);
+    target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
     return target;
   }
 
@@ -62,8 +63,9 @@ class AArch64Backend final : public CpuBackend {
     for (const auto& feature : target.features)
       if (!std::binary_search(known.begin(), known.end(), feature)) return "'" + feature + "' is not a feature this version knows";
     if (!target.has("neon")) return "code for this architecture needs 'neon'";
-    target.vector_bits = kNeonBits;
-    target.vector_registers = kNeonRegisters;
+    target.machine.units.vector_bits = kNeonBits;
+    target.machine.units.vector_registers = kNeonRegisters;
+    target.machine.units.instructions = ir::instructions_of(target);
     target.can.fused_products = true;
     target.can.half_arithmetic = target.has("fullfp16");
     target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();

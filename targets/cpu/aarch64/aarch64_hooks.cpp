@@ -11,7 +11,7 @@ namespace {
 // NEON has fused multiply-adds, rounding to integers (frintm, frintp, frintn) and conversions of halves (fcvtl, fcvtn) since its first version.
 InstructionCapabilities neon_capabilities(const Target& target) {
   InstructionCapabilities can;
-  can.vector_bits = target.vector_bits;
+  can.vector_bits = target.machine.units.vector_bits;
   can.fused_products = can.rounding = can.half_conversions = true;
   can.half_arithmetic = target.can.half_arithmetic;
   can.carried_values = 24, can.promoted_cells = 26;  // of 32 registers

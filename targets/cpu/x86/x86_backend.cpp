@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ir/instruction.h"
 #include "support/cpu_features.h"
 #include "targets/cpu/cpu_backend.h"
 #include "targets/cpu/this_machine.h"
@@ -13,19 +14,22 @@
 namespace polyweft::targets {
 namespace {
 
-/// Of what is known of a family of cores (vendors' optimization guides, measured streams); Target's own figures for the
+/// Of what is known of a family of cores (vendors' optimization guides, measured streams); Machine's own figures for the
 /// others. Measured on Zen 5: independent loads of 1024 pages take no longer than those of 32, of 8192 to 32768 pages 1.7
 /// to 6.6 cycles more; streams from the third cache or memory hide behind 8 to 32 cycles of arithmetic a line; lines 4160
-/// bytes apart take 8 to 12 cycles each from the second cache, 10 to 16 from the third.
-void assume_memory(Target& target) {
+/// bytes apart take 8 to 12 cycles each from the second cache, 10 to 16 from the third. A third cache of its own for each
+/// cluster of cores. Gathers of 8 x 64 bits 15 cycles, 16 x 32 bits 20, 4 x 64 7.4, 8 x 32 13; scatters 9, 17, 5.
+void assume_memory(Machine& machine) {
   if (!llvm::sys::getHostCPUName().starts_with("znver")) return;
-  target.scattered_line_cycles = {8, 10, 16};
-  target.tlb_pages = {64, 3072};
-  target.tlb_miss_cycles = {0.5, 8};
-  target.page_start_cycles = 0;
-  target.bytes_per_cycle = {target.has("avx512f") ? 60.0 : 30.0, 24, 10};  // a third cache of its own for each cluster of cores
-  target.gather_lane_cycles = 1.6;  // Zen 5, measured: 8 x 64 bits 15 cycles, 16 x 32 bits 20, 4 x 64 7.4, 8 x 32 13
-  target.scatter_lane_cycles = 1.1;  // 9, 17, 5
+  const double line_cycles[] = {8, 10, 16}, bytes_per_cycle[] = {machine.units.vector_bits == 512 ? 60.0 : 30.0, 24, 10};
+  for (size_t level = 1; level < machine.memories.size(); ++level) {
+    machine.memories[level].scattered_line_cycles = {line_cycles[level - 1]};
+    machine.memories[level].bytes_per_cycle = {bytes_per_cycle[level - 1]};
+  }
+  machine.tlbs = {{{64}, {0.5}}, {{3072}, {8}}};
+  machine.page_start_cycles = {0};
+  machine.units.gather_lane_cycles = {1.6};
+  machine.units.scatter_lane_cycles = {1.1};
 }
 
 class X86Backend final : public CpuBackend {
@@ -37,7 +41,7 @@ class X86Backend final : public CpuBackend {
     Target target = Backend::named(name);
     target.features = features_of_level(name).value_or(std::vector<std::string>{});
     derive(target);
-    target.cores = cores_of_this_machine();
+    target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
     return target;
   }
 
@@ -47,9 +51,9 @@ class X86Backend final : public CpuBackend {
     target.features = cpu_features();
     derive(target);
     target.is_host = true;
-    target.cache_bytes = caches_of_this_machine();
-    assume_memory(target);
-    target.cores = cores_of_this_machine();
+    target.machine.set_caches(caches_of_this_machine(), FigureOrigin::described);
+    assume_memory(target.machine);
+    target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
     return target;
   }
 
@@ -58,13 +62,14 @@ class X86Backend final : public CpuBackend {
     for (const auto& feature : target.features)
       if (!std::binary_search(known.begin(), known.end(), feature)) return "'" + feature + "' is not a feature this version knows";
     const bool is_wide = target.has("avx512f");
-    target.vector_bits = is_wide ? 512 : target.has("avx") ? 256 : 128;
-    target.vector_registers = is_wide ? 32 : 16;
+    target.machine.units.vector_bits = is_wide ? 512 : target.has("avx") ? 256 : 128;
+    target.machine.units.vector_registers = is_wide ? 32 : 16;
     target.can.fused_products = target.has("fma") || is_wide;
     target.can.half_arithmetic = target.has("avx512fp16") && target.has("avx512vl");
-    target.can.compiler_gathers = is_wide;
+    target.machine.units.has_compiler_gathers = is_wide;
+    target.machine.units.has_memory_operands = true;
+    target.machine.units.instructions = ir::instructions_of(target);
     target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();
-    target.can.memory_operands = true;
     return {};
   }
 };

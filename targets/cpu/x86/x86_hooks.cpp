@@ -19,7 +19,7 @@ bool has_avx512(const Target& target) {
 
 InstructionCapabilities capabilities_of(const Target& target) {
   InstructionCapabilities out;
-  out.vector_bits = target.vector_bits;
+  out.vector_bits = target.machine.units.vector_bits;
   out.fused_products = target.can.fused_products;
   out.rounding = target.has("sse4.1");
   out.half_conversions = target.has("f16c") || target.has("avx512f");
