@@ -153,10 +153,26 @@ void put_machine(std::ostringstream& out, Machine machine) {
   put_names(out, "probed", probed);
 }
 
+/// 49152 is 48K, 1000 is 1000.
+std::string text_of_bytes(int64_t bytes) {
+  return bytes % 1024 == 0 ? std::to_string(bytes / 1024) + "K" : std::to_string(bytes);
+}
+
+/// Of the first two caches, which sizes of tiles are chosen for: "48K+2048K". What was probed may differ from day to day, and is no part of a key.
+std::string caches_of_key(const Machine& machine) {
+  constexpr size_t kCaches = 2;
+  std::string out;
+  for (size_t cache = 0; cache < std::min(kCaches, machine.caches()); ++cache) {
+    const Figure<int64_t>& bytes = machine.memories[cache].bytes;
+    out += (cache ? "+" : "") + (bytes.origin == FigureOrigin::probed ? std::string("?") : text_of_bytes(bytes.value));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string fingerprint(const Target& target) {
-  std::string out = target.architecture + "/" + std::to_string(target.machine.units.vector_bits);
+  std::string out = target.architecture + "/" + std::to_string(target.machine.units.vector_bits) + "/" + caches_of_key(target.machine);
   for (const auto& feature : target.features) out += "," + feature;
   return out;
 }

@@ -121,7 +121,8 @@ struct Target {
   bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer
   bool has(const std::string& feature) const;
 };
-/// Architecture, features and units: what decides whether a kernel may run and which is best. Never a name, a cache or a clock.
+/// Architecture, features and units, and the first two caches as described: what decides whether a kernel may run and which is best. Never a name, a clock or what
+/// was probed.
 PW_EXPORT std::string fingerprint(const Target& target);
 /// "host", a name that target_names() has, or the path of a description (TOML). PW0510 for an unknown name, PW0511 for a malformed description.
 PW_EXPORT Result<Target> find_target(const std::string& name);

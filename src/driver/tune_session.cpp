@@ -1,10 +1,12 @@
 #include "driver/tune_session.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "driver/expected_time.h"
 #include "driver/first_choices.h"
 #include "driver/register_tile.h"
+#include "driver/seeds.h"
 #include "driver/spaces.h"
 #include "driver/threads.h"
 #include "driver/tune_finals.h"
@@ -83,6 +85,21 @@ std::vector<Candidate> predicted_by(const CostModel& model, const SearchSpaceOfT
   for (Candidate& candidate : out)
     if (auto nest = instantiate(space.templates[candidate.sketch], candidate.decisions)) candidate.predicted_ns = model.predict_ns(*nest);
   return out;
+}
+
+/// The schedule of the nearest record of another key.
+std::optional<Candidate> seed_of_nearest(const TuneStart& plan, Database* database, const std::vector<NestTemplate>& templates, const CostModel& model) {
+  if (!database || !plan.nearest || plan.nearest->differs_in.empty()) return std::nullopt;
+  const auto record = database->record(plan.nearest->id);
+  return record && *record ? seed_of((*record)->trace_text, templates, model) : std::nullopt;
+}
+
+/// After the first choice, and like it measured whatever planning took.
+void add_seed(Candidate seed, TuneWorld& world) {
+  const auto is_same = [&](const Candidate& c) { return c.nest_hash == seed.nest_hash; };
+  if (std::any_of(world.seeds.begin(), world.seeds.end(), is_same)) return;
+  world.seeds.insert(world.seeds.begin() + std::min<std::ptrdiff_t>(1, std::ssize(world.seeds)), std::move(seed));
+  ++world.least;
 }
 
 /// What is served untuned, as far as that shows before a proof: the first of the choices that fits.
@@ -167,6 +184,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   TuneWorld world = world_of(session, services, plan);
   world.seeds = predicted_by(*model, space);
   world.least = finalists(world.seeds, templates).size();
+  if (auto seed = seed_of_nearest(plan, services.database, templates, *model)) add_seed(std::move(*seed), world);
   const auto expected = [&](const LoopNest& nest) { return expected_ns(services.workshop, *model, nest, session.task.key.threads); };
   if (is_emulated) world.expected_ns = expected;
   announce(plan, session.options, world.elapsed_s());

@@ -82,6 +82,7 @@ Result<std::unique_ptr<LoadedKernel>> CpuBackend::load(const Artifact& artifact,
   if (Status fits = is_of_kind(artifact, kElfObject); !fits) return fits.error();
   CompiledObject object;
   object.object = artifact.bytes;
+  object.architecture = target.architecture;
   object.features = artifact.features;
   auto code = load_code(object);
   if (!code) return code.error();

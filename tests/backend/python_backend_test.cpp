@@ -172,7 +172,7 @@ TEST_F(PythonTarget, is_found_by_its_name_and_its_architecture) {
   const auto names = target_names();
   EXPECT_EQ(std::count(names.begin(), names.end(), "python"), 1);
   EXPECT_EQ(target_.architecture, "python");
-  EXPECT_EQ(fingerprint(target_), "python/64");
+  EXPECT_EQ(fingerprint(target_), "python/64/32K+1024K");
   EXPECT_TRUE(target_.is_host);
   EXPECT_NE(find_target("host")->architecture, "python");
   auto backend = targets::backend_for(target_);

@@ -1,0 +1,99 @@
+// Records of other machines: no answers, but schedules that a search begins with.
+#include "driver/seeds.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "driver/spaces.h"
+#include "driver/task.h"
+#include "polyweft/database.h"
+#include "polyweft/tuner.h"
+#include "schedules/sketches/sketches.h"
+
+namespace polyweft {
+namespace {
+
+Target with_caches(int64_t first, int64_t second) {
+  Target target = find_target("x86-64-v3").value();
+  target.machine.set_caches({first, second, 16 << 20}, FigureOrigin::described);
+  return target;
+}
+
+Program product() {
+  return parse_program("program p(M = 512, N = 512, K = 1024)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n").value();
+}
+
+std::vector<NestTemplate> templates_for(const Target& target) {
+  const Task task = make_task(product(), {}, target).value();
+  return schedules::sketch_templates(task.program, task.key.cls, target.machine, schedules::Isl{}).value();
+}
+
+TEST(Seeds, have_the_steps_of_the_record_and_sizes_that_are_offered_here) {
+  const Target large = with_caches(48 << 10, 2 << 20), small = with_caches(32 << 10, 512 << 10);
+  const auto theirs = templates_for(large), ours = templates_for(small);
+  const auto model = analytic_model(small.machine);
+  int found = 0;
+  for (const NestTemplate& t : theirs) {
+    const auto seed = seed_of(trace_text(t, values_of(t.trace)), ours, *model);
+    if (!seed) continue;
+    ++found;
+    const Trace& trace = ours[seed->sketch].trace;
+    EXPECT_TRUE(trace.steps == t.trace.steps);
+    EXPECT_FALSE(violated(trace, seed->decisions));
+    ASSERT_EQ(trace.decisions.size(), seed->decisions.size());
+    for (size_t d = 0; d < trace.decisions.size(); ++d) {
+      const auto& offered = trace.decisions[d].candidates;
+      EXPECT_TRUE(offered.empty() || std::count(offered.begin(), offered.end(), seed->decisions[d]) == 1) << trace.decisions[d].name << " = " << seed->decisions[d];
+    }
+    EXPECT_EQ(seed->nest_hash, hash(instantiate(ours[seed->sketch], seed->decisions).value()));
+    EXPECT_GT(seed->predicted_ns, 0);
+  }
+  EXPECT_GE(found, 2);
+}
+
+TEST(Seeds, are_none_where_no_rule_proposes_the_steps) {
+  const Target target = with_caches(32 << 10, 512 << 10);
+  const auto templates = templates_for(target);
+  const auto model = analytic_model(target.machine);
+  EXPECT_FALSE(seed_of("trace 1\n  tile C [i: 3]\n", templates, *model).has_value());
+  EXPECT_FALSE(seed_of("no trace", templates, *model).has_value());
+}
+
+TEST(Seeds, a_record_of_other_caches_is_the_nearest_one_and_no_hit) {
+  const Task large = make_task(product(), {}, with_caches(48 << 10, 2 << 20)).value(), small = make_task(product(), {}, with_caches(48 << 10, 512 << 10)).value();
+  EXPECT_NE(large.key.target, small.key.target);
+  const auto path = std::filesystem::temp_directory_path() / ("polyweft-seeds-" + std::to_string(getpid()) + ".db");
+  {
+    auto database = open_database(path).value();
+    TuningRecord record;
+    record.key = large.key;
+    record.canonical_text = large.canonical_text;
+    record.trace_text = "trace 1\n";
+    record.certificate.verdict = Verdict::proven;
+    record.measurement.status = RunStatus::ok;
+    const int64_t id = database->insert(record).value();
+    EXPECT_TRUE(database->best(large.key, large.canonical_text)->has_value());
+    EXPECT_FALSE(database->best(small.key, small.canonical_text)->has_value());
+    const auto nearest = database->nearest(small.key).value();
+    ASSERT_TRUE(nearest.has_value());
+    EXPECT_EQ(nearest->id, id);
+    EXPECT_EQ(nearest->differs_in, "target");
+  }
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path.string() + suffix);
+}
+
+// What is probed may differ from day to day: it is in no key.
+TEST(Seeds, probes_change_no_key) {
+  Target target = with_caches(32 << 10, 512 << 10), probed = target;
+  probed.machine.clock_ghz = {3.3, FigureOrigin::probed};
+  probed.machine.memories[2].bytes = {7 << 20, FigureOrigin::probed};
+  probed.machine.memories[0].ways = {8, FigureOrigin::probed};
+  EXPECT_EQ(fingerprint(probed), fingerprint(target));
+  EXPECT_NE(fingerprint(with_caches(48 << 10, 512 << 10)), fingerprint(target));
+}
+
+}  // namespace
+}  // namespace polyweft
