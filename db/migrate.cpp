@@ -49,6 +49,8 @@ void migrate(SQLite::Database& handle, int version) {
   if (version < 2) records_that_stand_alone(handle);
   if (version < 3) create(handle, "effort");  // what earlier searches took is not known
   if (version < 4) create(handle, "attestation");  // by nobody yet: each host proves a record again before it serves it
+  // Keys say what the first two caches hold since version 5. Rows of before have keys that nobody asks for: they are nearest() records, whose traces a search begins with.
+  if (version < 5) create(handle, "probe");
   handle.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
 }
 

@@ -44,6 +44,9 @@ const std::vector<SchemaObject>& schema_objects() {
       {"attestation",
        "CREATE TABLE attestation (record INTEGER NOT NULL REFERENCES record(id), host BLOB NOT NULL, checker INTEGER NOT NULL, mac BLOB NOT NULL, "
        "PRIMARY KEY (record, host)) STRICT, WITHOUT ROWID"},
+      {"probe",
+       "CREATE TABLE probe (host TEXT PRIMARY KEY, name TEXT NOT NULL, figures TEXT NOT NULL, toolchain TEXT NOT NULL, unix_time INTEGER NOT NULL, "
+       "digest BLOB NOT NULL) STRICT, WITHOUT ROWID"},
       {"record_by_key", "CREATE INDEX record_by_key ON record (key, median_ns)"},
       {"measurement_by_trace", "CREATE INDEX measurement_by_trace ON measurement (trace)"},
   };

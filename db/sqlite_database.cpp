@@ -10,6 +10,7 @@
 #include "db/connection.h"
 #include "db/effort_rows.h"
 #include "db/integrity.h"
+#include "db/probe_rows.h"
 #include "db/record_rows.h"
 #include "db/row_digest.h"
 #include "db/schema.h"
@@ -46,6 +47,9 @@ class SqliteDatabase final : public Database {
   Status erase(int64_t id, Erase what) override;
   Result<std::optional<Attestation>> attestation(int64_t record, const std::string& host) override;
   Status attest(int64_t record, const Attestation& attestation) override;
+  Result<std::optional<ProbedHost>> probed(const std::string& host) override;
+  Status set_probed(const ProbedHost& host) override;
+  Result<std::vector<ProbedHost>> probed_hosts() override;
   Status is_writable() override;
   Result<DatabaseStats> stats() override;
   Result<std::vector<std::string>> integrity() override;
@@ -440,6 +444,24 @@ Status SqliteDatabase::attest(int64_t record, const Attestation& a) {
   });
   sqlite3_busy_timeout(handle().getHandle(), kBusyTimeoutMs);
   return done;
+}
+
+Result<std::optional<ProbedHost>> SqliteDatabase::probed(const std::string& host) {
+  using Found = std::optional<ProbedHost>;
+  return guarded<Found>([&]() -> Result<Found> { return probe_of(handle(), host); });
+}
+
+Status SqliteDatabase::set_probed(const ProbedHost& host) {
+  if (auto may = may_write(); !may) return may;
+  return guarded<Ok>([&]() -> Status {
+    set_probe(handle(), host);
+    return Ok{};
+  });
+}
+
+Result<std::vector<ProbedHost>> SqliteDatabase::probed_hosts() {
+  using Hosts = std::vector<ProbedHost>;
+  return guarded<Hosts>([&]() -> Result<Hosts> { return probes(handle()); });
 }
 
 Status SqliteDatabase::is_writable() {

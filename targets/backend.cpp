@@ -73,4 +73,9 @@ Error no_backend_for(const Target& target, const std::string& known) {
   return fail("PW0522", "no backend builds for the architecture '" + target.architecture + "' of target " + target.name, {"it builds for " + known});
 }
 
+Result<Machine> Backend::probe(const Target& target) const {
+  if (Status runs = runs_here(target); !runs) return runs.error();
+  return lacks("probe");
+}
+
 }  // namespace polyweft::targets

@@ -116,6 +116,8 @@ class Backend {
   /// GFLOP/s of multiply-adds of f32 on `threads` threads of this machine, and GB/s past the caches, measured now; 0: not known.
   virtual double measured_peak_gflops(const Target& target, int threads) const;
   virtual double measured_memory_gb_s(const Target& target, int threads) const;
+  /// The target's machine with what was measured of it on this one, now: some 2 s.
+  virtual Result<Machine> probe(const Target& target) const;
 
  protected:
   /// PW0523: "the backend for ARCHITECTURE has no WHAT".

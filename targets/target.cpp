@@ -212,6 +212,11 @@ Result<Target> parse_target(const std::string& text, const std::string& name) {
   }
 }
 
+Result<Machine> probe(const Target& target) {
+  const auto backend = targets::backend_for(target);
+  return backend ? (*backend)->probe(target) : Result<Machine>(backend.error());
+}
+
 std::string describe(const Target& target) {
   std::ostringstream out;
   out << "architecture = \"" << target.architecture << "\"\nfeatures = [";

@@ -34,6 +34,14 @@ struct Attestation {
   std::string mac;  ///< 32 bytes: by the host's secret, over the record and the checker's version
   bool operator==(const Attestation&) const = default;
 };
+/// What was probed of a host's machine for one target.
+struct ProbedHost {
+  std::string host;       ///< 32 hex digits: by the host's name and its target's description, that nothing probed changes
+  std::string name;       ///< of the host, for people
+  std::string figures;    ///< a description (polyweft/target.h)
+  std::string toolchain;  ///< that measured them
+  int64_t unix_time = 0;
+};
 /// Which records list() gives; what is left out counts for all.
 struct RecordFilter {
   std::string program = {};  ///< a name, or the first digits of a key
@@ -72,6 +80,12 @@ class Database {
   virtual Result<std::optional<Attestation>> attestation(int64_t record, const std::string& host) = 0;
   /// Replaces what the same host left, never another's. Waits for a lock one second only: who cannot store it proves again.
   virtual Status attest(int64_t record, const Attestation& attestation) = 0;
+  /// Nothing of a row that does not match its digest: it is measured again.
+  virtual Result<std::optional<ProbedHost>> probed(const std::string& host) = 0;
+  /// Replaces what there was of the same host.
+  virtual Status set_probed(const ProbedHost& host) = 0;
+  /// Of all hosts, by their names.
+  virtual Result<std::vector<ProbedHost>> probed_hosts() = 0;
   /// PW0704, PW0703 where rows cannot be added: to be asked before hours of work.
   virtual Status is_writable() = 0;
   virtual Result<DatabaseStats> stats() = 0;

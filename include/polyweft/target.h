@@ -136,6 +136,9 @@ PW_EXPORT std::vector<std::string> target_names();
 PW_EXPORT std::string describe(const Target& target);
 /// A description's text; `name` stands in messages. PW0511 where it is malformed.
 PW_EXPORT Result<Target> parse_target(const std::string& text, const std::string& name);
+/// The target's machine with what can be measured of it on this one, now: clock, rates and latencies of arithmetic, loads and stores, caches as one thread sees them, look-aside
+/// buffers, fork and join. Some 2 s, on all cores for some ms. PW0517 where the target's kernels do not run here, PW0523 where its backend measures nothing.
+PW_EXPORT Result<Machine> probe(const Target& target);
 
 /// An innermost loop of machine code and what an iteration of it costs by LLVM's scheduling model of a CPU: no measurement, every access hits L1.
 struct LoopCost {

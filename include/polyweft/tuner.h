@@ -293,6 +293,8 @@ class PW_EXPORT Tuner {
   /// this one, and stored: as "adopted" where it was timed, else as "imported", which best() does not serve. Its canonical text may be left out. PW0725
   /// where it is here already, PW0651 where it does not run correctly.
   Result<TuningRecord> adopt(const TuningRecord& foreign);
+  /// Probes this machine for the target, and stores what it found for later searches instead of what they stored. PW0709 where no database was given.
+  Result<ProbedHost> probe();
   /// The database, opened at first use; PW0709 where none was given, PW0724 where its file is not there.
   Result<Database*> database();
 

@@ -43,11 +43,11 @@ void stats_text(const DatabaseStats& s) {
   std::cout << fmt::format("{}   {}   schema {}   {}   {} programs   {} targets   {} measurements\n", printable_line(s.path), human_bytes(static_cast<double>(s.bytes)),
                            s.schema, s.journal, s.programs, s.targets, human_count(static_cast<double>(s.measurements)));
   if (s.by_target.empty()) return;
-  std::cout << fmt::format("  {:<26}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", "target", "records", "proven", "unproven", "other toolchain", "measurements", "failures kept");
+  std::cout << fmt::format("  {:<38}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", "target", "records", "proven", "unproven", "other toolchain", "measurements", "failures kept");
   for (const auto& row : s.by_target) {
     std::string failures;
     for (const auto& [status, count] : row.failures) failures += fmt::format("{}{} {}", failures.empty() ? "" : " · ", status, count);
-    std::cout << fmt::format("  {:<26}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", printable_line(row.fingerprint.substr(0, row.fingerprint.find(','))) + "/" + name_of(row.cls),
+    std::cout << fmt::format("  {:<38}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", printable_line(row.fingerprint.substr(0, row.fingerprint.find(','))) + "/" + name_of(row.cls),
                              row.records, row.proven, row.records - row.proven, measured_by_others(row), row.measurements, failures.empty() ? "none" : failures);
   }
 }
@@ -154,6 +154,43 @@ int erase(Database& database, const DbOptions& options) {
   return worst;
 }
 
+nlohmann::json host_json(const ProbedHost& host, const char* event) {
+  return {{"event", event}, {"host", host.host}, {"name", host.name}, {"date", day(host.unix_time)}, {"toolchain", host.toolchain}, {"text", host.figures}};
+}
+
+/// The figures that were measured, one a line; the others are the target's.
+void host_text(const ProbedHost& host) {
+  std::cout << fmt::format("{}  {}  probed {} by {}\n", printable_line(host.host.substr(0, 8)), printable_line(host.name), day(host.unix_time), printable_line(host.toolchain));
+  const auto target = parse_target(host.figures, host.name);
+  if (!target) return;
+  for (const NamedFigure& figure : figures(target->machine))
+    if (figure.origin == FigureOrigin::probed) std::cout << fmt::format("  {:<30}{:>12} {}\n", figure.key, figure.value, figure.unit);
+}
+
+int hosts(Database& database, const DbOptions& options) {
+  const auto all = database.probed_hosts();
+  if (!all) return report(all.error(), options);
+  for (const ProbedHost& host : *all) {
+    if (options.json)
+      print_json("db.hosts", host_json(host, "host"));
+    else
+      host_text(host);
+  }
+  return kDone;
+}
+
+int probe_host(const DbOptions& options) {
+  auto tuner = make_tuner(options);
+  if (!tuner) return report(tuner.error(), options);
+  const auto host = tuner->probe();
+  if (!host) return report(host.error(), options);
+  if (options.json)
+    print_json("db.probe", host_json(*host, "probed"));
+  else
+    host_text(*host);
+  return kDone;
+}
+
 int with_database(const DbOptions& options, const std::function<int(Tuner&, Database&)>& action) {
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);
@@ -186,7 +223,9 @@ Verb add_db(CLI::App& app) {
   CLI::App* export_app = app.add_subcommand("export", "Write records as JSON Lines, for another database");
   CLI::App* import_app = app.add_subcommand("import", "Prove, time and store records that 'db export' wrote");
   CLI::App* delete_app = app.add_subcommand("delete", "Remove records by number");
-  for (CLI::App* sub : {stats_app, list_app, verify_app, export_app, import_app, delete_app}) options->add_to(*sub);
+  CLI::App* hosts_app = app.add_subcommand("hosts", "What searches measured of their machines, a host after the other");
+  CLI::App* probe_app = app.add_subcommand("probe", "Measure this machine again, for the searches that follow");
+  for (CLI::App* sub : {stats_app, list_app, verify_app, export_app, import_app, delete_app, hosts_app, probe_app}) options->add_to(*sub);
   for (CLI::App* sub : {list_app, export_app}) add_filters(*sub, *options);
   list_app->add_option("--limit", options->limit, "At most this many")->check(CLI::NonNegativeNumber)->capture_default_str();
   list_app->add_option("--offset", options->offset, "Skip this many")->check(CLI::NonNegativeNumber)->capture_default_str();
@@ -197,8 +236,10 @@ Verb add_db(CLI::App& app) {
   delete_app->add_flag("--measurements", options->measurements, "Forget what was measured for their tasks, too: a search measures it again");
   return [=] {
     if (import_app->parsed()) return import_records(*options);
+    if (probe_app->parsed()) return probe_host(*options);
     return with_database(*options, [&](Tuner& tuner, Database& database) {
       if (stats_app->parsed()) return stats(database, *options);
+      if (hosts_app->parsed()) return hosts(database, *options);
       if (list_app->parsed()) return list(tuner, database, *options);
       if (export_app->parsed()) return export_records(database, *options);
       if (delete_app->parsed()) return erase(database, *options);

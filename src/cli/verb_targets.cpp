@@ -11,6 +11,7 @@ namespace {
 
 struct TargetsCommand : CommonOptions {
   std::string name;
+  bool probe = false;
 };
 
 nlohmann::json to_json(const std::vector<NamedFigure>& all) {
@@ -33,8 +34,13 @@ int print_description(const Target& target, const TargetsCommand& command) {
 }
 
 int describe_one(const TargetsCommand& command) {
-  auto target = find_target(command.name);
+  auto target = find_target(command.name.empty() ? "host" : command.name);
   if (!target) return report(target.error(), command);
+  if (command.probe) {
+    auto machine = probe(*target);
+    if (!machine) return report(machine.error(), command);
+    target->machine = std::move(*machine);
+  }
   return print_description(*target, command);
 }
 
@@ -69,8 +75,9 @@ Verb add_targets(CLI::App& app) {
   auto options = std::make_shared<TargetsCommand>();
   options->add_to(app);
   app.add_option("NAME", options->name, "Print the description of this target, in the form that --target FILE reads");
+  app.add_flag("--probe", options->probe, "Measure what can be measured of it on this machine, in some 2 s, and print that");
   return [options] {
-    if (!options->name.empty()) return describe_one(*options);
+    if (!options->name.empty() || options->probe) return describe_one(*options);
     for (const auto& name : target_names()) {
       auto target = find_target(name);
       if (!target) return report(target.error(), *options);

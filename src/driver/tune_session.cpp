@@ -5,6 +5,7 @@
 
 #include "driver/expected_time.h"
 #include "driver/first_choices.h"
+#include "driver/probed_machine.h"
 #include "driver/register_tile.h"
 #include "driver/seeds.h"
 #include "driver/spaces.h"
@@ -179,7 +180,8 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   const Rates rates = is_emulated || services.runs_elsewhere ? Rates::unknown : Rates::measured_here;
   const TuneStart plan = tune_start(session.task, session.lab.arguments, templates, services.workshop, services.database, rates);
   const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.workshop.target());
-  const auto model = analytic_model(calibrated(services.workshop.machine(session.task.key.threads), f32_peak, plan.memory_gb_s));
+  const Machine machine = on_cores(machine_for_search(services.workshop.target(), services.database, session.options), session.task.key.threads);
+  const auto model = analytic_model(calibrated(machine, f32_peak, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
   TuneWorld world = world_of(session, services, plan);
   world.seeds = predicted_by(*model, space);

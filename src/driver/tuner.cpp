@@ -8,6 +8,7 @@
 #include "driver/kernel_impl.h"
 #include "driver/memory.h"
 #include "driver/planner.h"
+#include "driver/probed_machine.h"
 #include "driver/register_tile.h"
 #include "driver/rule_of_thumb.h"
 #include "driver/storage.h"
@@ -294,6 +295,15 @@ CheckReport Tuner::check(const Program& program, const std::map<std::string, int
 }
 Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& options) {
   return impl_->tune(program, options);
+}
+Result<ProbedHost> Tuner::probe() {
+  auto stores = impl_->writable_database();
+  if (!stores) return stores.error();
+  if (!*stores) return fail("PW0709", "no database was given", {"give --database PATH, or TunerOptions::database"});
+  auto host = probed_now(target());
+  if (!host) return host;
+  if (auto stored = (*stores)->set_probed(*host); !stored) return stored.error();
+  return host;
 }
 Result<Database*> Tuner::database() {
   auto found = impl_->stored.existing();

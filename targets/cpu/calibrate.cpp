@@ -1,62 +1,40 @@
 #include "targets/cpu/calibrate.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <thread>
 #include <vector>
+
+#include "targets/cpu/probe_kernels.h"
 
 namespace polyweft::targets {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kIterations = 20'000;
-constexpr int kChains = 12;  // latency 4 x 2 ports needs 8
 
-// Each hands its sums to an empty asm: the compiler must not see that they are never used.
-
-__attribute__((target("avx512f"))) double flops_512() {
-  __m512 sum[kChains];
-  for (auto& s : sum) s = _mm512_set1_ps(1);
-  const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
-  for (int i = 0; i < kIterations; ++i) {
-#pragma GCC unroll 12
-    for (int c = 0; c < kChains; ++c) sum[c] = _mm512_fmadd_ps(sum[c], a, b);
-  }
-  for (auto& s : sum) asm volatile("" : : "v"(s));
-  return 2.0 * 16 * kChains * kIterations;
+/// Compiled once a process and target; null where that does not work.
+const ProbeKernels* kernels_for(const Target& target) {
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<ProbeKernels>> known;
+  const std::lock_guard lock(mutex);
+  const auto [at, is_new] = known.try_emplace(fingerprint(target));
+  if (is_new)
+    if (auto made = ProbeKernels::compiled_for(target)) at->second = std::make_unique<ProbeKernels>(std::move(made).value());
+  return at->second.get();
 }
 
-__attribute__((target("avx2,fma"))) double flops_256() {
-  __m256 sum[kChains];
-  for (auto& s : sum) s = _mm256_set1_ps(1);
-  const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
-  for (int i = 0; i < kIterations; ++i) {
-#pragma GCC unroll 12
-    for (int c = 0; c < kChains; ++c) sum[c] = _mm256_fmadd_ps(sum[c], a, b);
-  }
-  for (auto& s : sum) asm volatile("" : : "x"(s));
-  return 2.0 * 8 * kChains * kIterations;
-}
-
-double flops_128() {
-  __m128 sum[kChains];
-  for (auto& s : sum) s = _mm_set1_ps(1);
-  const __m128 a = _mm_set1_ps(0.999f), b = _mm_set1_ps(0.001f);
-  for (int i = 0; i < kIterations; ++i) {
-#pragma GCC unroll 12
-    for (int c = 0; c < kChains; ++c) sum[c] = _mm_add_ps(_mm_mul_ps(sum[c], a), b);
-  }
-  for (auto& s : sum) asm volatile("" : : "x"(s));
-  return 2.0 * 4 * kChains * kIterations;
+double run_fma_loop(const ProbeKernels& kernels) {
+  constexpr int64_t kCount = 20'000 * ProbeKernels::kChains;
+  kernels.multiply_adds(kernels.widths().back())(nullptr, kCount);
+  return 2.0 * kernels.widths().back() / 32 * kCount;
 }
 
 /// A stretch is as long as a kernel of some size: for one loop alone the clock is higher than any kernel keeps it.
-double best_rate(double (*loop)(), std::chrono::milliseconds budget) {
+double best_rate(const std::function<double()>& loop, std::chrono::milliseconds budget) {
   constexpr std::chrono::milliseconds kStretch(5);
   double best = 0;
   const auto end = Clock::now() + budget;
@@ -70,15 +48,13 @@ double best_rate(double (*loop)(), std::chrono::milliseconds budget) {
   return best;
 }
 
-// memchr is libc's widest loop of loads; nothing it looks for is there.
-double best_read_rate(int passes) {
+double best_read_rate(const ProbeKernels& kernels, int passes) {
   constexpr size_t kBytes = size_t{64} << 20;
-  const std::vector<char> bytes(kBytes, 1);
+  std::vector<char> bytes(kBytes, 1);
   double best = 0;
   for (int pass = 0; pass < passes; ++pass) {
     const auto start = Clock::now();
-    const void* found = std::memchr(bytes.data(), 2, kBytes);
-    asm volatile("" : : "r"(found));
+    kernels.reads()(bytes.data(), static_cast<int64_t>(kBytes) * 8 / kernels.widths().back());
     best = std::max(best, static_cast<double>(kBytes) / std::chrono::duration<double, std::nano>(Clock::now() - start).count());
   }
   return best;
@@ -96,16 +72,19 @@ double sum_over_threads(int threads, const std::function<double()>& rate) {
 }  // namespace
 
 double run_fma_loop(const Target& target) {
-  return (target.has("avx512f") ? flops_512 : target.has("fma") ? flops_256 : flops_128)();
+  const ProbeKernels* kernels = kernels_for(target);
+  return kernels ? run_fma_loop(*kernels) : 0;
 }
 
 double measured_fma_peak_gflops(const Target& target, int threads) {
-  const auto loop = target.has("avx512f") ? flops_512 : target.has("fma") ? flops_256 : flops_128;
-  return sum_over_threads(threads, [&] { return best_rate(loop, std::chrono::milliseconds(50)); });
+  const ProbeKernels* kernels = kernels_for(target);
+  if (!kernels) return 0;
+  return sum_over_threads(threads, [&] { return best_rate([&] { return run_fma_loop(*kernels); }, std::chrono::milliseconds(50)); });
 }
 
-double measured_memory_gb_s(int threads) {
-  return sum_over_threads(threads, [] { return best_read_rate(3); });
+double measured_memory_gb_s(const Target& target, int threads) {
+  const ProbeKernels* kernels = kernels_for(target);
+  return kernels ? sum_over_threads(threads, [&] { return best_read_rate(*kernels, 3); }) : 0;
 }
 
 }  // namespace polyweft::targets

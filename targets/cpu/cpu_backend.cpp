@@ -6,6 +6,7 @@
 #include "targets/cpu/build.h"
 #include "targets/cpu/calibrate.h"
 #include "targets/cpu/loaded_kernel.h"
+#include "targets/cpu/probe.h"
 #include "targets/cpu/runner_client.h"
 #include "targets/cpu/yardstick.h"
 
@@ -126,7 +127,12 @@ double CpuBackend::measured_peak_gflops(const Target& target, int threads) const
 }
 
 double CpuBackend::measured_memory_gb_s(const Target& target, int threads) const {
-  return runs_here(target) ? targets::measured_memory_gb_s(threads) : 0;
+  return runs_here(target) ? targets::measured_memory_gb_s(target, threads) : 0;
+}
+
+Result<Machine> CpuBackend::probe(const Target& target) const {
+  if (Status runs = runs_here(target); !runs) return runs.error();
+  return probed_machine(target);
 }
 
 }  // namespace polyweft::targets

@@ -18,6 +18,7 @@ class CpuBackend : public Backend {
   std::optional<Yardstick> yardstick(const LoopNest& nest, const Target& target, int threads, int64_t instructions) const override;
   double measured_peak_gflops(const Target& target, int threads) const override;
   double measured_memory_gb_s(const Target& target, int threads) const override;
+  Result<Machine> probe(const Target& target) const override;
 };
 
 }  // namespace polyweft::targets

@@ -118,7 +118,7 @@ class Records(CliTest):
 
     def test_db_stats_and_list(self):
         stats = self.succeeds("db", "stats")
-        self.assertRegex(stats, r"schedules\.db   [\d.]+ KiB   schema 4   wal   1 programs   1 targets   \d+ measurements\n")
+        self.assertRegex(stats, r"schedules\.db   [\d.]+ KiB   schema 5   wal   1 programs   1 targets   \d+ measurements\n")
         self.assertRegex(stats, r"\n  x86-64/\d+/\d+K\+\d+K/reassoc +1 +1 +0 +0 +\d+   \S")
         self.assertRegex(self.succeeds("db", "list"), r"^#1 +gemm +[0-9a-f]{8}  M=64 N=64 K=64 +reassoc +1 thr +[\d.]+ us +[\d.]+ GFLOP/s  \d{4}-\d\d-\d\d  proof proven\n$")
         self.assertIn("1 records proven again, 0 problems", self.succeeds("db", "verify"))

@@ -271,7 +271,7 @@ TEST_F(DatabaseTest, a_file_of_schema_1_is_rewritten_and_loses_nothing) {
   EXPECT_EQ((*proven)->measurement.timing.median_ns, second.measurement.timing.median_ns) << "the faster one of the file is not proven";
   EXPECT_EQ(database->list({.limit = 10})->size(), 3u);
   EXPECT_EQ(database->measurements(first.key)->size(), 2u);
-  EXPECT_EQ(database->stats()->schema, 4);
+  EXPECT_EQ(database->stats()->schema, 5);
   EXPECT_TRUE(database->integrity()->empty());
   EXPECT_TRUE(database->insert(numbered_record(3)).ok());
   database.reset();
@@ -287,7 +287,7 @@ TEST_F(DatabaseTest, a_file_of_schema_2_is_rewritten_and_loses_nothing) {
   EXPECT_EQ((*found)->nest_text, first.nest_text);
   EXPECT_EQ(database->list({.limit = 10})->size(), 4u);
   EXPECT_EQ(database->list({.program = "tiny"})->front().measurement.strategy, "evolve");
-  EXPECT_EQ(database->stats()->schema, 4);
+  EXPECT_EQ(database->stats()->schema, 5);
   EXPECT_TRUE(database->integrity()->empty());
   const Attestation mine{std::string(16, 'h'), 1, std::string(32, 'm')};
   EXPECT_FALSE(database->attestation(1, mine.host)->has_value()) << "nobody has attested what an older version stored";
@@ -297,14 +297,52 @@ TEST_F(DatabaseTest, a_file_of_schema_2_is_rewritten_and_loses_nothing) {
 }
 
 TEST_F(DatabaseTest, a_file_of_schema_3_gets_attestations) {
-  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_2.sql") +
-          "CREATE TABLE effort (task INTEGER PRIMARY KEY REFERENCES task(id), wall_s REAL NOT NULL, trials INTEGER NOT NULL, until_share REAL NOT NULL, "
-          "exhausted_by TEXT NOT NULL, digest BLOB NOT NULL) STRICT; PRAGMA user_version = 3;");
+  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_3.sql"));
   auto database = open();
-  EXPECT_EQ(database->stats()->schema, 4);
+  EXPECT_EQ(database->stats()->schema, 5);
   EXPECT_EQ(database->list({})->size(), 4u);
+  const TuningRecord tiny = database->list({.program = "tiny"})->front();
+  EXPECT_EQ(database->effort(tiny.key)->trials, 40);
   EXPECT_TRUE(database->attest(1, {std::string(16, 'h'), 1, std::string(32, 'm')}).ok());
   EXPECT_TRUE(database->integrity()->empty());
+}
+
+// Keys of before do not say what caches hold: nothing asks for them any more, and they are found as what is nearest.
+TEST_F(DatabaseTest, rows_of_schema_4_are_seeds) {
+  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_4.sql"));
+  auto database = open();
+  EXPECT_EQ(database->stats()->schema, 5);
+  const TuningRecord tiny = database->list({.program = "tiny"})->front();
+  EXPECT_EQ(database->attestation(tiny.id, std::string(16, 'h'))->value().mac, std::string(32, 'm'));
+  EXPECT_EQ(database->effort(tiny.key)->wall_s, 12.5);
+  TaskKey now = tiny.key;
+  now.target = "x86-64/512/48K+2048K,avx512f";
+  EXPECT_FALSE(database->best(now, tiny.canonical_text)->has_value());
+  const auto nearest = database->nearest(now);
+  ASSERT_TRUE(nearest.ok() && nearest->has_value());
+  EXPECT_EQ((*nearest)->id, tiny.id);
+  EXPECT_EQ((*nearest)->differs_in, "target");
+  EXPECT_TRUE(database->probed_hosts()->empty());
+  EXPECT_TRUE(database->integrity()->empty());
+  database.reset();
+  EXPECT_TRUE(open()->integrity()->empty());
+}
+
+TEST_F(DatabaseTest, keeps_the_last_probe_of_each_host) {
+  auto database = open();
+  const ProbedHost first{std::string(32, '1'), "here", "clock_ghz = 3\n", "polyweft 0.1.0", 1'790'000'000}, other{std::string(32, '2'), "elsewhere", "clock_ghz = 2\n", "polyweft 0.1.0", 1};
+  ProbedHost again = first;
+  again.figures = "clock_ghz = 3.5\n";
+  for (const ProbedHost& host : {first, other, again}) EXPECT_TRUE(database->set_probed(host).ok());
+  EXPECT_EQ(database->probed(first.host)->value().figures, again.figures);
+  EXPECT_FALSE(database->probed(std::string(32, '3'))->has_value());
+  ASSERT_EQ(database->probed_hosts()->size(), 2u);
+  EXPECT_EQ(database->probed_hosts()->front().name, "elsewhere");
+  EXPECT_TRUE(database->integrity()->empty());
+  execute("UPDATE probe SET figures = 'clock_ghz = 9' WHERE name = 'here'");
+  EXPECT_FALSE(database->probed(first.host)->has_value()) << "it is measured again";
+  ASSERT_EQ(database->integrity()->size(), 1u);
+  EXPECT_EQ(database->integrity()->front(), "the probe of host " + first.host + " does not match its digest");
 }
 
 TEST_F(DatabaseTest, a_file_that_calls_itself_schema_1_and_is_not_is_left_alone) {

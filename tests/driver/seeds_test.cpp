@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "driver/probed_machine.h"
 #include "driver/spaces.h"
 #include "driver/task.h"
 #include "polyweft/database.h"
-#include "polyweft/tuner.h"
 #include "schedules/sketches/sketches.h"
 
 namespace polyweft {
@@ -93,6 +93,46 @@ TEST(Seeds, probes_change_no_key) {
   probed.machine.memories[0].ways = {8, FigureOrigin::probed};
   EXPECT_EQ(fingerprint(probed), fingerprint(target));
   EXPECT_NE(fingerprint(with_caches(48 << 10, 512 << 10)), fingerprint(target));
+}
+
+TEST(ProbedMachine, gives_a_search_its_rates_and_no_capacities) {
+  const Machine described = with_caches(32 << 10, 512 << 10).machine;
+  Machine probed = described;
+  probed.clock_ghz = {3.5, FigureOrigin::probed};
+  probed.units.loads_per_cycle = {3, FigureOrigin::probed};
+  probed.units.stores_per_cycle = {9, FigureOrigin::assumed};
+  probed.memories[1].bytes = {1 << 20, FigureOrigin::probed};
+  probed.memories.back().bytes_per_cycle = {4, FigureOrigin::probed};
+  const Machine taken = with_probed_rates(described, probed);
+  EXPECT_EQ(taken.clock_ghz.value, 3.5);
+  EXPECT_EQ(taken.units.loads_per_cycle.value, 3);
+  EXPECT_EQ(taken.units.stores_per_cycle.value, described.units.stores_per_cycle.value) << "it was not probed";
+  EXPECT_EQ(taken.memories.back().bytes_per_cycle.value, 4);
+  EXPECT_EQ(taken.memories[1].bytes.value, 512 << 10);
+}
+
+// A search that is long enough measures once and keeps it; a short one takes what is there.
+TEST(ProbedMachine, is_measured_once_a_host) {
+  const Target host = find_target("host").value();
+  const auto path = std::filesystem::temp_directory_path() / ("polyweft-probed-" + std::to_string(getpid()) + ".db");
+  {
+    auto database = open_database(path).value();
+    TuneOptions quick, thorough;
+    quick.budget = std::chrono::seconds(1);
+    thorough.budget = std::chrono::seconds(60);
+    EXPECT_EQ(machine_for_search(host, database.get(), quick).clock_ghz.origin, FigureOrigin::assumed);
+    EXPECT_TRUE(database->probed_hosts()->empty());
+    const Machine first = machine_for_search(host, database.get(), thorough);
+    EXPECT_EQ(first.clock_ghz.origin, FigureOrigin::probed);
+    ASSERT_EQ(database->probed_hosts()->size(), 1u);
+    EXPECT_EQ(machine_for_search(host, database.get(), quick).clock_ghz, first.clock_ghz);
+    EXPECT_EQ(machine_for_search(host, database.get(), thorough).clock_ghz, first.clock_ghz);
+    EXPECT_EQ(machine_for_search(host, nullptr, thorough).clock_ghz.origin, FigureOrigin::assumed);
+    Target elsewhere = host;
+    elsewhere.is_host = false;
+    EXPECT_EQ(machine_for_search(elsewhere, database.get(), thorough).clock_ghz.origin, FigureOrigin::assumed);
+  }
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path.string() + suffix);
 }
 
 }  // namespace
