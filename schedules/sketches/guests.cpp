@@ -22,9 +22,23 @@ bool is_untied(const Stage& stage, uint32_t index) {
   return std::none_of(stage.placement.ties.begin(), stage.placement.ties.end(), [&](const auto& tie) { return tie.first == index; });
 }
 
+/// Elements and vectors of partial sums of each, in registers beside a value that they share and one from memory: two indices have a square of elements, its outer side
+/// halved until it fits, one index a column, its sums halved.
+struct SumBlock {
+  int64_t outer = 4, inner = 4, column = 8, sums_of_column = 2;
+};
+SumBlock sum_block(const Machine& machine) {
+  constexpr int64_t kBeside = 2;
+  SumBlock out;
+  const auto fits = [&](int64_t sums) { return sums + kBeside <= machine.units.vector_registers; };
+  while (out.outer > 1 && !fits(out.outer * out.inner)) out.outer /= 2;
+  while (out.sums_of_column > 1 && !fits(out.column * out.sums_of_column)) out.sums_of_column /= 2;
+  return out;
+}
+
 /// Blocks of elements whose sums share operands, lanes along the sum, all in registers. False where no loop of the statement's own has such neighbours.
 bool block_sums(Sketcher& s, const std::string& name, uint32_t sum, int64_t lanes) {
-  constexpr int64_t kSquare = 4, kColumn = 8, kSumsOfColumn = 2;  // sixteen vectors of partial sums, or less
+  const SumBlock sizes = sum_block(*s.machine_);
   const uint32_t id = *stage_named(s.t_, name);
   const Stage stage = s.t_.stages[id];
   std::vector<std::string> own, block, order;
@@ -38,8 +52,8 @@ bool block_sums(Sketcher& s, const std::string& name, uint32_t sum, int64_t lane
   TileStep tile{name, {}};
   for (const std::string& each : own) order.push_back(each + (std::count(block.begin(), block.end(), each) > 0 ? ".1" : ""));
   const std::string at = order.back();
-  for (const std::string& each : block) tile.levels.push_back({each, Size{block.size() == 1 ? kColumn : kSquare, ""}});
-  tile.levels.push_back({along, Size{(block.size() == 1 ? kSumsOfColumn : 1) * lanes, ""}});
+  for (const std::string& each : block) tile.levels.push_back({each, Size{block.size() == 1 ? sizes.column : each == block.front() ? sizes.outer : sizes.inner, ""}});
+  tile.levels.push_back({along, Size{(block.size() == 1 ? sizes.sums_of_column : 1) * lanes, ""}});
   order.insert(order.end(), {along + ".1", along});
   order.insert(order.end(), block.begin(), block.end());
   return s.take_all({tile, PermuteStep{name, order}, AccumulateStep{name, at, Scope::reg}, UnrollStep{name, block}, VectorizeStep{name, along, Size{lanes, ""}}});
