@@ -26,7 +26,7 @@ class Records(CliTest):
 
     def test_show_record_is_a_card(self):
         card = self.succeeds("show", "1")
-        for pattern in (r"^record 1   gemm [0-9a-f]{8}   x86-64/\d+/reassoc, 1 thread   [\d.]+ [num]s \+-[\d.]+ %   tuned \d{4}-\d\d-\d\d, proof proven, origin local$",
+        for pattern in (r"^record 1   gemm [0-9a-f]{8}   x86-64/\d+/\d+K\+\d+K/reassoc, 1 thread   [\d.]+ [num]s \+-[\d.]+ %   tuned \d{4}-\d\d-\d\d, proof proven, origin local$",
                         r"^sizes 64,64,64   measured by polyweft ", r"^trace 1$", r"^nest +trips +bytes$", r"fold into C"):
             self.assertRegex(card, re.compile(pattern, re.M))
 
