@@ -28,18 +28,18 @@ std::string number_text(double value) {
 }
 
 /// Which figures of a description are none: "clock_ghz", "cache_bytes[2]", or all of a list by its key.
-using Names = std::set<std::string>;
-Names names_in(const toml::table& table, const char* list) {
-  Names out;
+using KeyNames = std::set<std::string>;
+KeyNames names_in(const toml::table& table, const char* list) {
+  KeyNames out;
   if (const auto* names = table[list].as_array())
     for (const auto& name : *names) out.insert(name.value_or(std::string()));
   return out;
 }
 
 struct DescribedOrigins {
-  Names assumed, probed;
+  KeyNames assumed, probed;
   FigureOrigin of(const ir::FigureKey& key, size_t entry) const {
-    const auto is_in = [&](const Names& names) { return names.count(key.name) > 0 || names.count(ir::name_of_entry(key, entry)) > 0; };
+    const auto is_in = [&](const KeyNames& names) { return names.count(key.name) > 0 || names.count(ir::name_of_entry(key, entry)) > 0; };
     return is_in(probed) ? FigureOrigin::probed : is_in(assumed) ? FigureOrigin::assumed : FigureOrigin::described;
   }
 };

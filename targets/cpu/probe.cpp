@@ -8,7 +8,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr size_t kMostBytes = size_t{96} << 20;  ///< that are chased and read: past any cache that a thread counts on
+constexpr size_t kMostProbedBytes = size_t{96} << 20;  ///< that are chased and read: past any cache that a thread counts on
 constexpr double kShortMs = 4, kLatencyMs = 12, kLargeMs = 30;
 
 /// Rates and latencies are whole or half numbers, measured with some noise.
@@ -41,7 +41,7 @@ class Probe {
     measure_arithmetic();
     measure_accesses();
     measure_forks();
-    ProbeMemory memory(kernels_, kMostBytes, Pages::huge);
+    ProbeMemory memory(kernels_, kMostProbedBytes, Pages::huge);
     if (!memory.is_there()) return machine_;
     measure_caches(memory);
     measure_rates(memory);

@@ -11,22 +11,22 @@
 namespace polyweft::targets {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using ProbeClock = std::chrono::steady_clock;
 constexpr size_t kSmallPageBytes = 4096, kHugePageBytes = size_t{2} << 20;
 constexpr uint64_t kSeedOfOrders = 20260;  ///< orders are the same each time
 
-double ns_from(Clock::time_point start) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+double ns_from(ProbeClock::time_point start) {
+  return std::chrono::duration<double, std::nano>(ProbeClock::now() - start).count();
 }
 
 }  // namespace
 
 double least_ns(const std::function<void()>& run, double budget_ms) {
   constexpr int kLeastRuns = 3;
-  const auto begin = Clock::now();
+  const auto begin = ProbeClock::now();
   double least = 0;
   for (int k = 0; k < kLeastRuns || ns_from(begin) < budget_ms * 1e6; ++k) {
-    const auto start = Clock::now();
+    const auto start = ProbeClock::now();
     run();
     const double ns = ns_from(start);
     least = k == 0 ? ns : std::min(least, ns);

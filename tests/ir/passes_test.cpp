@@ -9,7 +9,7 @@
 namespace polyweft::ir {
 namespace {
 
-LoopNest nest_of(const std::string& body, const std::string& loops = "i, j, k, v") {
+LoopNest parsed_nest(const std::string& body, const std::string& loops = "i, j, k, v") {
   const std::string text = "nest 1 test class strict\nloops " + loops +
                            "\n"
                            "buffer X: f32[4, 20] argument align 4 tensor 0 element [$0, $1]\n"
@@ -21,7 +21,7 @@ LoopNest nest_of(const std::string& body, const std::string& loops = "i, j, k, v
   return nest ? *nest : LoopNest{};
 }
 
-std::vector<TensorData> inputs() {
+std::vector<TensorData> small_inputs() {
   TensorData x = make_tensor(ElementType::f32, {4, 20});
   for (int64_t e = 0; e < x.elements(); ++e) x.set(e, {ElementType::f32, 1 + static_cast<double>(e * 37 % 11) / 8, 0});
   return {x};
@@ -34,7 +34,7 @@ std::string behind_passes(const LoopNest& nest, const PassOptions& options = {},
   if (auto ok = verify(made); !ok) ADD_FAILURE() << ok.error().message;
   InterpreterOptions how;
   how.with_tags = true;
-  const auto wanted = interpret(nest, inputs(), how), got = interpret(made, inputs(), how);
+  const auto wanted = interpret(nest, small_inputs(), how), got = interpret(made, small_inputs(), how);
   EXPECT_TRUE(wanted) << (wanted ? "" : wanted.error().message);
   EXPECT_TRUE(got) << (got ? "" : got.error().message) << print(made);
   if (wanted && got) {
@@ -54,13 +54,13 @@ constexpr const char* kPrefixSum =
     "else { compute 1(i, j) store: S[i, j] <- X[i, j] } } }";
 
 TEST(Passes, loops_are_split_where_a_condition_changes) {
-  const std::string text = behind_passes(nest_of(kPrefixSum), {}, "split_loops");
+  const std::string text = behind_passes(parsed_nest(kPrefixSum), {}, "split_loops");
   EXPECT_TRUE(has(text, "for j in 1 .. 20")) << text;
   EXPECT_TRUE(has(text, "store: S[i, 0] <- X[i, 0]")) << text;
 }
 
 TEST(Passes, an_element_of_the_iteration_before_stays_in_a_register) {
-  const std::string text = behind_passes(nest_of(kPrefixSum));
+  const std::string text = behind_passes(parsed_nest(kPrefixSum));
   EXPECT_TRUE(has(text, "buffer S.c: f32[2] reg")) << text;
   EXPECT_TRUE(has(text, "store: S.c[0] <- (S.c[1] + X[i, j])")) << text;
   EXPECT_TRUE(has(text, "copy S[i, j] <- S.c[0]")) << text;
@@ -68,7 +68,7 @@ TEST(Passes, an_element_of_the_iteration_before_stays_in_a_register) {
 
 TEST(Passes, elements_of_two_iterations_before_go_through_two_registers) {
   const std::string text = behind_passes(
-      nest_of("for i in 0 .. 4 { for j in 0 .. 20 { if j - 2 >= 0 { compute 0(i, j) store: S[i, j] <- (S[i, j - 2] - X[i, j]) } "
+      parsed_nest("for i in 0 .. 4 { for j in 0 .. 20 { if j - 2 >= 0 { compute 0(i, j) store: S[i, j] <- (S[i, j - 2] - X[i, j]) } "
               "else { compute 1(i, j) store: S[i, j] <- X[i, j] } } }"));
   EXPECT_TRUE(has(text, "buffer S.c: f32[3] reg")) << text;
   EXPECT_TRUE(has(text, "copy S.c[2] <- S.c[1]")) << text;
@@ -77,19 +77,19 @@ TEST(Passes, elements_of_two_iterations_before_go_through_two_registers) {
 TEST(Passes, the_first_iteration_reads_only_what_it_may) {
   // The element before the first is outside of S, the one before that as well; a condition keeps both from being read.
   const std::string text =
-      behind_passes(nest_of("for i in 0 .. 4 { for j in 0 .. 20 { compute 0(i, j) store: S[i, j] <- (X[i, j] + "
+      behind_passes(parsed_nest("for i in 0 .. 4 { for j in 0 .. 20 { compute 0(i, j) store: S[i, j] <- (X[i, j] + "
                             "guarded(all(j - 2 >= 0, i - 1 >= 0); S[i, j - 2], X[i, j])) } }"));
   EXPECT_TRUE(has(text, "S.c")) << text;
 }
 
 TEST(Passes, a_loop_of_no_iterations_touches_nothing) {
-  behind_passes(nest_of("for i in 0 .. 4 { for k in 0 .. 20 { compute 1(i, k) store: S[i, k] <- X[i, k] } "
+  behind_passes(parsed_nest("for i in 0 .. 4 { for k in 0 .. 20 { compute 1(i, k) store: S[i, k] <- X[i, k] } "
                         "for j in 7*i + 1 .. 20 { compute 0(i, j) store: S[i, j] <- (S[i, j - 1] + X[i, j]) } }"));
 }
 
 TEST(Passes, a_sum_whose_cells_are_memory_stays_in_registers) {
   const std::string text =
-      behind_passes(nest_of("for i in 0 .. 4 { for j in 0 .. 16 { compute 0(i, j) init sum: S[i, j] } for k in 0 .. 5 { for v in 0 .. 16 "
+      behind_passes(parsed_nest("for i in 0 .. 4 { for j in 0 .. 16 { compute 0(i, j) init sum: S[i, j] } for k in 0 .. 5 { for v in 0 .. 16 "
                             "vector 16 { compute 0(i, v, k) accumulate sum: S[i, v] <- (X[i, k] * X[i, v]) } } }"));
   EXPECT_TRUE(has(text, "buffer S.c: f32[16] reg")) << text;
   EXPECT_TRUE(has(text, "accumulate sum: S.c[")) << text;
@@ -97,7 +97,7 @@ TEST(Passes, a_sum_whose_cells_are_memory_stays_in_registers) {
 
 TEST(Passes, an_element_that_somebody_else_stores_stays_in_memory) {
   const std::string text = behind_passes(
-      nest_of("for i in 0 .. 4 { compute 1(i, 0) store: S[i, 0] <- X[i, 0] for j in 1 .. 20 { compute 0(i, j) store: S[i, j] <- (S[i, j - 1] + "
+      parsed_nest("for i in 0 .. 4 { compute 1(i, 0) store: S[i, 0] <- X[i, 0] for j in 1 .. 20 { compute 0(i, j) store: S[i, j] <- (S[i, j - 1] + "
               "X[i, j]) compute 2(i, j) store: S[i, 19] <- X[i, j] } }"));
   EXPECT_FALSE(has(text, " reg ")) << text;
 }
@@ -106,7 +106,7 @@ TEST(Passes, too_many_values_stay_in_memory) {
   PassOptions options;
   options.scalars.carried_values = 0;
   options.scalars.promoted_cells = 0;
-  EXPECT_FALSE(has(behind_passes(nest_of(kPrefixSum), options), " reg "));
+  EXPECT_FALSE(has(behind_passes(parsed_nest(kPrefixSum), options), " reg "));
 }
 
 TEST(Passes, scans_keep_their_form) {
@@ -114,9 +114,9 @@ TEST(Passes, scans_keep_their_form) {
   options.scalars.vector_bits = 128;
   const std::string body =
       "for i in 0 .. 4 { compute 1(i, 0) store: S[i, 0] <- X[i, 0] for j in 1 .. 20 { compute 0(i, j) store: S[i, j] <- max(S[i, j - 1], X[i, j]) } }";
-  EXPECT_FALSE(has(behind_passes(nest_of(body), options), " reg "));
+  EXPECT_FALSE(has(behind_passes(parsed_nest(body), options), " reg "));
   options.scalars.vector_bits = 2048;  // too long for two vectors
-  EXPECT_TRUE(has(behind_passes(nest_of(body), options), " reg "));
+  EXPECT_TRUE(has(behind_passes(parsed_nest(body), options), " reg "));
 }
 
 }  // namespace

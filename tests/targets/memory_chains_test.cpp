@@ -25,7 +25,7 @@ double chain_of(const std::string& target, const std::string& body) {
   return memory_chain_cycles(code, assembly->cpu.described(), *assembly->cpu.set);
 }
 
-struct Case {
+struct ChainCase {
   const char* what;
   const char* body;
   double share;  ///< of the chain from one iteration to the next
@@ -35,7 +35,7 @@ TEST(MemoryChains, of_aarch64_wait_from_the_load_to_the_store) {
   const double whole = chain_of("aarch64", "\tldr\ts0, [x0]\n\tfadd\ts0, s0, s1\n\tstr\ts0, [x0, #4]\n\tadd\tx0, x0, #4\n");
   EXPECT_GE(whole, 6) << "a load and a sum";
   EXPECT_LE(whole, 20);
-  for (const Case& c : {Case{"a base that moves before the store", "\tldr\ts0, [x0]\n\tfadd\ts0, s0, s1\n\tstr\ts0, [x0, #4]!\n", 1},
+  for (const ChainCase& c : {ChainCase{"a base that moves before the store", "\tldr\ts0, [x0]\n\tfadd\ts0, s0, s1\n\tstr\ts0, [x0, #4]!\n", 1},
                         {"a base that moves after the load", "\tldr\ts0, [x0], #4\n\tfadd\ts0, s0, s1\n\tstr\ts0, [x0]\n", 1},
                         {"an unscaled distance", "\tldur\ts0, [x0, #-4]\n\tfadd\ts0, s0, s1\n\tstr\ts0, [x0]\n\tadd\tx0, x0, #4\n", 1},
                         {"every second iteration", "\tldr\ts0, [x0]\n\tfadd\ts0, s0, s1\n\tstr\ts0, [x0, #8]\n\tadd\tx0, x0, #4\n", 0.5},

@@ -5,7 +5,7 @@ namespace {
 
 class Copier {
  public:
-  Copier(LoopNest& nest, Substitution values) : nest_(nest), values_(std::move(values)) {}
+  Copier(LoopNest& nest, VariableValues values) : nest_(nest), values_(std::move(values)) {}
 
   NodeId copied(NodeId id) {
     if (id == kNoNode) return kNoNode;
@@ -48,12 +48,12 @@ class Copier {
   static Sync copy(const Sync& sync) { return sync; }
 
   LoopNest& nest_;
-  Substitution values_;
+  VariableValues values_;
 };
 
 }  // namespace
 
-Access substitute(const Access& access, const Substitution& values) {
+Access substitute(const Access& access, const VariableValues& values) {
   Access out = access;
   for (Subscript& s : out.index) {
     s.affine = substitute(s.affine, values);
@@ -64,7 +64,7 @@ Access substitute(const Access& access, const Substitution& values) {
   return out;
 }
 
-Compute substitute(const Compute& compute, const Substitution& values) {
+Compute substitute(const Compute& compute, const VariableValues& values) {
   Compute out = compute;
   for (Affine& e : out.instance) e = substitute(e, values);
   for (Access& access : out.dst) access = substitute(access, values);
@@ -72,7 +72,7 @@ Compute substitute(const Compute& compute, const Substitution& values) {
   return out;
 }
 
-NodeId copy_subtree(LoopNest& nest, NodeId id, Substitution values) {
+NodeId copy_subtree(LoopNest& nest, NodeId id, VariableValues values) {
   return Copier(nest, std::move(values)).copied(id);
 }
 

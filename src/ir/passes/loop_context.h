@@ -17,8 +17,8 @@ class LoopContext {
   ValueFacts& facts() { return facts_; }
   const ValueFacts& facts() const { return facts_; }
   /// Values of variables that stand for something else: iterations of unrolled loops.
-  Substitution& values() { return values_; }
-  const Substitution& values() const { return values_; }
+  VariableValues& values() { return values_; }
+  const VariableValues& values() const { return values_; }
 
   /// With all that is known put in.
   Affine fold(const Affine& e) const;
@@ -38,7 +38,7 @@ class LoopContext {
  private:
   const LoopNest& nest_;
   ValueFacts facts_;
-  Substitution values_;
+  VariableValues values_;
 };
 
 /// The condition that a loop has an iteration.

@@ -9,12 +9,12 @@
 namespace polyweft::ir {
 namespace {
 
-constexpr int64_t kFar = INT64_MAX / 4;
+constexpr int64_t kFarthestValue = INT64_MAX / 4;
 int64_t bounded(int64_t v) {
-  return std::clamp(v, -kFar, kFar);
+  return std::clamp(v, -kFarthestValue, kFarthestValue);
 }
 int64_t scaled(int64_t v, int64_t by) {
-  return static_cast<int64_t>(std::clamp<__int128>(static_cast<__int128>(v) * by, -kFar, kFar));
+  return static_cast<int64_t>(std::clamp<__int128>(static_cast<__int128>(v) * by, -kFarthestValue, kFarthestValue));
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ IntegerRange ValueFacts::range(const Affine& e) const {
 IntegerRange ValueFacts::range(const Affine& e, int remainders) const {
   IntegerRange out{e.constant, e.constant};
   for (const auto& term : e.terms) {
-    IntegerRange t{-kFar, kFar};
+    IntegerRange t{-kFarthestValue, kFarthestValue};
     if (!term.quasi) {
       if (const auto it = facts_.find(term.var); it != facts_.end()) t = {it->second.lo, it->second.hi};
     } else if (term.quasi->kind == Quasi::Kind::floor_div) {
@@ -85,7 +85,7 @@ void ValueFacts::assume(const Affine& e) {
     Affine others = e;
     std::erase_if(others.terms, [&](const Term& other) { return !other.quasi && other.var == term.var; });
     const int64_t most = range(others).hi, unit = std::max<int64_t>(known->second.divisor, 1);  // coeff * v >= -most
-    if (most >= kFar) continue;
+    if (most >= kFarthestValue) continue;
     VariableFacts narrower = known->second;
     if (term.coeff > 0)
       narrower.lo = std::max(narrower.lo, ceil_quotient(ceil_quotient(-most, term.coeff), unit) * unit);

@@ -23,14 +23,14 @@ struct Chain {
 };
 
 /// An element, or a vector of them, that the loop does not move.
-struct Cell {
+struct PromotedCell {
   Access access;                      ///< over the variable of a vector loop
   std::shared_ptr<const Loop> lanes;  ///< that loop; null: a single element
   Affine first_lane;
   Affine offset = {};  ///< physical, of lane 0
   BufferId buffer = 0;
   int64_t width() const { return lanes ? lanes->mark.width : 1; }
-  bool is_same(const Cell& other) const { return access.id == other.access.id && offset == other.offset && width() == other.width(); }
+  bool is_same(const PromotedCell& other) const { return access.id == other.access.id && offset == other.offset && width() == other.width(); }
 };
 
 bool is_held_as_stored(ElementType type) {
@@ -61,7 +61,7 @@ Affine first_value(const Loop& loop) {
 }
 
 /// Where the cell lies. False where the loop of `var` moves it, or its lanes are not neighbours.
-bool place(LoopContext& context, VarId var, Cell& cell) {
+bool place(LoopContext& context, VarId var, PromotedCell& cell) {
   std::vector<Affine> index;
   for (const Subscript& s : cell.access.index) index.push_back(s.affine);
   cell.offset = context.facts().offset(context.nest().buffers[cell.access.id], index);
@@ -87,8 +87,8 @@ class Finder {
     return out;
   }
 
-  std::vector<Cell> cells() {
-    std::vector<Cell> out;
+  std::vector<PromotedCell> cells() {
+    std::vector<PromotedCell> out;
     std::vector<bool> refused(nest_.buffers.size(), true);
     for (const Statement& statement : statements_)
       for (const Access& dst : statement.stores) refused[dst.id] = !may_hold_cells(dst.id);
@@ -103,7 +103,7 @@ class Finder {
     for (size_t a = 0; a < out.size(); ++a)
       for (size_t b = 0; b < a; ++b)
         if (out[a].access.id == out[b].access.id && !are_apart(out[a], out[b])) refused[out[a].access.id] = true;
-    std::erase_if(out, [&](const Cell& cell) { return refused[cell.access.id]; });
+    std::erase_if(out, [&](const PromotedCell& cell) { return refused[cell.access.id]; });
     return out;
   }
 
@@ -171,20 +171,20 @@ class Finder {
   }
 
   /// An access to one of the buffers that the loop stores to.
-  void note(const Statement& statement, const Access& access, bool is_always, bool is_read, std::vector<Cell>& out,
+  void note(const Statement& statement, const Access& access, bool is_always, bool is_read, std::vector<PromotedCell>& out,
             std::vector<bool>& refused) {
     if (refused[access.id]) return;
-    Cell cell{access, statement.lanes, statement.first_lane};
+    PromotedCell cell{access, statement.lanes, statement.first_lane};
     if (has_data(access) || !is_always || !place(context_, loop_.var, cell)) {
       refused[access.id] = true;
       return;
     }
-    if (std::any_of(out.begin(), out.end(), [&](const Cell& other) { return other.is_same(cell); })) return;
+    if (std::any_of(out.begin(), out.end(), [&](const PromotedCell& other) { return other.is_same(cell); })) return;
     if (!is_read) refused[access.id] = true;
     out.push_back(std::move(cell));
   }
 
-  bool are_apart(const Cell& a, const Cell& b) const {
+  bool are_apart(const PromotedCell& a, const PromotedCell& b) const {
     const IntegerRange apart = context_.facts().range(a.offset - b.offset);
     return apart.lo >= b.width() || apart.hi <= -a.width();
   }
@@ -250,7 +250,7 @@ class Replacer {
     }
     size_t carried = 0, registers = 0;
     for (const Chain& chain : chains_) carried += chain.before.size();
-    for (const Cell& cell : cells_) registers += static_cast<size_t>((cell.width() * size_bytes(type_of(cell.access)) + kPromotedBytes - 1) / kPromotedBytes);
+    for (const PromotedCell& cell : cells_) registers += static_cast<size_t>((cell.width() * size_bytes(type_of(cell.access)) + kPromotedBytes - 1) / kPromotedBytes);
     if (carried > static_cast<size_t>(options_.carried_values) && !nest_.auto_vectorized) chains_.clear();
     if (registers > static_cast<size_t>(options_.promoted_cells)) cells_.clear();
     if (statements && (!chains_.empty() || !cells_.empty())) nest_.nodes[id] = rewritten(loop, *statements, is_entered);
@@ -283,7 +283,7 @@ class Replacer {
   }
 
   /// A cell to its register (or back) before (after) the loop, in vectors where it has lanes.
-  NodeId moved(const Cell& cell, bool is_load) {
+  NodeId moved(const PromotedCell& cell, bool is_load) {
     const auto move = [&](const Access& memory, const Access& in_register) {
       return is_load ? moved(in_register, memory) : moved(memory, in_register);
     };
@@ -331,7 +331,7 @@ class Replacer {
                                        guard_all({is_within(before, nest_.buffers[before.id]), is_read(chain, n, loop, first)})));
       }
     }
-    for (Cell& cell : cells_) {
+    for (PromotedCell& cell : cells_) {
       cell.buffer = make_register(cell.access.id, ".c", cell.width());
       made.push_back(cell.buffer);
       parts.children.push_back(moved(cell, true));
@@ -344,7 +344,7 @@ class Replacer {
     Loop inner = loop;
     inner.body = nest_.add(std::move(body));
     parts.children.push_back(nest_.add(std::move(inner)));
-    for (const Cell& cell : cells_) parts.children.push_back(moved(cell, false));
+    for (const PromotedCell& cell : cells_) parts.children.push_back(moved(cell, false));
     NodeId node = nest_.add(std::move(parts));
     for (const BufferId buffer : made) node = nest_.add(Alloc{buffer, node});
     if (is_entered) return nest_.nodes[node];
@@ -368,7 +368,7 @@ class Replacer {
     return end;
   }
 
-  void add(const Statement& statement, size_t k, const Substitution& lanes, Seq& out) {
+  void add(const Statement& statement, size_t k, const VariableValues& lanes, Seq& out) {
     Compute compute = substitute(statement.compute, statement.values);
     if (statement.lanes) context_.enter(*statement.lanes);
     for (Expr& rhs : compute.rhs) rhs = rewrite(rhs, [&](const Expr& e) { return replaced(e, statement, k); });
@@ -377,7 +377,7 @@ class Replacer {
       if (chain.statement == k) stored = &chain;
     for (size_t d = 0; d < compute.dst.size(); ++d) {
       if (stored) compute.dst[d] = element_of(stored->buffer, Affine::of(0));
-      if (const Cell* cell = cell_of(statement.stores[d], statement)) compute.dst[d] = element_of(cell->buffer, lane_of(statement));
+      if (const PromotedCell* cell = cell_of(statement.stores[d], statement)) compute.dst[d] = element_of(cell->buffer, lane_of(statement));
     }
     if (statement.lanes) context_.leave(*statement.lanes);
     compute = substitute(compute, lanes);
@@ -394,16 +394,16 @@ class Replacer {
         if (is_same_element(chain.before[n], access)) return make_read(e->type, element_of(chain.buffer, Affine::of(static_cast<int64_t>(n) + 1)));
       if (chain.statement < k && is_same_element(chain.stored, access)) return make_read(e->type, element_of(chain.buffer, Affine::of(0)));
     }
-    const Cell* cell = cell_of(access, statement);
+    const PromotedCell* cell = cell_of(access, statement);
     return cell ? make_read(e->type, element_of(cell->buffer, lane_of(statement))) : nullptr;
   }
 
-  const Cell* cell_of(const Access& access, const Statement& statement) {
-    const auto has_buffer = [&](const Cell& cell) { return cell.access.id == access.id; };
+  const PromotedCell* cell_of(const Access& access, const Statement& statement) {
+    const auto has_buffer = [&](const PromotedCell& cell) { return cell.access.id == access.id; };
     if (std::none_of(cells_.begin(), cells_.end(), has_buffer)) return nullptr;
-    Cell cell{access, statement.lanes, statement.first_lane};
+    PromotedCell cell{access, statement.lanes, statement.first_lane};
     const bool is_placed = place(context_, var_, cell);
-    const auto found = std::find_if(cells_.begin(), cells_.end(), [&](const Cell& each) { return each.is_same(cell); });
+    const auto found = std::find_if(cells_.begin(), cells_.end(), [&](const PromotedCell& each) { return each.is_same(cell); });
     PW_CHECK(is_placed && found != cells_.end());
     return &*found;
   }
@@ -416,7 +416,7 @@ class Replacer {
   LoopContext context_;
   VarId var_ = kNoVar;  ///< of the loop at hand
   std::vector<Chain> chains_;
-  std::vector<Cell> cells_;
+  std::vector<PromotedCell> cells_;
 };
 
 }  // namespace

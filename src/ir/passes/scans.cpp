@@ -70,7 +70,7 @@ class ScanFinder {
 
   /// Does the statement take one operand of a scanned operation, and nothing else, from the iteration before?
   bool is_chain(const Statement& statement, const Access& before) {
-    const Substitution outside = std::exchange(context_.values(), statement.values);
+    const VariableValues outside = std::exchange(context_.values(), statement.values);
     const Expr value = undecided(statement.compute.rhs[0]);
     std::vector<Expr> terms;
     if (is_scanned(value->op, value->type) && value->type == nest_.buffers[before.id].type) collect_terms(value, value->op, terms);

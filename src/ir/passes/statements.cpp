@@ -23,9 +23,9 @@ void collect_reads(const Expr& e, const Guard& when, std::vector<Read>& out) {
   collect_reads(e->args[1], when.is_true() ? otherwise : guard_all({when, otherwise}), out);
 }
 
-class Collector {
+class StatementCollector {
  public:
-  Collector(LoopContext& context, bool vectors) : context_(context), vectors_(vectors) {}
+  StatementCollector(LoopContext& context, bool vectors) : context_(context), vectors_(vectors) {}
 
   bool collect(NodeId id) {
     if (id == kNoNode) return true;
@@ -94,7 +94,7 @@ class Collector {
 }  // namespace
 
 std::optional<std::vector<Statement>> statements_of(LoopContext& context, NodeId body, bool vectors) {
-  Collector collector(context, vectors);
+  StatementCollector collector(context, vectors);
   if (!collector.collect(body)) return std::nullopt;
   return std::move(collector.out);
 }

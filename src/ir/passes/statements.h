@@ -11,7 +11,7 @@ namespace polyweft::ir {
 /// own: the nest may change.
 struct Statement {
   Compute compute;                          ///< as it stands in the nest
-  Substitution values;                      ///< of the variables that are written out
+  VariableValues values;                      ///< of the variables that are written out
   std::shared_ptr<const Loop> lanes = {};   ///< the vector loop, the same for all statements inside; subscripts keep its variable
   Affine first_lane = {};                   ///< value of that variable for lane 0
   std::vector<Access> stores = {};          ///< as compute.dst, folded
