@@ -6,7 +6,7 @@ preset=$1; shift
 mkdir -p build
 log=build/$preset.log
 fresh=()
-if [ ! -f "build/$preset/CMakeCache.txt" ] && ccache --print-stats 2>/dev/null | grep -q '^files_in_cache[[:space:]]*0$'; then
+if [ ! -f "build/$preset/CMakeCache.txt" ]; then  # sources together: a clean build takes 0.4 of the processor's time
   fresh=(-DPW_COMPILER_CACHE=OFF)
 fi
 if ! { cmake --preset "$preset" "${fresh[@]}" && cmake --build "build/$preset" -j "$(nproc)" ${1:+--target "$@"}; } >"$log" 2>&1; then
