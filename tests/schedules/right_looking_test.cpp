@@ -2,6 +2,7 @@
 #include "schedules/sketches/right_looking.h"
 
 #include "bands_harness.h"
+#include "machines.h"
 
 namespace polyweft::test {
 namespace {
@@ -10,7 +11,7 @@ std::optional<Trace> right_looking(const Program& program) {
   schedules::Isl isl = isl_for(program);
   const auto proposals = poly::propose_bands(program);
   if (!proposals || proposals->size() != 1) return std::nullopt;
-  schedules::Sketcher s(program, NumericsClass::reassoc, {}, isl);
+  schedules::Sketcher s(program, NumericsClass::reassoc, machine_with(), isl);
   if (!schedules::add_right_looking(s, program, proposals->front())) return std::nullopt;
   s.plan_others();
   return s.trace_;
