@@ -26,7 +26,7 @@ class Completion(CliTest):
     def test_completes_verbs_in_the_order_of_help(self):
         self.assertEqual(self.candidates(""), VERBS)
         self.assertEqual(self.candidates("b"), ["build", "bench"])
-        self.assertEqual(self.candidates("db", ""), ["stats", "list", "verify", "export", "import", "delete"])
+        self.assertEqual(self.candidates("db", ""), ["stats", "list", "verify", "export", "import", "delete", "hosts", "probe"])
 
     def test_completes_options_of_the_verb(self):
         self.assertEqual(self.candidates("tune", "--bu"), ["--budget"])

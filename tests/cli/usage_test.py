@@ -25,7 +25,7 @@ class Words(CliTest):
             (("run", "x", "--threads", "0"), "error: polyweft run: --threads: Value 0 not in range 1 to 1024 [PW0008]\n" + note_of("run")),
             (("run", "x", "--numerics", "fast"), "error: polyweft run: --numerics: fast not in {strict,contract,reassoc} [PW0008]\n" + note_of("run")),
             (("build", "x", "--emit", "elf", "-o", "x"),
-             "error: polyweft build: --emit: elf not in {object,assembly,llvm,shared,static,header,c} [PW0008]\n" + note_of("build")),
+             "error: polyweft build: --emit: elf not in {object,assembly,llvm,shared,static,header,c,artifact} [PW0008]\n" + note_of("build")),
         ]
         for words, message in cases:
             with self.subTest(words=words):
