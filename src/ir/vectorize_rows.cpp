@@ -1,8 +1,8 @@
 #include "ir/vectorize_rows.h"
 
 #include <algorithm>
-#include <map>
 
+#include "ir/passes/copy_subtree.h"
 #include "ir/row_walk.h"
 
 namespace polyweft::ir {
@@ -113,23 +113,8 @@ class Rewriter {
     out.hi = {{start + Affine::of(lanes), end}};
     out.mark.kind = MarkKind::vector;
     out.mark.width = static_cast<int32_t>(lanes);
-    out.body = copied(loop.body, {{loop.var, Affine::variable(out.var)}});
+    out.body = copy_subtree(nest_, loop.body, {{loop.var, Affine::variable(out.var)}});
     return out;
-  }
-
-  NodeId copied(NodeId id, const std::map<VarId, Affine>& at) {
-    if (const auto* branch = std::get_if<If>(&nest_.nodes[id])) {
-      If copy = *branch;
-      copy.condition = substitute(copy.condition, at);
-      copy.then = copied(copy.then, at);
-      return nest_.add(std::move(copy));
-    }
-    Compute copy = std::get<Compute>(nest_.nodes[id]);
-    for (Affine& e : copy.instance) e = substitute(e, at);
-    for (Access& access : copy.dst)
-      for (Subscript& s : access.index) s.affine = substitute(s.affine, at);
-    for (Expr& e : copy.rhs) e = substitute(e, at);
-    return nest_.add(std::move(copy));
   }
 
   std::string name_of(VarId var) const { return nest_.loop_names[var - nest_.params.size()]; }

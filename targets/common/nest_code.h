@@ -542,7 +542,6 @@ class NestCode {
   std::vector<RunningValue> running_ = {};      // of the innermost loop around
   std::vector<bool> loop_registers_ = {};       // register buffers that the innermost loop around writes
   bool is_in_place_ = false;                    // does the statement at hand read what it stores?
-  std::vector<std::vector<BufferId>> sharers_;  // of each buffer: others with bytes in common
   int unrolled_ = 0;                            // loops around that are written out
   std::vector<int8_t> idle_;                    // by node, once known: does it do nothing?
   std::map<const Compute*, bool> upwards_;      // of reductions with an index, once known: folds_upwards()

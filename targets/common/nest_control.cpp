@@ -25,7 +25,6 @@ NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* f
       aligned_(nest.buffers.size(), false),
       is_tested_(nest.buffers.size(), false),
       is_met_by_others_(nest.buffers.size(), false),
-      sharers_(ir::sharers_of(nest)),
       context_(nest),
       substitution_(context_.values()),
       facts_(context_.facts()) {

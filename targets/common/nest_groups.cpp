@@ -186,7 +186,7 @@ bool NestCode::store_later(const Access& access, llvm::Value* value) {
 }
 
 bool NestCode::may_share(BufferId a, BufferId b) const {
-  return a == b || std::find(sharers_[a].begin(), sharers_[a].end(), b) != sharers_[a].end();
+  return a == b || std::find(context_.sharers(a).begin(), context_.sharers(a).end(), b) != context_.sharers(a).end();
 }
 
 void NestCode::write_waiting_of(BufferId id) {

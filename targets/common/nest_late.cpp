@@ -106,7 +106,7 @@ bool NestCode::are_products_apart(const LateBlock& block) const {
   for (NodeId part : block.copies) visit_accesses(part, note);
   if (block.reader) visit_accesses(block.reader->body, note);
   for (BufferId a : used)
-    for (BufferId b : written) fits &= a != b && std::find(sharers_[a].begin(), sharers_[a].end(), b) == sharers_[a].end();
+    for (BufferId b : written) fits &= a != b && std::find(context_.sharers(a).begin(), context_.sharers(a).end(), b) == context_.sharers(a).end();
   return fits;
 }
 

@@ -265,7 +265,7 @@ void NestCode::forget_loads(BufferId stored, const Place& place) {
   const Known::Span written{stored, place.offset, lanes_.width};
   std::erase_if(loads_, [&](const auto& entry) {
     const auto& at = entry.second.at;
-    if (at && at->buffer != stored && std::find(sharers_[stored].begin(), sharers_[stored].end(), at->buffer) != sharers_[stored].end()) return true;
+    if (at && at->buffer != stored && std::find(context_.sharers(stored).begin(), context_.sharers(stored).end(), at->buffer) != context_.sharers(stored).end()) return true;
     return !at || (at->buffer == stored && (place.key.empty() || !are_apart(*at, written)));
   });
 }

@@ -12,24 +12,11 @@
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
-namespace {
-
-/// Are the subscripts of an element inside the buffer's extents?
-Guard is_within(const Access& access, const Buffer& buffer) {
-  std::vector<Guard> all;
-  for (size_t d = 0; d < access.index.size(); ++d) {
-    all.push_back(guard_ge0(access.index[d].affine));
-    all.push_back(guard_ge0(Affine::of(buffer.extents[d] - 1) - access.index[d].affine));
-  }
-  return guard_all(std::move(all));
-}
-
-}  // namespace
 
 /// What the first iteration reads. Where a guard keeps it from reading, the element may lie outside, and any value will do.
 llvm::Value* NestCode::first_running(const Access& read) {
   const Buffer& buffer = nest_.buffers[read.id];
-  const Guard inside = fold(is_within(read, buffer));
+  const Guard inside = fold(ir::is_within(read, buffer));
   llvm::Value* none = llvm::Constant::getNullValue(scalar_.register_type(buffer.type));
   const auto known = facts_.decide(inside);
   if (known) return *known ? load_place(place_of(read), buffer.type) : none;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/shared_memory.h"
+
 namespace polyweft::ir {
 
-LoopContext::LoopContext(const LoopNest& nest) : nest_(nest) {
+LoopContext::LoopContext(const LoopNest& nest) : nest_(nest), sharers_(sharers_of(nest)) {
   for (size_t p = 0; p < nest.params.size() && !nest.symbolic; ++p)
     values_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
 }
@@ -59,6 +61,20 @@ bool LoopContext::is_entered(const Loop& loop) const {
     for (const Affine& hi : loop.hi.of)
       if (facts_.range(fold(hi) - fold(lo)).lo <= 0) return false;
   return true;
+}
+
+const std::vector<BufferId>& LoopContext::sharers(BufferId id) const {
+  static const std::vector<BufferId> kNone;
+  return id < sharers_.size() ? sharers_[id] : kNone;
+}
+
+Guard is_within(const Access& access, const Buffer& buffer) {
+  std::vector<Guard> all;
+  for (size_t d = 0; d < access.index.size(); ++d) {
+    all.push_back(guard_ge0(access.index[d].affine));
+    all.push_back(guard_ge0(Affine::of(buffer.extents[d] - 1) - access.index[d].affine));
+  }
+  return guard_all(std::move(all));
 }
 
 Guard has_iterations(const Loop& loop) {

@@ -5,7 +5,6 @@
 
 #include "ir/passes/scans.h"
 #include "ir/row_walk.h"
-#include "ir/shared_memory.h"
 
 namespace polyweft::ir {
 namespace {
@@ -42,16 +41,6 @@ Access steps_back(const Access& stored, VarId var, int64_t steps) {
   return with(stored, var, Affine::variable(var) - Affine::of(steps));
 }
 
-/// Are the subscripts of an element inside the buffer's extents?
-Guard is_within(const Access& access, const Buffer& buffer) {
-  std::vector<Guard> all;
-  for (size_t d = 0; d < access.index.size(); ++d) {
-    all.push_back(guard_ge0(access.index[d].affine));
-    all.push_back(guard_ge0(Affine::of(buffer.extents[d] - 1) - access.index[d].affine));
-  }
-  return guard_all(std::move(all));
-}
-
 /// The loop's first value.
 Affine first_value(const Loop& loop) {
   constexpr int64_t kFar = int64_t{1} << 56;
@@ -78,7 +67,7 @@ bool place(LoopContext& context, VarId var, PromotedCell& cell) {
 class Finder {
  public:
   Finder(LoopContext& context, const Loop& loop, const std::vector<Statement>& statements)
-      : context_(context), nest_(context.nest()), sharers_(sharers_of(nest_)), loop_(loop), statements_(statements) {}
+      : context_(context), nest_(context.nest()), loop_(loop), statements_(statements) {}
 
   std::vector<Chain> chains() {
     std::vector<Chain> out;
@@ -109,7 +98,8 @@ class Finder {
 
  private:
   bool meets_others(BufferId id) const {
-    return std::any_of(sharers_[id].begin(), sharers_[id].end(), [&](BufferId other) {
+    const std::vector<BufferId>& sharers = context_.sharers(id);
+    return std::any_of(sharers.begin(), sharers.end(), [&](BufferId other) {
       return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
         const auto is_other = [&](const Access& access) { return access.id == other; };
         return std::any_of(statement.stores.begin(), statement.stores.end(), is_other) ||
@@ -166,7 +156,7 @@ class Finder {
 
   bool may_hold_cells(BufferId id) const {
     const Buffer& buffer = nest_.buffers[id];
-    return !nest_.auto_vectorized && sharers_[id].empty() && buffer.scope != Scope::reg && buffer.scope != Scope::tile &&
+    return !nest_.auto_vectorized && context_.sharers(id).empty() && buffer.scope != Scope::reg && buffer.scope != Scope::tile &&
            buffer.shape.empty() && is_held_as_stored(buffer.type);
   }
 
@@ -191,7 +181,6 @@ class Finder {
 
   LoopContext& context_;
   const LoopNest& nest_;
-  std::vector<std::vector<BufferId>> sharers_;
   const Loop& loop_;
   const std::vector<Statement>& statements_;
 };
@@ -201,36 +190,11 @@ class Replacer {
   Replacer(LoopNest nest, const ScalarReplacement& options) : nest_(std::move(nest)), options_(options), context_(nest_) {}
 
   LoopNest run() {
-    visit(nest_.root);
+    walk_loops(context_, nest_.root, [&](NodeId id, const Loop& loop) { return loop.mark.kind == MarkKind::serial && replace(id, loop); });
     return std::move(nest_);
   }
 
  private:
-  void visit(NodeId id) {
-    if (id == kNoNode) return;
-    if (const auto* seq = std::get_if<Seq>(&nest_.nodes[id])) {
-      for (const NodeId child : std::vector<NodeId>(seq->children)) visit(child);
-    } else if (const auto* alloc = std::get_if<Alloc>(&nest_.nodes[id])) {
-      visit(alloc->body);
-    } else if (std::holds_alternative<If>(nest_.nodes[id])) {
-      const If choice = std::get<If>(nest_.nodes[id]);
-      const ValueFacts outside = context_.facts();
-      for (const bool holds : {true, false}) {
-        context_.facts().assume(context_.fold(choice.condition), holds);
-        visit(holds ? choice.then : choice.otherwise);
-        context_.facts() = outside;
-      }
-    } else if (std::holds_alternative<Loop>(nest_.nodes[id])) {
-      const Loop loop = std::get<Loop>(nest_.nodes[id]);
-      if (loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor) return;
-      if (loop.mark.kind == MarkKind::serial && replace(id, loop)) return;
-      const ValueFacts outside = context_.facts();
-      context_.enter(loop);
-      visit(loop.body);
-      context_.facts() = outside;
-    }
-  }
-
   /// False where the loop is not innermost, or keeps nothing.
   bool replace(NodeId id, const Loop& loop) {
     if (scan_along(context_, loop, options_.vector_bits)) return true;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ir/row_walk.h"
-#include "ir/shared_memory.h"
 
 namespace polyweft::ir {
 namespace {
@@ -22,14 +21,14 @@ bool are_other_rows(const Access& a, const Access& b, VarId var) {
 
 class ScanFinder {
  public:
-  ScanFinder(LoopContext& context, VarId var) : context_(context), nest_(context.nest()), sharers_(sharers_of(nest_)), var_(var) {}
+  ScanFinder(LoopContext& context, VarId var) : context_(context), nest_(context.nest()), var_(var) {}
 
   /// May the iterations be lanes, but for chains?
   bool goes_along(const std::vector<Statement>& statements, size_t k) {
     const Statement& statement = statements[k];
     if (statement.compute.how != Write::store || statement.stores.size() != 1) return false;
     const Access& dst = statement.stores[0];
-    if (step_along(dst) != 1 || !sharers_[dst.id].empty()) return false;
+    if (step_along(dst) != 1 || !context_.sharers(dst.id).empty()) return false;
     if (std::any_of(dst.index.begin(), dst.index.end(), [](const Subscript& s) { return !s.affine.is_linear(); })) return false;
     const Access before = with(dst, var_, Affine::variable(var_) - Affine::of(1));
     const bool has_chain = is_chain(statement, before);
@@ -84,7 +83,6 @@ class ScanFinder {
 
   LoopContext& context_;
   const LoopNest& nest_;
-  std::vector<std::vector<BufferId>> sharers_;
   VarId var_;
 };
 

@@ -10,7 +10,7 @@ namespace polyweft::ir {
 namespace {
 
 constexpr size_t kMostCuts = 4;
-constexpr size_t kMostInSplit = 64;  ///< of one iteration, written out
+constexpr int64_t kMostInSplit = 64;  ///< of one iteration, written out
 
 /// Values of a variable at which a condition becomes another one than before.
 class CutFinder {
@@ -27,7 +27,8 @@ class CutFinder {
       collect(choice->condition);
       return collect(choice->then) && collect(choice->otherwise);
     }
-    if (const auto* loop = std::get_if<Loop>(&node)) return unrolled(*loop);
+    if (const auto* loop = std::get_if<Loop>(&node))
+      return context_.each_iteration(*loop, kMostInSplit, [&] { return collect(loop->body); });
     const auto* compute = std::get_if<Compute>(&node);
     if (!compute || ++statements_ > kMostInSplit) return false;
     for (const Expr& rhs : compute->rhs) collect(rhs);
@@ -37,19 +38,6 @@ class CutFinder {
   std::set<int64_t> cuts;
 
  private:
-  bool unrolled(const Loop& loop) {
-    const auto trips = loop.mark.kind == MarkKind::unroll ? context_.constant_length(loop) : std::nullopt;
-    if (!trips || *trips > static_cast<int64_t>(kMostInSplit)) return false;
-    const Affine lo = context_.fold(loop.lo.of[0]);
-    bool all = true;
-    for (int64_t n = 0; n < *trips && all; n += loop.step) {
-      context_.values()[loop.var] = lo + Affine::of(n);
-      all = collect(loop.body);
-    }
-    context_.values().erase(loop.var);
-    return all;
-  }
-
   void collect(const Guard& guard) {
     for (const Guard& part : guard.of) collect(part);
     if (guard.kind != Guard::Kind::ge0 && guard.kind != Guard::Kind::eq0) return;
@@ -71,7 +59,7 @@ class CutFinder {
 
   LoopContext& context_;
   VarId var_;
-  size_t statements_ = 0;
+  int64_t statements_ = 0;
 };
 
 /// Bounded by a number inside the range as well, which takes the place of another number.
@@ -85,35 +73,11 @@ class Splitter {
   explicit Splitter(LoopNest nest) : nest_(std::move(nest)), context_(nest_) {}
 
   LoopNest run() {
-    visit(nest_.root);
+    walk_loops(context_, nest_.root, [&](NodeId id, const Loop& loop) { return split(id, loop); });
     return std::move(nest_);
   }
 
  private:
-  void visit(NodeId id) {
-    if (id == kNoNode) return;
-    if (const auto* seq = std::get_if<Seq>(&nest_.nodes[id])) {
-      for (const NodeId child : std::vector<NodeId>(seq->children)) visit(child);
-    } else if (const auto* alloc = std::get_if<Alloc>(&nest_.nodes[id])) {
-      visit(alloc->body);
-    } else if (std::holds_alternative<If>(nest_.nodes[id])) {
-      const If choice = std::get<If>(nest_.nodes[id]);
-      const ValueFacts outside = context_.facts();
-      for (const bool holds : {true, false}) {
-        context_.facts().assume(context_.fold(choice.condition), holds);
-        visit(holds ? choice.then : choice.otherwise);
-        context_.facts() = outside;
-      }
-    } else if (std::holds_alternative<Loop>(nest_.nodes[id])) {
-      const Loop loop = std::get<Loop>(nest_.nodes[id]);
-      if (loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor || split(id, loop)) return;
-      const ValueFacts outside = context_.facts();
-      context_.enter(loop);
-      visit(loop.body);
-      context_.facts() = outside;
-    }
-  }
-
   /// False where the loop needs no cut.
   bool split(NodeId id, const Loop& loop) {
     if (loop.step != 1 || loop.mark.kind != MarkKind::serial) return false;

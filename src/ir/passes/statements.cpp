@@ -5,7 +5,7 @@
 namespace polyweft::ir {
 namespace {
 
-constexpr size_t kMostInIteration = 128;
+constexpr int64_t kMostInIteration = 128;
 
 struct Read {
   const Access* access;
@@ -29,7 +29,7 @@ class StatementCollector {
 
   bool collect(NodeId id) {
     if (id == kNoNode) return true;
-    if (out.size() > kMostInIteration) return false;
+    if (std::ssize(out) > kMostInIteration) return false;
     const Node& node = context_.nest().nodes[id];
     if (const auto* seq = std::get_if<Seq>(&node))
       return std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return collect(child); });
@@ -38,7 +38,8 @@ class StatementCollector {
       return known && collect(*known ? choice->then : choice->otherwise);
     }
     if (const auto* loop = std::get_if<Loop>(&node))
-      return loop->mark.kind == MarkKind::unroll ? unrolled(*loop) : vectors_ && in_lanes(*loop);
+      return loop->mark.kind == MarkKind::vector ? vectors_ && in_lanes(*loop)
+                                                 : context_.each_iteration(*loop, kMostInIteration, [&] { return collect(loop->body); });
     const auto* compute = std::get_if<Compute>(&node);
     if (!compute) return false;
     add(*compute);
@@ -48,21 +49,8 @@ class StatementCollector {
   std::vector<Statement> out;
 
  private:
-  bool unrolled(const Loop& loop) {
-    const auto trips = context_.constant_length(loop);
-    if (!trips || *trips > static_cast<int64_t>(kMostInIteration)) return false;
-    const Affine lo = context_.fold(loop.lo.of[0]);
-    bool all = true;
-    for (int64_t n = 0; n < *trips && all; n += loop.step) {
-      context_.values()[loop.var] = lo + Affine::of(n);
-      all = collect(loop.body);
-    }
-    context_.values().erase(loop.var);
-    return all;
-  }
-
   bool in_lanes(const Loop& loop) {
-    if (loop.mark.kind != MarkKind::vector || lanes_ || loop.mark.non_temporal) return false;
+    if (lanes_ || loop.mark.non_temporal) return false;
     if (context_.constant_length(loop) != loop.mark.width) return false;
     lanes_ = std::make_shared<const Loop>(loop);
     first_lane_ = context_.fold(loop.lo.of[0]);
